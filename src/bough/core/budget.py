@@ -1,0 +1,72 @@
+"""The hard ledger: what a run has spent and may spend. It is never reset."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core.messages import Usage
+
+
+class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What was used up so far. `cost` counts only calls whose price is known; `unpriced` counts the others."""
+
+    rounds: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    """Time in effects: model calls, tools and checks."""
+    check_seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+    def plus(self, other: Spend) -> Spend:
+        return Spend(*(a + b for a, b in zip(_values(self), _values(other), strict=True)))
+
+    def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
+        """After one model call."""
+        return self.plus(
+            Spend(
+                tokens_in=usage.input,
+                tokens_out=usage.output,
+                tokens_cached=usage.cache_read,
+                cost=cost or 0.0,
+                unpriced=int(cost is None),
+                seconds=seconds,
+            )
+        )
+
+
+def _values(spend: Spend) -> tuple[float, ...]:
+    return tuple(getattr(spend, name) for name in Spend.__struct_fields__)
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a run may spend. None: no limit of that kind."""
+
+    rounds: int = 40
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+
+
+LAST_SHARE = 0.95
+"""Once this share of tokens, money or time is gone, the next round is the hand-over round."""
+
+
+def used_up(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
+    """Which limit is reached (at `share` of it), as a phrase for people; None while there is room."""
+    for used, limit, phrase in (
+        (spend.tokens, limits.tokens, "tokens"),
+        (spend.cost, limits.cost, "US dollars"),
+        (spend.seconds / 60, limits.minutes, "minutes"),
+    ):
+        if limit is not None and used >= limit * share:
+            return f"{limit:,} {phrase}"
+    # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.
+    granted = limits.rounds if share == 1.0 else limits.rounds - 1
+    return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None

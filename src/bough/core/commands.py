@@ -1,0 +1,71 @@
+"""What the engine may be told to do next. Commands are imperative and carry no behaviour."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core import events as e
+from bough.core.messages import Call
+from bough.core.states import State
+
+
+class OpenWorkspace(Struct, frozen=True):
+    """Give the task its private checkout and begin."""
+
+
+class StartAttempt(Struct, frozen=True):
+    role: e.Role
+    tier: e.Tier
+
+
+class AskModel(Struct, frozen=True):
+    wait: float
+    """Seconds to wait first (after a transport error)."""
+    last: bool
+    """The hand-over round: no tools but `done` and `note`."""
+
+
+class Say(Struct, frozen=True):
+    """Add a message of bough's own to the conversation."""
+
+    template: str
+
+
+class RunTools(Struct, frozen=True):
+    """Run these calls; the read-only ones among them at once."""
+
+    calls: tuple[Call, ...]
+
+
+class Recover(Struct, frozen=True):
+    """Calls were under way when the process died: restore the workspace and answer them as interrupted."""
+
+    calls: tuple[Call, ...]
+
+
+class RunCheck(Struct, frozen=True):
+    """Run the task's check and record the verdict."""
+
+
+class Conclude(Struct, frozen=True):
+    """Keep the work in a checkpoint and change the state for good."""
+
+    to: State
+    why: str
+
+
+class ChangeState(Struct, frozen=True):
+    to: State
+    why: str
+
+
+class Rest(Struct, frozen=True):
+    """Halt, resumable."""
+
+    reason: e.Halt
+    message: str
+
+
+Command = (
+    OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RunCheck | Conclude | ChangeState | Rest
+)

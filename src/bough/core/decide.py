@@ -1,0 +1,57 @@
+"""What a task needs next, as a list of priorities read from top to bottom. Pure: the journal decides, nothing else."""
+
+from __future__ import annotations
+
+from bough.core import commands as c
+from bough.core.budget import LAST_SHARE, used_up
+from bough.core.state import Task
+from bough.core.states import State
+
+
+def decide(task: Task, now: float) -> c.Command:
+    if task.state is State.PENDING:
+        return c.OpenWorkspace()
+    if task.state is State.TESTING:
+        return _judge(task)
+    if task.state is State.TEST_FAILED:
+        return _repair(task)
+    if task.started:
+        return c.Recover(task.started)
+    if task.waiting:
+        return c.RunTools(task.waiting)
+    if task.attempt is None:
+        return c.StartAttempt("builder", "main")
+    if task.claim is not None:
+        return c.ChangeState(State.TESTING, "the agent says it is done")
+    if task.faults >= task.rules.max_faults:
+        return c.Conclude(State.FAILED, f"the model gave {task.faults} unusable answers in a row ({task.faulty or 'wrong tool calls'})")
+    if task.transport_failures >= task.rules.max_transport_failures:
+        return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
+    limit = used_up(task.spend, task.limits, LAST_SHARE)
+    if limit and (task.handed_over or used_up(task.spend, task.limits)):
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    if task.faulty:
+        return c.Say(task.faulty)
+    if limit and not task.handing_over:
+        return c.Say("hand_over")
+    return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
+
+
+def _judge(task: Task) -> c.Command:
+    """In `testing`: run the check on what is there now, then believe it."""
+    verdict = task.verdict
+    if verdict is None or not task.judged:
+        return c.RunCheck()
+    if verdict.ruling == "passed":
+        return c.Conclude(State.COMPLETED, verdict.reason)
+    if verdict.ruling == "not_verified":
+        return c.Conclude(State.BLOCKED, verdict.reason)
+    return c.ChangeState(State.TEST_FAILED, verdict.reason)
+
+
+def _repair(task: Task) -> c.Command:
+    if task.repairs >= task.rules.max_repairs:
+        return c.Conclude(State.FAILED, f"the check still fails after {task.repairs} repairs")
+    # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.
+    last = task.repairs == task.rules.max_repairs - 1
+    return c.StartAttempt("bug_hunter", "strong" if last else "main")

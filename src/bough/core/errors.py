@@ -1,0 +1,78 @@
+"""What can go wrong, as one tree.
+
+    BoughError                a sentence for the person, with the way out
+    ├── UsageError            wrong usage or bad input                        exit status 2
+    │   └── NotFound          no such run, task or checkpoint
+    ├── Unavailable           the model or another service is not to be had   exit status 7
+    │   ├── Passing           … for now: worth another try, after `retry_after`
+    │   └── Refused           … for good: a wrong key, an unknown model
+    ├── WorkspaceError        a private workspace could not be set up or read exit status 1
+    ├── StoreError            the journal could not be read or written        exit status 1
+    │   ├── VersionConflict   somebody else appended first
+    │   ├── ClaimHeld         another live worker holds this task
+    │   └── ClaimLost         our claim was taken over while we were away
+    └── IllegalTransition     the state table says no: a bug in bough         exit status 1
+
+A problem that the *model* should hear about is never an exception that crosses the engine: it is a `ToolFinished`
+with `ok=False`, because telling the model is part of the run and belongs in the journal.
+"""
+
+from __future__ import annotations
+
+
+class BoughError(Exception):
+    """Every error that bough raises on purpose. Its text is one clear sentence with the way out."""
+
+    exit_status = 1
+
+
+class UsageError(BoughError):
+    exit_status = 2
+
+
+class NotFound(UsageError):
+    pass
+
+
+class Unavailable(BoughError):
+    exit_status = 7
+
+
+class Passing(Unavailable):
+    """A transport error: timeout, 429, 5xx, a cut stream. Retried, recorded, and never "stuck"."""
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Refused(Unavailable):
+    """The service answered, and the answer is no: trying again cannot help."""
+
+
+class WorkspaceError(BoughError):
+    pass
+
+
+class StoreError(BoughError):
+    pass
+
+
+class VersionConflict(StoreError):
+    pass
+
+
+class ClaimHeld(StoreError):
+    exit_status = 2
+
+    def __init__(self, message: str, holder: str) -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
+class ClaimLost(StoreError):
+    pass
+
+
+class IllegalTransition(BoughError):
+    pass

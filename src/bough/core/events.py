@@ -1,0 +1,272 @@
+"""Everything that can have happened. The journal is a sequence of these, and the only truth.
+
+An event is frozen, refuses unknown fields and carries no behaviour. Names are in the past tense; an intent
+(`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so that after a crash what was under way can be told
+from what was done.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits
+from bough.core.messages import Call, Stop, Usage
+from bough.core.plan import Plan, Step
+from bough.core.rules import Rules
+from bough.core.states import State
+
+Role = Literal["builder", "bug_hunter"]
+Tier = Literal["fast", "main", "strong"]
+Halt = Literal["stopped", "budget", "unavailable"]
+End = Literal["completed", "not_verified", "failed"]
+
+
+class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="event"):
+    """The base of all events; `event` in the JSON is the class name."""
+
+
+# ── the run's own stream ────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RunStarted(Event, tag=True):
+    plan: Plan
+    base: str
+    """Tree of the person's files as they were, in bough's own repository."""
+    folder: str
+    """Where in the tree the person stood, relative to its root; the agent starts there."""
+    models: dict[str, str]
+    """Tier → `provider:model`."""
+    limits: Limits
+    rules: Rules
+    version: str
+    """Of bough."""
+
+
+class RunResumed(Event, tag=True):
+    worker: str
+    limits: Limits
+    """The ledger's limits from here on: a person may raise them, spend is never reset."""
+    models: dict[str, str]
+
+
+class RunHalted(Event, tag=True):
+    """The run rests unfinished and can be resumed."""
+
+    reason: Halt
+    message: str
+
+
+class RunFinished(Event, tag=True):
+    end: End
+    summary: str
+
+
+class Applied(Event, tag=True):
+    """The run's changes were brought into the person's tree."""
+
+    tree: str
+    files: tuple[str, ...]
+
+
+class RunReopened(Event, tag=True):
+    """A person rewound a task: the run can be resumed again."""
+
+    task: str
+    round: int
+
+
+class StopRequested(Event, tag=True):
+    """In the control stream: a person wants the live run to stop (`now`: without waiting for the current effect)."""
+
+    now: bool = False
+
+
+# ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class TaskCreated(Event, tag=True):
+    step: Step
+    base: str
+    """Tree that the task starts from."""
+    limits: Limits
+    """The task's grant."""
+    rules: Rules
+
+
+class StateChanged(Event, tag=True):
+    to: State
+    why: str
+
+
+class WorkspaceOpened(Event, tag=True):
+    tree: str
+
+
+class AttemptStarted(Event, tag=True):
+    """A fresh agent begins. What it is told is kept whole, so a prompt is always a projection of the journal."""
+
+    role: Role
+    tier: Tier
+    system: str
+    brief: str
+
+
+class RoundStarted(Event, tag=True):
+    """A model call is about to be made."""
+
+    last: bool = False
+    """The hand-over round: no tools but `done` and `note`."""
+
+
+class ModelFailed(Event, tag=True):
+    """A transport error; the call is made again after `wait` seconds (0: not again)."""
+
+    message: str
+    wait: float
+    seconds: float = 0.0
+
+
+class ModelAnswered(Event, tag=True):
+    text: str
+    calls: tuple[Call, ...] = ()
+    stop: Stop = "end"
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float = 0.0
+    model: str = ""
+    extra: str = ""
+
+
+class MessageAdded(Event, tag=True):
+    """bough says something to the agent between rounds: a nudge, the hand-over."""
+
+    why: str
+    """The prompt template it was made of."""
+    text: str
+
+
+class ToolStarted(Event, tag=True):
+    call: str
+    writes: bool
+
+
+class ToolFinished(Event, tag=True):
+    call: str
+    ok: bool
+    output: str
+    """What the model sees."""
+    blob: str = ""
+    """The whole output in the blob store, when the model does not see all of it."""
+    tree: str = ""
+    """Tree of the workspace after a writing call."""
+    seconds: float = 0.0
+    fault: bool = False
+    """The call itself was unusable: unknown tool, malformed or wrong arguments."""
+    interrupted: bool = False
+
+
+class NoteKept(Event, tag=True):
+    """A decision or dead end that later attempts are shown."""
+
+    kind: Literal["decision", "dead_end"]
+    text: str
+
+
+class DoneClaimed(Event, tag=True):
+    """The agent says it is done. That proves nothing; the check does."""
+
+    summary: str
+
+
+class WorkspaceRestored(Event, tag=True):
+    tree: str
+    why: str
+
+
+class CheckStarted(Event, tag=True):
+    command: str
+
+
+class CheckFinished(Event, tag=True):
+    verdict: Verdict
+
+
+class CheckpointMade(Event, tag=True):
+    commit: str
+    tree: str
+    files: tuple[str, ...]
+    """Changed since the task's base."""
+
+
+class TaskHalted(Event, tag=True):
+    reason: Halt
+    message: str
+
+
+class TaskResumed(Event, tag=True):
+    limits: Limits
+
+
+class TaskRewound(Event, tag=True):
+    """Everything after `version` is as if it had not happened, but for what it cost."""
+
+    version: int
+    tree: str
+
+
+AnyEvent = (
+    RunStarted
+    | RunResumed
+    | RunHalted
+    | RunFinished
+    | RunReopened
+    | Applied
+    | StopRequested
+    | TaskCreated
+    | StateChanged
+    | WorkspaceOpened
+    | AttemptStarted
+    | RoundStarted
+    | ModelFailed
+    | ModelAnswered
+    | MessageAdded
+    | ToolStarted
+    | ToolFinished
+    | NoteKept
+    | DoneClaimed
+    | WorkspaceRestored
+    | CheckStarted
+    | CheckFinished
+    | CheckpointMade
+    | TaskHalted
+    | TaskResumed
+    | TaskRewound
+)
+
+
+class Record(Struct, frozen=True):
+    """An event as the journal holds it."""
+
+    seq: int
+    """Order within the whole store."""
+    run: str
+    task: str
+    version: int
+    """Order within its stream, from 1 without gaps."""
+    at: float
+    event: AnyEvent
+
+
+FORMAT = 1
+"""Version of the journal's format. A change that old journals do not decode under needs an upcaster and a golden
+journal, never a branch in the fold."""
+
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[AnyEvent] = msgspec.json.Decoder(AnyEvent)
+
+encode = _encoder.encode
+decode = _decoder.decode

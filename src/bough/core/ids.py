@@ -1,0 +1,53 @@
+"""Names that people can say, and paths that name tasks."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+GOAL = "goal"
+"""The root task's path. Its children are named without it: `buffer`, `buffer/insert-line`."""
+
+RUN = ""
+"""The stream of a run itself: how it started, stopped and ended."""
+
+CONTROL = "@control"
+"""The stream of what people ask of a live run (stop). Anyone may append; only the run's holder reads and obeys."""
+
+_COLOURS = (
+    "amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost garnet "
+    "gold green hazel indigo iron ivory jade larch lemon lilac lime linen maple mint moss oak ochre olive onyx opal pearl "
+    "pine plum quartz rose ruby rust sable sage sand scarlet silver slate snow steel teal topaz umber violet walnut willow"
+).split()
+_ANIMALS = (
+    "badger bear beaver bison bittern buck civet cod condor crane crow curlew deer dove eagle egret eider elk falcon finch "
+    "fox gannet gecko goose grouse gull hare hawk heron hind ibex ibis jay kestrel kite koala lark linnet lynx magpie marten "
+    "mole moose moth newt otter owl panda pike plover puffin quail raven robin seal shrew shrike skua snipe sparrow stoat "
+    "stork swan swift tern thrush tiger toad trout viper vole wolf wren yak"
+).split()
+
+
+def run_name(number: int) -> str:
+    """A short sayable name for any number: `run_name(randbits)` gives things like `amber-heron`.
+
+    Past the first few thousand a digit group is added, so every number has a name and no two below
+    `len(colours) * len(animals)` share one.
+    """
+    pair, colour = divmod(number, len(_COLOURS))
+    rest, animal = divmod(pair, len(_ANIMALS))
+    name = f"{_COLOURS[colour]}-{_ANIMALS[animal]}"
+    return f"{name}-{rest + 1}" if rest else name
+
+
+RUN_NAMES = len(_COLOURS) * len(_ANIMALS)
+
+
+def slug(text: str, limit: int = 40) -> str:
+    """A path segment for a title: `Insert a line!` → `insert-a-line`."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-") or "task"
+
+
+def depth(task: str) -> int:
+    """0 for the goal, 1 for its tasks, 2 and more for subtasks."""
+    return 0 if task == GOAL else task.count("/") + 1

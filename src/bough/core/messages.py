@@ -1,0 +1,91 @@
+"""What passes between bough and a model, in no provider's dialect."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from bough.core.trail import Trail
+
+
+class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A tool call as the model asked for it. `arguments` is the raw JSON text: it may well be malformed."""
+
+    id: str
+    name: str
+    arguments: str
+    extra: str = ""
+    """Provider fields of the call that have to be sent back as they came, as a JSON object."""
+
+
+class Said(Struct, frozen=True, forbid_unknown_fields=True, tag="said"):
+    """What bough says to the model: the brief, a nudge, a rung's message."""
+
+    text: str
+
+
+class Replied(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="replied"):
+    """What the model answered."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
+    extra: str = ""
+    """Provider fields of the message that have to be sent back as they came (signed reasoning …), as a JSON object."""
+
+
+class Result(Struct, frozen=True, forbid_unknown_fields=True, tag="result"):
+    """What came of one tool call."""
+
+    call: str
+    text: str
+    ok: bool
+
+
+Message = Said | Replied | Result
+
+
+class ToolSpec(Struct, frozen=True):
+    """A tool as the model sees it."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON schema of the arguments."""
+    writes: bool
+    """May change the workspace: such calls run one after the other, each followed by a snapshot."""
+
+
+class Prompt(Struct, frozen=True):
+    """Everything one model call is made of."""
+
+    key: str
+    """Names the call within its run (`task#attempt#round#try`), so that a recording can be replayed by it."""
+    system: str
+    messages: Trail[Message]
+    tools: tuple[ToolSpec, ...]
+
+
+class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Tokens of one model call. `input` counts all of the prompt, cached or not."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+
+
+Stop = Literal["end", "calls", "length", "refusal"]
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A model's whole answer to one prompt."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    stop: Stop = "end"
+    usage: Usage = Usage()
+    cost: float | None = None
+    """US dollars, or None when the model's price is not known."""
+    model: str = ""
+    extra: str = ""

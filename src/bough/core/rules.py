@@ -1,0 +1,31 @@
+"""Every threshold of bough, in one typed place. A run keeps the rules it was started with in its journal."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    max_repairs: int = 3
+    """How many bug hunters may try after a failed check."""
+    max_faults: int = 5
+    """Unusable answers in a row (no tool call, malformed arguments, a refusal) before the task is given up."""
+    max_transport_failures: int = 6
+    """Transport errors in a row before the run halts as "not to be had"; it can be resumed."""
+    backoff_first: float = 1.0
+    """Seconds before the first retry after a transport error; doubled each time."""
+    backoff_longest: float = 60.0
+    model_timeout: float = 600.0
+    """Seconds without a byte from the model before the call counts as a transport error."""
+    bash_timeout: float = 120.0
+    bash_longest: float = 600.0
+    """The most a model may ask for with `bash`'s own timeout argument."""
+    check_timeout: float = 300.0
+    shown: int = 16_000
+    """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
+    kept: int = 20_000_000
+    """Bytes of output after which a command is killed."""
+    notes: int = 40
+    """Notes a task may keep; the oldest go first."""
+    lease: float = 15.0
+    """Seconds a claim lives without a heartbeat."""

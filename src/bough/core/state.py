@@ -1,0 +1,297 @@
+"""A task's state as a pure fold over its events. Each event costs the same however many came before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits, Spend
+from bough.core.messages import Call, Message, Replied, Result, Said
+from bough.core.plan import Step
+from bough.core.rules import Rules
+from bough.core.states import SETTLED, State, move
+from bough.core.trail import Trail
+
+
+class Attempt(Struct, frozen=True):
+    """One agent's rounds from one starting context."""
+
+    number: int
+    role: e.Role
+    tier: e.Tier
+    system: str
+    messages: Trail[Message]
+    rounds: int = 0
+
+
+class Note(Struct, frozen=True):
+    kind: str
+    text: str
+
+
+class Task(Struct, frozen=True):
+    """Everything the policies need to know about a task."""
+
+    id: str
+    version: int = 0
+    state: State = State.PENDING
+    step: Step = Step("", "")
+    rules: Rules = Rules()
+    limits: Limits = Limits()
+    base: str = ""
+    tree: str = ""
+    """Tree of the workspace after the last finished writing call: what a restore goes back to."""
+    attempt: Attempt | None = None
+    spend: Spend = Spend()
+    asking: bool = False
+    """A round was started and the model has not answered."""
+    last_round: bool = False
+    """The round under way is the hand-over."""
+    handing_over: bool = False
+    """The hand-over was announced: the next round is the last."""
+    handed_over: bool = False
+    """The hand-over round is over."""
+    waiting: tuple[Call, ...] = ()
+    """Calls of the last answer that have not been started."""
+    started: tuple[Call, ...] = ()
+    """Calls that were started and have not finished. Between effects: interrupted ones."""
+    started_writes: bool = False
+    """One of those may have changed the workspace."""
+    faulty: str = ""
+    """What was wrong with the last answer as a whole, until the agent has been told."""
+    faults: int = 0
+    """Unusable answers in a row."""
+    transport_failures: int = 0
+    retry_at: float = 0.0
+    claim: str | None = None
+    """The agent's summary, once it says it is done."""
+    verdict: Verdict | None = None
+    judged: bool = False
+    """The verdict is about the present claim."""
+    repairs: int = 0
+    notes: tuple[Note, ...] = ()
+    files: tuple[str, ...] = ()
+    """Changed since the base, as of the last checkpoint."""
+    commit: str = ""
+    why: str = ""
+    """Why it is in its state."""
+    halt: e.TaskHalted | None = None
+    at: float = 0.0
+    """When its last event happened."""
+
+    @property
+    def resting(self) -> bool:
+        """Nothing more to do here for now."""
+        return self.state in SETTLED or self.halt is not None
+
+
+Apply = Callable[[Task, Any, float], Task]
+
+
+def evolve(task: Task, record: e.Record) -> Task:
+    """The task after one more event."""
+    apply = _APPLY.get(type(record.event))
+    if apply is not None:
+        task = apply(task, record.event, record.at)
+    return replace(task, version=record.version, at=record.at)
+
+
+def fold(task_id: str, records: Iterable[e.Record]) -> Task:
+    """The task after all its events. A rewound stretch counts only for what it cost."""
+    history: list[e.Record] = []
+    task = Task(task_id)
+    for record in records:
+        if isinstance(record.event, e.TaskRewound):
+            history = [r for r in history if r.version <= record.event.version]
+            before = fold(task_id, history)
+            task = replace(
+                before, version=record.version, at=record.at, spend=task.spend, limits=task.limits, tree=record.event.tree, halt=None
+            )
+        else:
+            task = evolve(task, record)
+        history.append(record)
+    return task
+
+
+# ── one small function per event ────────────────────────────────────────────────────────────────────────────────
+
+
+def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
+    return replace(task, step=event.step, base=event.base, tree=event.base, limits=event.limits, rules=event.rules)
+
+
+def _state(task: Task, event: e.StateChanged, at: float) -> Task:
+    judged = task.judged and event.to is not State.TESTING
+    return replace(task, state=move(task.state, event.to), why=event.why, judged=judged)
+
+
+def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
+    return replace(task, tree=event.tree)
+
+
+def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
+    number = task.attempt.number + 1 if task.attempt else 1
+    messages: Trail[Message] = Trail((Said(event.brief),))
+    return replace(
+        task,
+        attempt=Attempt(number, event.role, event.tier, event.system, messages),
+        repairs=task.repairs + (event.role == "bug_hunter"),
+        claim=None,
+        waiting=(),
+        faulty="",
+        faults=0,
+        transport_failures=0,
+    )
+
+
+def _round(task: Task, event: e.RoundStarted, at: float) -> Task:
+    attempt = _current(task)
+    # A call that is made again, after a transport error or because the process died, belongs to the same round.
+    again = task.asking or task.transport_failures > 0
+    return replace(
+        task,
+        asking=True,
+        last_round=event.last,
+        attempt=attempt if again else replace(attempt, rounds=attempt.rounds + 1),
+        spend=task.spend if again else task.spend.plus(Spend(rounds=1)),
+    )
+
+
+def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
+    return replace(
+        task,
+        asking=False,
+        transport_failures=task.transport_failures + 1,
+        retry_at=at + event.wait,
+        spend=task.spend.plus(Spend(seconds=event.seconds)),
+    )
+
+
+def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
+    faulty = _fault(event)
+    return replace(
+        _say(task, Replied(event.text, event.calls, event.extra)),
+        asking=False,
+        handed_over=task.last_round,
+        transport_failures=0,
+        retry_at=0.0,
+        waiting=event.calls,
+        faulty=faulty,
+        faults=task.faults + 1 if faulty else task.faults,
+        spend=task.spend.called(event.usage, event.cost, event.seconds),
+    )
+
+
+def _fault(event: e.ModelAnswered) -> str:
+    """The prompt template that tells the agent what was wrong with its answer, or nothing."""
+    if event.stop == "refusal":
+        return "refused"
+    if event.stop == "length" and not event.calls:
+        return "cut_short"
+    if not event.calls:
+        return "no_tool_call" if event.text.strip() else "empty_answer"
+    return ""
+
+
+def _message(task: Task, event: e.MessageAdded, at: float) -> Task:
+    return replace(
+        _say(task, Said(event.text)), faulty="", handing_over=task.handing_over or event.why == "hand_over"
+    )
+
+
+def _tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
+    call = next(call for call in task.waiting if call.id == event.call)
+    return replace(
+        task,
+        waiting=tuple(c for c in task.waiting if c is not call),
+        started=(*task.started, call),
+        started_writes=task.started_writes or event.writes,
+    )
+
+
+def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
+    started = tuple(call for call in task.started if call.id != event.call)
+    task = _say(task, Result(event.call, event.output, event.ok))
+    settled = not started and not task.waiting
+    return replace(
+        task,
+        started=started,
+        started_writes=task.started_writes and bool(started),
+        tree=event.tree or task.tree,
+        # One usable call in the round is enough: the agent is able to act.
+        faults=task.faults + (settled and event.fault) if event.fault else 0,
+        spend=task.spend.plus(Spend(seconds=event.seconds)),
+    )
+
+
+def _note(task: Task, event: e.NoteKept, at: float) -> Task:
+    return replace(task, notes=(*task.notes, Note(event.kind, event.text))[-task.rules.notes :])
+
+
+def _done(task: Task, event: e.DoneClaimed, at: float) -> Task:
+    return replace(task, claim=event.summary)
+
+
+def _restored(task: Task, event: e.WorkspaceRestored, at: float) -> Task:
+    return replace(task, tree=event.tree)
+
+
+def _check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
+    seconds = event.verdict.seconds
+    return replace(
+        task,
+        judged=True,
+        verdict=event.verdict,
+        tree=event.verdict.tree or task.tree,
+        spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)),
+    )
+
+
+def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
+    return replace(task, commit=event.commit, tree=event.tree, files=event.files)
+
+
+def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
+    return replace(task, halt=event)
+
+
+def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
+    return replace(
+        task, halt=None, limits=event.limits, transport_failures=0, retry_at=0.0, handing_over=False, handed_over=False
+    )
+
+
+def _say(task: Task, message: Message) -> Task:
+    attempt = _current(task)
+    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message)))
+
+
+def _current(task: Task) -> Attempt:
+    assert task.attempt is not None, "a round outside an attempt"
+    return task.attempt
+
+
+_APPLY: dict[type, Apply] = {
+    e.TaskCreated: _created,
+    e.StateChanged: _state,
+    e.WorkspaceOpened: _opened,
+    e.AttemptStarted: _attempt,
+    e.RoundStarted: _round,
+    e.ModelFailed: _model_failed,
+    e.ModelAnswered: _answered,
+    e.MessageAdded: _message,
+    e.ToolStarted: _tool_started,
+    e.ToolFinished: _tool_finished,
+    e.NoteKept: _note,
+    e.DoneClaimed: _done,
+    e.WorkspaceRestored: _restored,
+    e.CheckFinished: _check_finished,
+    e.CheckpointMade: _checkpoint,
+    e.TaskHalted: _halted,
+    e.TaskResumed: _resumed,
+}

@@ -1,0 +1,258 @@
+"""The roles that the engine needs filled. Each is a short Protocol; adapters fill them, `bough.testing` has fakes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from bough.core.acceptance import Verdict
+from bough.core.events import AnyEvent, Record, Tier
+from bough.core.messages import Answer, Call, Prompt, ToolSpec
+from bough.core.plan import Step
+from bough.core.rules import Rules
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The right to append to one stream. The epoch grows with every new holder, so a late one is found out."""
+
+    run: str
+    task: str
+    worker: str
+    epoch: int
+
+
+class Store(Protocol):
+    """The journal. What `append` returned is durable: it survives `kill -9` and the machine being switched off."""
+
+    def claim(self, run: str, task: str, worker: str, lease: float) -> AbstractAsyncContextManager[Claim]:
+        """Hold a stream; released at the end of the block. `ClaimHeld` while another live worker has it; a claim
+        whose lease ran out, or whose holder is a process of this machine that is gone, is taken over."""
+        ...
+
+    async def renew(self, worker: str, lease: float) -> None:
+        """The heartbeat: extend all claims of this worker."""
+        ...
+
+    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+        """Append to the claim's stream when its version is `expected`, all events or none.
+
+        `VersionConflict` when somebody else was first; `ClaimLost` when the claim was taken over. State evolves from
+        what this returns, because a wrapper may have changed the events on their way (secrets struck out).
+        """
+        ...
+
+    async def post(self, run: str, task: str, event: AnyEvent) -> Record:
+        """Append without a claim, at whatever version: for streams that anyone may write to (`CONTROL`)."""
+        ...
+
+    async def read(
+        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+    ) -> list[Record]:
+        """The events of a stream (or of all streams of a run) with a `seq` above `since`, in order of `seq`,
+        optionally only those of the named kinds (class names of events)."""
+        ...
+
+    async def runs(self) -> list[str]:
+        """Names of all runs, oldest first."""
+        ...
+
+    async def holder(self, run: str, task: str) -> str | None:
+        """Who holds the stream now and is alive, or None."""
+        ...
+
+    async def put_blob(self, body: bytes) -> str:
+        """Keep bytes by content; the same bytes have the same name (SHA-256 in hex)."""
+        ...
+
+    async def get_blob(self, name: str) -> bytes:
+        """`NotFound` when there is none."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class Model(Protocol):
+    """One language model."""
+
+    name: str
+    """`provider:model`."""
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        """The model's answer. `progress` gets the text as it streams in, piece by piece. Raises `Passing` for a transport error that is worth another
+        try and `Refused` for one that is not; whatever else the model does is an answer."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended."""
+
+    exit_status: int | None
+    """None when it was killed for its time or its output."""
+    output: bytes
+    """Standard output and error as they came, interleaved."""
+    seconds: float
+    killed: str = ""
+    """Why it was killed, as a phrase: `after 120 s`, `after 20 MB of output`."""
+
+
+class Sandbox(Protocol):
+    """Runs commands of the agent, with nothing of the person's within their reach that they need not have."""
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Workspace,
+        timeout: float,
+        limit: int,
+        progress: Callable[[str], None] = lambda line: None,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
+        """Run in the workspace, in a process group of its own; nothing it started is left when this returns."""
+        ...
+
+    async def sweep(self, workspace: Workspace) -> None:
+        """End whatever an earlier life of bough left running in this workspace."""
+        ...
+
+
+class Workspace(Protocol):
+    """A private checkout that one task works in."""
+
+    root: Path
+    """The top of the checkout."""
+    folder: Path
+    """Where the agent starts: `root`, or the folder below it where the person stood."""
+    scratch: Path
+    """A private folder for temporary files, outside the checkout."""
+
+    async def snapshot(self) -> str:
+        """Keep the present files durably and return their tree."""
+        ...
+
+    async def restore(self, tree: str) -> None:
+        """Make the files those of a tree: what was added since is gone, what was lost is back."""
+        ...
+
+    async def checkpoint(self, tree: str, message: str) -> str:
+        """A commit of that tree on the task's branch, in bough's own repository."""
+        ...
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
+
+    kind: str
+    path: str
+
+
+class Workspaces(Protocol):
+    """bough's own repository of trees beside the person's files, which it only ever reads, but for `apply`."""
+
+    async def take(self) -> str:
+        """Keep the person's files as they are now (their changes and untracked files too) and return the tree."""
+        ...
+
+    async def open(self, run: str, task: str, tree: str, folder: str) -> Workspace:
+        """The task's checkout; made from `tree` when it is not there yet, else left as it is."""
+        ...
+
+    async def discard(self, run: str, task: str) -> None:
+        """Remove the checkout (not its commits and trees)."""
+        ...
+
+    async def changes(self, base: str, tree: str) -> list[Change]: ...
+
+    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
+        """As a unified diff, or as git's short statistics."""
+        ...
+
+    async def apply(self, base: str, tree: str) -> list[Change]:
+        """Bring the changes from `base` to `tree` into the person's files. Refuses as a whole, naming the files, when
+        one of them is no longer as it was at `base`; their index and refs stay as they are."""
+        ...
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    output: str
+    """What the model sees."""
+    ok: bool = True
+    fault: bool = False
+    """The call itself was unusable: unknown tool, malformed or wrong arguments."""
+    whole: bytes | None = None
+    """All of the output, when the model sees only head and tail."""
+    events: tuple[AnyEvent, ...] = ()
+    """What the call means beside its output (`NoteKept`, `DoneClaimed`)."""
+
+
+class Tools(Protocol):
+    """What an agent can do."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]: ...
+
+    async def run(
+        self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]
+    ) -> ToolResult:
+        """Carry a call out. Whatever is wrong with it is a result the model can act on, never an exception."""
+        ...
+
+
+class Verifier(Protocol):
+    """Decides whether a task is done, by evidence."""
+
+    def command(self, step: Step) -> str:
+        """What will be run for this step, for the journal; empty when there is no check."""
+        ...
+
+    async def verify(
+        self, step: Step, workspace: Workspace, tree: str, rules: Rules, progress: Callable[[str], None]
+    ) -> tuple[Verdict, bytes | None]:
+        """The verdict on `tree`, which the workspace holds, and the check's whole output when the verdict has only
+        head and tail."""
+        ...
+
+
+@dataclass
+class Stop:
+    """A person's wish to stop, seen between effects."""
+
+    requested: bool = False
+
+
+def _silent(task: str, text: str) -> None:
+    """Progress goes nowhere."""
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Everything the engine is given. `app` puts it together; tests put together their own."""
+
+    store: Store
+    models: Mapping[Tier, Model]
+    tools: Tools
+    workspaces: Workspaces
+    sandbox: Sandbox
+    verifier: Verifier
+    clock: Callable[[], float]
+    worker: str
+    prompt: Callable[[str], str]
+    """The text of a prompt template by name."""
+    stop: Stop = field(default_factory=Stop)
+    progress: Callable[[str, str], None] = _silent
+    """Transient news of a task for whoever watches: text as it streams in, a command's last line."""
+    recorded: Callable[[Record], None] = lambda record: None
+    """Called with every record once it is durable."""
+
+
+Batches = AsyncIterator[Sequence[AnyEvent]]
+"""What performing a command yields: events that belong together, appended all or none."""
