@@ -82,8 +82,8 @@ class Model(Protocol):
     """`provider:model`."""
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        """The model's answer. `progress` gets the text as it streams in, piece by piece. Raises `Passing` for a transport error that is worth another
-        try and `Refused` for one that is not; whatever else the model does is an answer."""
+        """The model's answer. `progress` gets the text as it streams in, piece by piece. Raises `Passing` for a
+        transport error that is worth another try and `Refused` for one that is not; all else is an answer."""
         ...
 
     async def close(self) -> None: ...
@@ -200,9 +200,7 @@ class Tools(Protocol):
     @property
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
-    async def run(
-        self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]
-    ) -> ToolResult:
+    async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         """Carry a call out. Whatever is wrong with it is a result the model can act on, never an exception."""
         ...
 
@@ -222,11 +220,23 @@ class Verifier(Protocol):
         ...
 
 
-@dataclass
 class Stop:
-    """A person's wish to stop, seen between effects."""
+    """A person's wish to stop: after the current effect, or (`now`) at once."""
 
-    requested: bool = False
+    def __init__(self) -> None:
+        self.requested = False
+        self.now = False
+        self._wake: list[Callable[[], None]] = []
+
+    def request(self, now: bool = False) -> None:
+        self.requested, self.now = True, self.now or now
+        for wake in list(self._wake):
+            wake()
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` whenever a stop is requested, until the returned function is called."""
+        self._wake.append(wake)
+        return lambda: self._wake.remove(wake)
 
 
 def _silent(task: str, text: str) -> None:

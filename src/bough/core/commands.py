@@ -66,6 +66,4 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Command = (
-    OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RunCheck | Conclude | ChangeState | Rest
-)
+Command = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RunCheck | Conclude | ChangeState | Rest

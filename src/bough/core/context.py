@@ -31,7 +31,10 @@ def check(step: Step, command: str) -> str:
         return "No check runs for this task; it does not need one."
     if not command:
         return "No check was given. Leave the work in a state that you have tried out yourself."
-    return f"bough itself will run this in your workspace when you call `done`, and only its passing completes the task:\n\n    {command}"
+    return (
+        "bough itself runs this in your workspace when you call `done`, and only its passing completes the task:\n\n"
+        f"    {command}"
+    )
 
 
 def notes(kept: tuple[Note, ...]) -> str:

@@ -24,7 +24,8 @@ def decide(task: Task, now: float) -> c.Command:
     if task.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
     if task.faults >= task.rules.max_faults:
-        return c.Conclude(State.FAILED, f"the model gave {task.faults} unusable answers in a row ({task.faulty or 'wrong tool calls'})")
+        kind = task.faulty.replace("_", " ") or "wrong tool calls"
+        return c.Conclude(State.FAILED, f"the model gave {task.faults} unusable answers in a row ({kind})")
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
     limit = used_up(task.spend, task.limits, LAST_SHARE)

@@ -1,8 +1,8 @@
 """Everything that can have happened. The journal is a sequence of these, and the only truth.
 
 An event is frozen, refuses unknown fields and carries no behaviour. Names are in the past tense; an intent
-(`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so that after a crash what was under way can be told
-from what was done.
+(`RoundStarted`, `ToolStarted`, `CheckStarted`) is durable before its effect begins, so that after a crash what was
+under way can be told from what was done.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Halt = Literal["stopped", "budget", "unavailable"]
 End = Literal["completed", "not_verified", "failed"]
 
 
-class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="event"):
+class Event(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag=True, tag_field="event"):
     """The base of all events; `event` in the JSON is the class name."""
 
 
 # ── the run's own stream ────────────────────────────────────────────────────────────────────────────────────────
 
 
-class RunStarted(Event, tag=True):
+class RunStarted(Event, frozen=True):
     plan: Plan
     base: str
     """Tree of the person's files as they were, in bough's own repository."""
@@ -46,40 +46,40 @@ class RunStarted(Event, tag=True):
     """Of bough."""
 
 
-class RunResumed(Event, tag=True):
+class RunResumed(Event, frozen=True):
     worker: str
     limits: Limits
     """The ledger's limits from here on: a person may raise them, spend is never reset."""
     models: dict[str, str]
 
 
-class RunHalted(Event, tag=True):
+class RunHalted(Event, frozen=True):
     """The run rests unfinished and can be resumed."""
 
     reason: Halt
     message: str
 
 
-class RunFinished(Event, tag=True):
+class RunFinished(Event, frozen=True):
     end: End
     summary: str
 
 
-class Applied(Event, tag=True):
+class Applied(Event, frozen=True):
     """The run's changes were brought into the person's tree."""
 
     tree: str
     files: tuple[str, ...]
 
 
-class RunReopened(Event, tag=True):
+class RunReopened(Event, frozen=True):
     """A person rewound a task: the run can be resumed again."""
 
     task: str
     round: int
 
 
-class StopRequested(Event, tag=True):
+class StopRequested(Event, frozen=True):
     """In the control stream: a person wants the live run to stop (`now`: without waiting for the current effect)."""
 
     now: bool = False
@@ -88,7 +88,7 @@ class StopRequested(Event, tag=True):
 # ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-class TaskCreated(Event, tag=True):
+class TaskCreated(Event, frozen=True):
     step: Step
     base: str
     """Tree that the task starts from."""
@@ -97,16 +97,16 @@ class TaskCreated(Event, tag=True):
     rules: Rules
 
 
-class StateChanged(Event, tag=True):
+class StateChanged(Event, frozen=True):
     to: State
     why: str
 
 
-class WorkspaceOpened(Event, tag=True):
+class WorkspaceOpened(Event, frozen=True):
     tree: str
 
 
-class AttemptStarted(Event, tag=True):
+class AttemptStarted(Event, frozen=True):
     """A fresh agent begins. What it is told is kept whole, so a prompt is always a projection of the journal."""
 
     role: Role
@@ -115,14 +115,14 @@ class AttemptStarted(Event, tag=True):
     brief: str
 
 
-class RoundStarted(Event, tag=True):
+class RoundStarted(Event, frozen=True):
     """A model call is about to be made."""
 
     last: bool = False
     """The hand-over round: no tools but `done` and `note`."""
 
 
-class ModelFailed(Event, tag=True):
+class ModelFailed(Event, frozen=True):
     """A transport error; the call is made again after `wait` seconds (0: not again)."""
 
     message: str
@@ -130,7 +130,7 @@ class ModelFailed(Event, tag=True):
     seconds: float = 0.0
 
 
-class ModelAnswered(Event, tag=True):
+class ModelAnswered(Event, frozen=True):
     text: str
     calls: tuple[Call, ...] = ()
     stop: Stop = "end"
@@ -141,7 +141,7 @@ class ModelAnswered(Event, tag=True):
     extra: str = ""
 
 
-class MessageAdded(Event, tag=True):
+class MessageAdded(Event, frozen=True):
     """bough says something to the agent between rounds: a nudge, the hand-over."""
 
     why: str
@@ -149,12 +149,12 @@ class MessageAdded(Event, tag=True):
     text: str
 
 
-class ToolStarted(Event, tag=True):
+class ToolStarted(Event, frozen=True):
     call: str
     writes: bool
 
 
-class ToolFinished(Event, tag=True):
+class ToolFinished(Event, frozen=True):
     call: str
     ok: bool
     output: str
@@ -169,49 +169,49 @@ class ToolFinished(Event, tag=True):
     interrupted: bool = False
 
 
-class NoteKept(Event, tag=True):
+class NoteKept(Event, frozen=True):
     """A decision or dead end that later attempts are shown."""
 
     kind: Literal["decision", "dead_end"]
     text: str
 
 
-class DoneClaimed(Event, tag=True):
+class DoneClaimed(Event, frozen=True):
     """The agent says it is done. That proves nothing; the check does."""
 
     summary: str
 
 
-class WorkspaceRestored(Event, tag=True):
+class WorkspaceRestored(Event, frozen=True):
     tree: str
     why: str
 
 
-class CheckStarted(Event, tag=True):
+class CheckStarted(Event, frozen=True):
     command: str
 
 
-class CheckFinished(Event, tag=True):
+class CheckFinished(Event, frozen=True):
     verdict: Verdict
 
 
-class CheckpointMade(Event, tag=True):
+class CheckpointMade(Event, frozen=True):
     commit: str
     tree: str
     files: tuple[str, ...]
     """Changed since the task's base."""
 
 
-class TaskHalted(Event, tag=True):
+class TaskHalted(Event, frozen=True):
     reason: Halt
     message: str
 
 
-class TaskResumed(Event, tag=True):
+class TaskResumed(Event, frozen=True):
     limits: Limits
 
 
-class TaskRewound(Event, tag=True):
+class TaskRewound(Event, frozen=True):
     """Everything after `version` is as if it had not happened, but for what it cost."""
 
     version: int

@@ -14,17 +14,18 @@ RUN = ""
 CONTROL = "@control"
 """The stream of what people ask of a live run (stop). Anyone may append; only the run's holder reads and obeys."""
 
-_COLOURS = (
-    "amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost garnet "
-    "gold green hazel indigo iron ivory jade larch lemon lilac lime linen maple mint moss oak ochre olive onyx opal pearl "
-    "pine plum quartz rose ruby rust sable sage sand scarlet silver slate snow steel teal topaz umber violet walnut willow"
-).split()
-_ANIMALS = (
-    "badger bear beaver bison bittern buck civet cod condor crane crow curlew deer dove eagle egret eider elk falcon finch "
-    "fox gannet gecko goose grouse gull hare hawk heron hind ibex ibis jay kestrel kite koala lark linnet lynx magpie marten "
-    "mole moose moth newt otter owl panda pike plover puffin quail raven robin seal shrew shrike skua snipe sparrow stoat "
-    "stork swan swift tern thrush tiger toad trout viper vole wolf wren yak"
-).split()
+_COLOURS = """
+    amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost
+    garnet gold green hazel indigo iron ivory jade larch lemon lilac lime linen maple mint moss oak ochre olive onyx
+    opal pearl pine plum quartz rose ruby rust sable sage sand scarlet silver slate snow steel teal topaz umber
+    violet walnut willow
+""".split()  # noqa: SIM905 (a wall of quotes reads worse)
+_ANIMALS = """
+    badger bear beaver bison bittern buck civet cod condor crane crow curlew deer dove eagle egret eider elk falcon
+    finch fox gannet gecko goose grouse gull hare hawk heron hind ibex ibis jay kestrel kite koala lark linnet lynx
+    magpie marten mole moose moth newt otter owl panda pike plover puffin quail raven robin seal shrew shrike skua
+    snipe sparrow stoat stork swan swift tern thrush tiger toad trout viper vole wolf wren yak
+""".split()  # noqa: SIM905 (a wall of quotes reads worse)
 
 
 def run_name(number: int) -> str:

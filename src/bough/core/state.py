@@ -109,9 +109,8 @@ def fold(task_id: str, records: Iterable[e.Record]) -> Task:
         if isinstance(record.event, e.TaskRewound):
             history = [r for r in history if r.version <= record.event.version]
             before = fold(task_id, history)
-            task = replace(
-                before, version=record.version, at=record.at, spend=task.spend, limits=task.limits, tree=record.event.tree, halt=None
-            )
+            kept = {"spend": task.spend, "limits": task.limits, "tree": record.event.tree, "halt": None}
+            task = replace(before, version=record.version, at=record.at, **kept)
         else:
             task = evolve(task, record)
         history.append(record)
@@ -199,9 +198,7 @@ def _fault(event: e.ModelAnswered) -> str:
 
 
 def _message(task: Task, event: e.MessageAdded, at: float) -> Task:
-    return replace(
-        _say(task, Said(event.text)), faulty="", handing_over=task.handing_over or event.why == "hand_over"
-    )
+    return replace(_say(task, Said(event.text)), faulty="", handing_over=task.handing_over or event.why == "hand_over")
 
 
 def _tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:

@@ -1,0 +1,105 @@
+"""A run as a fold over its own stream, and what it needs next. The tasks themselves live in their own streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.plan import Plan, Step
+from bough.core.rules import Rules
+from bough.core.state import Task
+from bough.core.states import State
+
+
+class Run(Struct, frozen=True):
+    name: str
+    version: int = 0
+    plan: Plan = Plan(Step("", ""))
+    base: str = ""
+    folder: str = ""
+    models: dict[str, str] = {}
+    limits: Limits = Limits()
+    rules: Rules = Rules()
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    """When it finished or halted; 0 while it is under way."""
+    end: e.RunFinished | None = None
+    halt: e.RunHalted | None = None
+    applied: str = ""
+    """The tree that was brought into the person's files."""
+
+
+def evolve_run(run: Run, record: e.Record) -> Run:
+    match record.event:
+        case e.RunStarted() as event:
+            run = replace(
+                run,
+                plan=event.plan,
+                base=event.base,
+                folder=event.folder,
+                models=event.models,
+                limits=event.limits,
+                rules=event.rules,
+                started_at=record.at,
+            )
+        case e.RunResumed() as event:
+            run = replace(run, limits=event.limits, models=event.models, halt=None, ended_at=0.0)
+        case e.RunHalted() as event:
+            run = replace(run, halt=event, ended_at=record.at)
+        case e.RunFinished() as event:
+            run = replace(run, end=event, halt=None, ended_at=record.at)
+        case e.RunReopened() as event:
+            run = replace(run, end=None, halt=None, ended_at=record.at)
+        case e.Applied() as event:
+            run = replace(run, applied=event.tree)
+        case _:
+            pass
+    return replace(run, version=record.version)
+
+
+def fold_run(name: str, records: Iterable[e.Record]) -> Run:
+    run = Run(name)
+    for record in records:
+        run = evolve_run(run, record)
+    return run
+
+
+class Start(Struct, frozen=True):
+    """Create and drive the goal."""
+
+
+class Finish(Struct, frozen=True):
+    event: e.RunFinished | e.RunHalted
+
+
+Move = Start | Finish
+
+
+def next_move(run: Run, goal: Task) -> Move | None:
+    """What the run needs next; None when it is over."""
+    if run.end or run.halt:
+        return None
+    if goal.halt is not None:
+        return Finish(e.RunHalted(goal.halt.reason, goal.halt.message))
+    if goal.state is State.COMPLETED:
+        return Finish(e.RunFinished("completed", goal.why))
+    if goal.state is State.BLOCKED:
+        return Finish(e.RunFinished("not_verified", goal.why))
+    if goal.state is State.FAILED:
+        return Finish(e.RunFinished("failed", goal.why))
+    return Start()
+
+
+EXIT_STATUS: dict[str, int] = {
+    "completed": 0,
+    "failed": 3,
+    "budget": 4,
+    "not_verified": 5,
+    "stopped": 6,
+    "unavailable": 7,
+}
+"""How a run's end or halt becomes the exit status of the program."""

@@ -1,0 +1,257 @@
+"""Carry out one command. Each function here orders effects and the events around them: intent, effect, result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core import context
+from bough.core import events as e
+from bough.core.errors import Passing, Refused
+from bough.core.messages import Answer, Call, Prompt, ToolSpec
+from bough.core.run import Run
+from bough.core.state import Attempt, Task
+from bough.core.states import State
+from bough.ports import Batches, Ports, Workspace
+
+HAND_OVER_TOOLS = ("done", "note")
+INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS_LIMIT = 32_000
+DIFF_LIMIT = 24_000
+PATIENCE = 600.0
+"""The longest `Retry-After` that is waited for, in seconds."""
+
+
+@dataclass
+class Site:
+    """Where a task's effects happen: its workspace, once it has one, and the ports."""
+
+    run: Run
+    ports: Ports
+    _workspace: Workspace | None = None
+
+    @classmethod
+    async def enter(cls, run: Run, task: Task, ports: Ports) -> Site:
+        """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
+        what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
+        site = cls(run, ports)
+        if task.state is not State.PENDING and not task.resting:
+            workspace = await site.open(task)
+            await ports.sandbox.sweep(workspace)
+            await workspace.restore(task.tree)
+        return site
+
+    async def open(self, task: Task) -> Workspace:
+        if self._workspace is None:
+            self._workspace = await self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder)
+        return self._workspace
+
+
+def perform(command: c.Command, task: Task, site: Site) -> Batches:
+    """The events that carrying out the command brings, in batches that belong together."""
+    return _PERFORM[type(command)](command, task, site)
+
+
+async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
+    await site.open(task)
+    yield [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
+
+
+async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
+    workspace = await site.open(task)
+    values = await _values(task, site)
+    values |= {"instructions_file": _project_instructions(workspace), "workspace": str(workspace.folder)}
+    system = context.render(site.ports.prompt("agent"), values)
+    brief = context.render(site.ports.prompt(command.role), values)
+    events: list[e.AnyEvent] = [e.AttemptStarted(command.role, command.tier, system, brief)]
+    if task.state is State.TEST_FAILED:
+        events.append(e.StateChanged(State.IN_PROGRESS, f"a bug hunter takes over (repair {task.repairs + 1})"))
+    yield events
+
+
+async def _values(task: Task, site: Site) -> dict[str, str]:
+    diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
+    if len(diff) > DIFF_LIMIT:
+        stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
+        diff = f"{diff[:DIFF_LIMIT]}\n… cut: the whole change is\n{stat}"
+    return context.brief(task, site.ports.verifier.command(task.step), diff)
+
+
+def _project_instructions(workspace: Workspace) -> str:
+    """The repository's own words for agents: from the top, then from the folder where the work starts."""
+    folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
+    texts = []
+    for path in (folder / INSTRUCTIONS for folder in folders):
+        if path.is_file() and not path.is_symlink():
+            texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
+    return "\n\n".join(texts) or "(the repository has no AGENTS.md)"
+
+
+async def _say(command: c.Say, task: Task, site: Site) -> Batches:
+    text = context.render(site.ports.prompt(command.template), await _values(task, site))
+    yield [e.MessageAdded(command.template, text)]
+
+
+async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
+    ports, attempt = site.ports, _attempt(task)
+    if command.wait and not await _pause(command.wait, ports):
+        return
+    yield [e.RoundStarted(command.last)]
+    model = ports.models[attempt.tier]
+    tools = tuple(t for t in ports.tools.specs if not command.last or t.name in HAND_OVER_TOOLS)
+    again = task.asking or task.transport_failures > 0
+    number = attempt.rounds + (not again)
+    prompt = Prompt(f"{task.id}#{attempt.number}#{number}", attempt.system, attempt.messages, tools)
+    began = ports.clock()
+    try:
+        answer = await model.ask(prompt, partial(ports.progress, task.id))
+    except Passing as error:
+        wait = _backoff(task, error)
+        yield [e.ModelFailed(str(error), wait, ports.clock() - began)]
+    except Refused as error:
+        yield [e.ModelFailed(str(error), 0.0, ports.clock() - began), e.TaskHalted("unavailable", str(error))]
+    else:
+        yield [_answered(answer, f"{attempt.number}.{number}", ports.clock() - began)]
+
+
+async def _pause(seconds: float, ports: Ports) -> bool:
+    """Wait, or return False at once when a person wants to stop."""
+    stopped = asyncio.Event()
+    unwatch = ports.stop.watch(stopped.set)
+    try:
+        await asyncio.wait_for(stopped.wait(), seconds)
+    except TimeoutError:
+        return True
+    finally:
+        unwatch()
+    return False
+
+
+def _backoff(task: Task, error: Passing) -> float:
+    rules = task.rules
+    doubled = rules.backoff_first * 2.0**task.transport_failures
+    return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
+
+
+def _answered(answer: Answer, place: str, seconds: float) -> e.ModelAnswered:
+    return e.ModelAnswered(
+        text=answer.text,
+        calls=_distinct(answer.calls, place),
+        stop=answer.stop,
+        usage=answer.usage,
+        cost=answer.cost,
+        seconds=seconds,
+        model=answer.model,
+        extra=answer.extra,
+    )
+
+
+def _distinct(calls: Sequence[Call], place: str) -> tuple[Call, ...]:
+    """Some servers leave ids out or use one twice; a result must be able to name its call."""
+    seen: set[str] = set()
+    named = []
+    for number, call in enumerate(calls):
+        unique = call if call.id and call.id not in seen else replace(call, id=f"call_{place}_{number}")
+        seen.add(unique.id)
+        named.append(unique)
+    return tuple(named)
+
+
+async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
+    specs = {spec.name: spec for spec in site.ports.tools.specs}
+    for calls in _groups(command.calls, specs):
+        yield [e.ToolStarted(call.id, _writes(call, specs)) for call in calls]
+        finished = await asyncio.gather(*(_run_tool(call, task, site, _writes(call, specs)) for call in calls))
+        yield [event for events in finished for event in events]
+
+
+def _writes(call: Call, specs: dict[str, ToolSpec]) -> bool:
+    return call.name in specs and specs[call.name].writes
+
+
+def _groups(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
+    """In order; neighbours that only read go together, each writing call alone."""
+    for writing, group in groupby(calls, key=lambda call: _writes(call, specs)):
+        if writing:
+            yield from ((call,) for call in group)
+        else:
+            yield tuple(group)
+
+
+async def _run_tool(call: Call, task: Task, site: Site, writes: bool) -> list[e.AnyEvent]:
+    ports = site.ports
+    if task.last_round and call.name not in HAND_OVER_TOOLS:
+        text = "This was the hand-over round: only `done` and `note` could still be called."
+        return [e.ToolFinished(call.id, False, text, fault=True)]
+    workspace = await site.open(task)
+    began = ports.clock()
+    result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
+    tree = await workspace.snapshot() if writes else ""
+    blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
+    finished = e.ToolFinished(
+        call.id, result.ok, result.output, blob, tree, seconds=ports.clock() - began, fault=result.fault
+    )
+    return [finished, *result.events]
+
+
+async def _recover(command: c.Recover, task: Task, site: Site) -> Batches:
+    text = site.ports.prompt("interrupted").strip()
+    events: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "a tool call was interrupted")]
+    events += [e.ToolFinished(call.id, False, text, interrupted=True) for call in command.calls]
+    yield events
+
+
+async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
+    ports = site.ports
+    workspace = await site.open(task)
+    yield [e.CheckStarted(ports.verifier.command(task.step))]
+    progress = partial(ports.progress, task.id)
+    verdict, whole = await ports.verifier.verify(task.step, workspace, task.tree, task.rules, progress)
+    # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
+    await workspace.restore(task.tree)
+    if whole is not None:
+        verdict = replace(verdict, blob=await ports.store.put_blob(whole))
+    yield [e.CheckFinished(verdict)]
+
+
+async def _conclude(command: c.Conclude, task: Task, site: Site) -> Batches:
+    workspace = await site.open(task)
+    commit = await workspace.checkpoint(task.tree, f"{task.id}: {command.to.value}\n\n{task.claim or command.why}")
+    changes = await site.ports.workspaces.changes(task.base, task.tree)
+    checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
+    yield [checkpoint, e.StateChanged(command.to, command.why)]
+
+
+async def _change_state(command: c.ChangeState, task: Task, site: Site) -> Batches:
+    yield [e.StateChanged(command.to, command.why)]
+
+
+async def _rest(command: c.Rest, task: Task, site: Site) -> Batches:
+    yield [e.TaskHalted(command.reason, command.message)]
+
+
+def _attempt(task: Task) -> Attempt:
+    assert task.attempt is not None, "the model is asked outside an attempt"
+    return task.attempt
+
+
+_PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
+    c.OpenWorkspace: _open_workspace,
+    c.StartAttempt: _start_attempt,
+    c.Say: _say,
+    c.AskModel: _ask_model,
+    c.RunTools: _run_tools,
+    c.Recover: _recover,
+    c.RunCheck: _run_check,
+    c.Conclude: _conclude,
+    c.ChangeState: _change_state,
+    c.Rest: _rest,
+}
