@@ -1,1 +1,40 @@
-"""bough."""
+"""bough: give it a goal and a repository; a task is done when a check that bough ran has passed.
+
+import bough
+
+outcome = await bough.run("Add a --json flag to the report command", dir=".", check="pytest")
+for task in outcome.tree:
+    print(task.path, task.state, task.verdict)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bough.api import resume, run, run_sync
+    from bough.core.errors import BoughError
+    from bough.core.plan import Plan, Step
+    from bough.interfaces.views import Outcome
+
+__version__ = "0.1.0"
+
+__all__ = ["BoughError", "Outcome", "Plan", "Step", "__version__", "resume", "run", "run_sync"]
+
+_HOMES = {
+    "BoughError": "bough.core.errors",
+    "Outcome": "bough.interfaces.views",
+    "Plan": "bough.core.plan",
+    "Step": "bough.core.plan",
+    "resume": "bough.api",
+    "run": "bough.api",
+    "run_sync": "bough.api",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Names are loaded when they are first used: `bough --help` needs none of them."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'bough' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

@@ -25,7 +25,16 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
         return self.tokens_in + self.tokens_out
 
     def plus(self, other: Spend) -> Spend:
-        return Spend(*(a + b for a, b in zip(_values(self), _values(other), strict=True)))
+        return Spend(
+            rounds=self.rounds + other.rounds,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            tokens_cached=self.tokens_cached + other.tokens_cached,
+            cost=self.cost + other.cost,
+            unpriced=self.unpriced + other.unpriced,
+            seconds=self.seconds + other.seconds,
+            check_seconds=self.check_seconds + other.check_seconds,
+        )
 
     def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
         """After one model call."""
@@ -39,10 +48,6 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
                 seconds=seconds,
             )
         )
-
-
-def _values(spend: Spend) -> tuple[float, ...]:
-    return tuple(getattr(spend, name) for name in Spend.__struct_fields__)
 
 
 class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

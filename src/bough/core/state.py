@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -115,6 +115,25 @@ def fold(task_id: str, records: Iterable[e.Record]) -> Task:
             task = evolve(task, record)
         history.append(record)
     return task
+
+
+def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
+    """The task as it was at the end of each round that still counts; first, as it was before any."""
+    task, rounds, ends = Task(task_id), 0, []
+    for index, record in enumerate(records):
+        if isinstance(record.event, e.TaskRewound):
+            version = record.event.version
+            task = fold(task_id, records[: index + 1])
+            ends = [end for end in ends if end.version <= version]
+            rounds = len(ends) - 1
+            continue
+        before, task = task, evolve(task, record)
+        if before.attempt and task.attempt and before.attempt.number == task.attempt.number:
+            rounds += task.attempt.rounds - before.attempt.rounds
+        under_way = task.attempt is None or task.asking or task.waiting or task.started
+        if not under_way and task.state is State.IN_PROGRESS and len(ends) == rounds:
+            ends.append(task)
+    return ends
 
 
 # ── one small function per event ────────────────────────────────────────────────────────────────────────────────

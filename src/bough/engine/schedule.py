@@ -44,6 +44,9 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
             case Start():
                 goal = await _start(state, goal, ports)
             case Finish(event):
+                if isinstance(event, e.RunFinished):
+                    # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
+                    await ports.workspaces.discard(state.name, GOAL)
                 state = await _append(state, claim, [event], ports)
     return state
 

@@ -1,0 +1,69 @@
+"""bough from Python: small and typed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from bough.app import Choices, Watch, session
+from bough.core.plan import goal_step
+from bough.interfaces.views import Outcome
+
+
+class Chosen(TypedDict, total=False):
+    """What may be chosen for a run; what is left out is as configured."""
+
+    model: str
+    strong_model: str
+    base_url: str
+    record: Path
+    rounds: int
+    tokens: int
+    cost: float
+    minutes: float
+
+
+async def run(
+    goal: str,
+    *,
+    dir: Path | str = ".",
+    check: str | None = None,
+    criteria: tuple[str, ...] = (),
+    requires_testing: bool = True,
+    apply: bool = False,
+    watch: Watch | None = None,
+    **chosen: Unpack[Chosen],
+) -> Outcome:
+    """Carry a goal out in a private workspace of the project around `dir`, and say how it ended.
+
+    `check` is the command that proves the goal. With `apply` the changes of a completed run are brought into the
+    project's files; without it they stay untouched.
+    """
+    step = goal_step(goal, check=check, criteria=criteria, requires_testing=requires_testing)
+    async with session(dir, create=True) as opened:
+        outcome = await opened.start(step, Choices(**chosen), watch or Watch())
+        if apply and outcome.completed:
+            await opened.apply(outcome.run)
+        return outcome
+
+
+async def resume(
+    run: str | None = None, *, dir: Path | str = ".", watch: Watch | None = None, **chosen: Unpack[Chosen]
+) -> Outcome:
+    """Go on with a run (by default the latest) at its first unfinished effect."""
+    async with session(dir) as opened:
+        return await opened.resume(await opened.find(run), Choices(**chosen), watch or Watch())
+
+
+def run_sync(
+    goal: str,
+    *,
+    dir: Path | str = ".",
+    check: str | None = None,
+    apply: bool = False,
+    watch: Watch | None = None,
+    **chosen: Unpack[Chosen],
+) -> Outcome:
+    """`run` for programs without an event loop."""
+    return asyncio.run(run(goal, dir=dir, check=check, apply=apply, watch=watch, **chosen))

@@ -1,0 +1,303 @@
+"""The composition root: the only place that names adapters. Interfaces ask here and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+from msgspec.structs import replace
+
+import bough
+from bough import config as settings
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.errors import NotFound, UsageError
+from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
+from bough.core.plan import Plan, Step
+from bough.core.run import Run, fold_run
+from bough.core.state import Task, ends_of_rounds, fold
+from bough.core.states import State
+from bough.interfaces.views import KINDS, Outcome, RunView, outcome, view
+from bough.ports import Change, Claim, Model, Ports, Stop, Store, Workspaces
+
+NO_MODEL = (
+    "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
+    "(anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml under [models] as main. "
+    "`bough demo` runs without one."
+)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a person chose for this run; None: as configured."""
+
+    model: str | None = None
+    strong_model: str | None = None
+    base_url: str | None = None
+    record: Path | None = None
+    rounds: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+
+    def limits(self, configured: Limits) -> Limits:
+        chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
+        return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
+
+    def models(self, configured: settings.Models) -> dict[str, str]:
+        main = self.model or configured.main
+        if main is None:
+            raise UsageError(NO_MODEL)
+        return {"main": main, "strong": self.strong_model or configured.strong or main}
+
+
+@dataclass(frozen=True)
+class Watch:
+    """How a run is watched and stopped while it is under way."""
+
+    stop: Stop = field(default_factory=Stop)
+    progress: Callable[[str, str], None] = lambda task, text: None
+    recorded: Callable[[e.Record], None] = lambda record: None
+
+
+@dataclass(frozen=True)
+class Session:
+    """A project that is open for work: where it is, its settings, its journal and its trees."""
+
+    root: Path
+    home: Path
+    folder: str
+    """Where the person stands, relative to the root."""
+    config: settings.Config
+    store: Store
+    workspaces: Workspaces
+    env: Mapping[str, str]
+
+    # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start(self, step: Step, choices: Choices, watch: Watch) -> Outcome:
+        """Begin a run and carry it to its end or to a halt."""
+        from bough.engine import schedule
+
+        models = choices.models(self.config.models)
+        async with self._ports(models, choices, watch) as ports:
+            first = e.RunStarted(
+                plan=Plan(step),
+                base=await self.workspaces.take(),
+                folder=self.folder,
+                models=models,
+                limits=choices.limits(self.config.budget),
+                rules=self.config.limits,
+                version=bough.__version__,
+            )
+            run = await schedule.start(await self._new_name(), first, ports)
+        return await self.outcome(run.name)
+
+    async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
+        """Go on with a run that was stopped, halted or killed."""
+        from bough.engine import schedule
+
+        run = await self.run(name)
+        if run.end is not None:
+            raise UsageError(
+                f"{name} is over ({run.end.end}): `bough show {name}` tells how, `bough rewind` reopens it."
+            )
+        chosen = settings.Models(run.models.get("main"), run.models.get("strong"))
+        models = choices.models(chosen)
+        async with self._ports(models, choices, watch) as ports:
+            again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
+            await schedule.resume(name, again, ports)
+        return await self.outcome(name)
+
+    @asynccontextmanager
+    async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
+        from bough.adapters.models.providers import make_model, secrets_of
+        from bough.adapters.models.recording import RecordingModel
+        from bough.adapters.models.wire import make_client
+        from bough.adapters.sandboxes.env import make_env
+        from bough.adapters.sandboxes.process import make_sandbox
+        from bough.adapters.stores.workers import worker_id
+        from bough.adapters.tools.workbench import WorkbenchTools
+        from bough.adapters.verifiers.command import CommandVerifier
+
+        rules, sandboxed = self.config.limits, self.config.sandbox
+        base_url = choices.base_url or self.config.models.base_url
+        hidden = secrets_of(self.env)
+        sandbox = make_sandbox(
+            sandboxed.mode,
+            make_env(self.env, hidden, sandboxed.env),
+            [Path(folder).expanduser() for folder in sandboxed.writable],
+        )
+        client = make_client(rules.model_timeout)
+
+        def make(name: str) -> Model:
+            model = make_model(name, base_url=base_url, client=client, env=self.env)
+            return RecordingModel(model, choices.record) if choices.record else model
+
+        made = {name: make(name) for name in dict.fromkeys(models.values())}
+        try:
+            yield Ports(
+                store=self.store,
+                models={tier: made[name] for tier, name in models.items()},  # type: ignore[misc]
+                tools=WorkbenchTools(sandbox),
+                workspaces=self.workspaces,
+                sandbox=sandbox,
+                verifier=CommandVerifier(sandbox),
+                clock=time.time,
+                worker=worker_id(),
+                prompt=prompt,
+                stop=watch.stop,
+                progress=watch.progress,
+                recorded=watch.recorded,
+            )
+        finally:
+            for model in made.values():
+                await model.close()
+            await client.aclose()
+
+    async def _new_name(self) -> str:
+        taken = set(await self.store.runs())
+        while True:
+            number = secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2)))
+            if (name := run_name(number)) not in taken:
+                return name
+
+    # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def find(self, name: str | None) -> str:
+        """The run that a name, a unique beginning of one, `latest` or nothing means."""
+        runs = await self.store.runs()
+        if not runs:
+            raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
+        if name in (None, "latest"):
+            return runs[-1]
+        if name in runs:
+            return str(name)
+        matches = [run for run in runs if run.startswith(str(name))]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise UsageError(f"`{name}` could be {', '.join(matches)}: say more of it.")
+        raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
+
+    async def run(self, name: str) -> Run:
+        return fold_run(name, await self.store.read(name, RUN))
+
+    async def task(self, name: str, task: str = GOAL) -> Task:
+        records = await self.store.read(name, task)
+        if not records:
+            raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+        return fold(task, records)
+
+    async def view(self, name: str) -> RunView:
+        return view(name, await self.store.read(name, kinds=KINDS))
+
+    async def outcome(self, name: str) -> Outcome:
+        return outcome(await self.view(name))
+
+    async def diff(self, name: str, stat: bool = False) -> str:
+        """All that the run changed so far, finished or not."""
+        task = await self.task(name)
+        return await self.workspaces.diff(task.base, task.tree, stat)
+
+    # ── a person's hand ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def apply(self, name: str) -> list[Change]:
+        """Bring a run's changes into the person's tree."""
+        task = await self.task(name)
+        async with self._hold(name) as (claim, run):
+            changes = await self.workspaces.apply(task.base, task.tree)
+            applied = e.Applied(task.tree, tuple(change.path for change in changes))
+            await self.store.append(claim, [applied], run.version)
+        return changes
+
+    async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
+        """Take a task back to the end of one of its rounds (0: before the first); what came after is kept in the
+        journal and no longer counts, but for what it cost."""
+        point = await self._point(name, task, to)
+        async with self._hold(name) as (claim, run), self._held(name, task) as (held, now):
+            if now.state is not State.PENDING:
+                workspace = await self.workspaces.open(name, task, now.tree, run.folder)
+                await workspace.restore(point.tree)
+            await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
+            await self.store.append(claim, [e.RunReopened(task, to)], run.version)
+        return await self.task(name, task)
+
+    async def points(self, name: str, task: str = GOAL) -> list[Task]:
+        """The ends of the task's rounds that it can be rewound to, oldest first."""
+        return ends_of_rounds(task, await self.store.read(name, task))
+
+    async def _point(self, name: str, task: str, to: int) -> Task:
+        points = await self.points(name, task)
+        if not 0 <= to < len(points):
+            raise UsageError(
+                f"{name} can be rewound to rounds 0 to {len(points) - 1}, not {to}: `bough log` shows them."
+            )
+        return points[to]
+
+    async def stop(self, name: str, now: bool = False) -> str | None:
+        """Ask a live run to stop; returns who carries it out, or None when nobody does."""
+        holder = await self.store.holder(name, RUN)
+        if holder is not None:
+            await self.store.post(name, CONTROL, e.StopRequested(now))
+        return holder
+
+    @asynccontextmanager
+    async def _hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
+        """Keep everyone else from carrying the run out meanwhile."""
+        from bough.adapters.stores.workers import worker_id
+
+        run = await self.run(name)
+        async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
+            yield claim, await self.run(name)
+
+    @asynccontextmanager
+    async def _held(self, name: str, task: str) -> AsyncIterator[tuple[Claim, Task]]:
+        from bough.adapters.stores.workers import worker_id
+
+        now = await self.task(name, task)
+        async with self.store.claim(name, task, worker_id(), now.rules.lease) as claim:
+            yield claim, await self.task(name, task)
+
+
+@asynccontextmanager
+async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIterator[Session]:
+    """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
+    from bough.adapters.models.providers import secrets_of
+    from bough.adapters.sandboxes.landlock import landlock_abi
+    from bough.adapters.stores.redacted import RedactedStore
+    from bough.adapters.stores.sqlite import SqliteStore
+    from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
+
+    here = Path(folder).resolve()
+    if not here.is_dir():
+        raise UsageError(f"{folder} is not a folder: give one with --dir.")
+    env = dict(os.environ)
+    root = find_root(here)
+    loaded = settings.load(root, env)
+    home = prepare_home(root) if create else root / ".bough"
+    confined = loaded.sandbox.mode != "none" and landlock_abi() > 0
+    store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
+    try:
+        yield Session(
+            root=root,
+            home=home,
+            folder=here.relative_to(root).as_posix().removeprefix("."),
+            config=loaded,
+            store=store,
+            workspaces=GitWorkspaces(root, home, link_ignored=confined),
+            env=env,
+        )
+    finally:
+        await store.close()
+
+
+def prompt(name: str) -> str:
+    """A prompt template that ships with bough."""
+    return files("bough.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")

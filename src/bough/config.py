@@ -1,0 +1,137 @@
+"""Settings: `bough.toml` or `[tool.bough]` in `pyproject.toml`, then `BOUGH_*` variables, then flags.
+
+A repository's file is untrusted input. It may tune thresholds and name models, but where requests (and the key with
+them) go and how commands are confined is for the person alone: those keys are refused in a file.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from bough.core.budget import Limits
+from bough.core.errors import UsageError
+from bough.core.rules import Rules
+
+
+class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """`provider:model` by tier."""
+
+    main: str | None = None
+    strong: str | None = None
+    """Taken for the last repair; the main model when it is not set."""
+    base_url: str | None = None
+    """Any OpenAI-compatible endpoint. Not in a repository's file."""
+
+
+class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How commands are confined. Not in a repository's file."""
+
+    mode: Literal["auto", "landlock", "none"] = "auto"
+    writable: tuple[str, ...] = ()
+    """Folders outside the workspace that commands may write to."""
+    env: tuple[str, ...] = ()
+    """Further environment variables that commands may see."""
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    models: Models = field(default_factory=Models)
+    limits: Rules = field(default_factory=Rules)
+    budget: Limits = field(default_factory=Limits)
+    sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+
+
+PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "models": Models.__struct_fields__,
+    "limits": Rules.__struct_fields__,
+    "budget": Limits.__struct_fields__,
+    "sandbox": SandboxSettings.__struct_fields__,
+}
+NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE"})
+"""Variables with our prefix that mark processes and set nothing."""
+
+Table = dict[str, dict[str, Any]]
+
+
+def load(folder: Path, env: Mapping[str, str]) -> Config:
+    """The settings that hold in a project folder."""
+    table = _from_file(folder)
+    for section, values in _from_env(env).items():
+        table.setdefault(section, {}).update(values)
+    try:
+        return msgspec.convert(table, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise UsageError(
+            f"A setting has the wrong type: {error}. See docs/configuration.md for what it takes."
+        ) from None
+
+
+def _from_file(folder: Path) -> Table:
+    for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
+        try:
+            table: Any = tomllib.loads(path.read_text())
+        except FileNotFoundError:
+            continue
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            if within:  # Somebody else's file: its own tools will complain.
+                continue
+            raise UsageError(f"{path} is not valid TOML: {error}.") from None
+        for key in within:
+            table = table.get(key, {})
+        if table:
+            return _checked(table, str(path))
+    return {}
+
+
+def _checked(table: Any, place: str) -> Table:
+    for section, values in table.items():
+        if section not in SECTIONS:
+            raise UsageError(f"{place}: there is no section [{section}].{_nearest(section, list(SECTIONS))}")
+        if not isinstance(values, dict):
+            raise UsageError(f"{place}: `{section}` is a section: write [{section}] and its keys below it.")
+        for key in values:
+            if key not in SECTIONS[section]:
+                raise UsageError(f"{place}: [{section}] has no key `{key}`.{_nearest(key, SECTIONS[section])}")
+            if (section, key) in PERSON_ONLY:
+                raise UsageError(
+                    f"{place}: `{section}.{key}` is not for a repository to set; "
+                    f"set {_variable(section, key)} in your environment."
+                )
+    return {section: dict(values) for section, values in table.items()}
+
+
+def _from_env(env: Mapping[str, str]) -> Table:
+    known = {_variable(section, key): (section, key) for section, keys in SECTIONS.items() for key in keys}
+    table: Table = {}
+    for name, value in env.items():
+        if not name.startswith("BOUGH_") or name in NOT_SETTINGS:
+            continue
+        if name not in known:
+            raise UsageError(f"The environment variable {name} sets nothing.{_nearest(name, list(known))}")
+        section, key = known[name]
+        many = SECTIONS[section] is SandboxSettings.__struct_fields__ and key in ("writable", "env")
+        table.setdefault(section, {})[key] = [part for part in value.split(":") if part] if many else value
+    return table
+
+
+def _variable(section: str, key: str) -> str:
+    return f"BOUGH_{section}_{key}".upper()
+
+
+def _nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(word, words, 1, 0.5)
+    return f" Did you mean `{close[0]}`?" if close else f" It knows: {', '.join(words)}."
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of `bough.toml`, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "bough.toml"} | msgspec.json.schema(
+        Config
+    )
