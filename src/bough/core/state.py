@@ -130,7 +130,7 @@ def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
         before, task = task, evolve(task, record)
         if before.attempt and task.attempt and before.attempt.number == task.attempt.number:
             rounds += task.attempt.rounds - before.attempt.rounds
-        under_way = task.attempt is None or task.asking or task.waiting or task.started
+        under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
         if not under_way and task.state is State.IN_PROGRESS and len(ends) == rounds:
             ends.append(task)
     return ends

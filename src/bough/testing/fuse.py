@@ -1,0 +1,96 @@
+"""A fuse that blows at a chosen point of the engine, to see that nothing is lost when the process dies there."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any, cast
+
+from bough.ports import Model, Ports, Store, Tools, Verifier, Workspace, Workspaces
+
+
+class Blown(BaseException):
+    """The process would be dead now. Not an `Exception`: nothing may catch it and go on."""
+
+
+class Fuse:
+    """Counts the points that the engine passes and blows at number `at` (from 0); with None it only counts.
+
+    A point lies before and after every append and every effect: `before append ToolStarted`, `after ask`, `before
+    snapshot` … With `kill` the process gets a real SIGKILL, else `Blown` is raised.
+    """
+
+    def __init__(self, at: int | None = None, *, kill: bool = False) -> None:
+        self.at = at
+        self.kill = kill
+        self.points: list[str] = []
+
+    def pass_by(self, name: str) -> None:
+        number = len(self.points)
+        self.points.append(name)
+        if number == self.at:
+            if self.kill:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise Blown(name)
+
+    def wrap(self, ports: Ports) -> Ports:
+        """The same ports, with the fuse in every wire."""
+        return replace(
+            ports,
+            store=cast(Store, _Wired(ports.store, self, {"append": _append_name, "put_blob": None})),
+            models={tier: cast(Model, _Wired(model, self, {"ask": None})) for tier, model in ports.models.items()},
+            tools=cast(Tools, _Wired(ports.tools, self, {"run": _tool_name})),
+            workspaces=cast(Workspaces, _WiredWorkspaces(ports.workspaces, self, {"open": None, "discard": None})),
+            verifier=cast(Verifier, _Wired(ports.verifier, self, {"verify": None})),
+        )
+
+
+def _append_name(claim: Any, events: Any, expected: int) -> str:
+    return "append " + "+".join(type(event).__name__ for event in events)
+
+
+def _tool_name(call: Any, *rest: Any) -> str:
+    return f"tool {call.name}"
+
+
+Naming = Callable[..., str] | None
+
+
+class _Wired:
+    """Passes everything through, and the fuse before and after the named methods."""
+
+    def __init__(self, target: Any, fuse: Fuse, methods: dict[str, Naming]) -> None:
+        self._target, self._fuse, self._methods = target, fuse, methods
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self._target, name)
+        return self._wire(name, attribute) if name in self._methods else attribute
+
+    def _wire(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        @wraps(method)
+        async def wired(*args: Any, **kwargs: Any) -> Any:
+            naming = self._methods[name]
+            point = naming(*args, **kwargs) if naming else name
+            self._fuse.pass_by(f"before {point}")
+            result = await method(*args, **kwargs)
+            self._fuse.pass_by(f"after {point}")
+            return result
+
+        return wired
+
+
+class _WiredWorkspaces(_Wired):
+    def _wire(self, name: str, method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        wired = super()._wire(name, method)
+        if name != "open":
+            return wired
+
+        async def opened(*args: Any, **kwargs: Any) -> Workspace:
+            workspace = await wired(*args, **kwargs)
+            methods: dict[str, Naming] = {"snapshot": None, "restore": None, "checkpoint": None}
+            return cast(Workspace, _Wired(workspace, self._fuse, methods))
+
+        return opened

@@ -1,0 +1,101 @@
+"""The priorities of `decide`, one situation a test."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits, Spend
+from bough.core.decide import decide
+from bough.core.events import TaskHalted
+from bough.core.messages import Call, Message, Said
+from bough.core.state import Attempt, Task
+from bough.core.states import State
+from bough.core.trail import Trail
+
+MESSAGES: Trail[Message] = Trail((Said("brief"),))
+WORKING = Task("goal", state=State.IN_PROGRESS, attempt=Attempt(1, "builder", "main", "system", MESSAGES))
+CALL = Call("1", "bash", '{"command": "ls"}')
+
+
+def test_a_new_task_gets_its_workspace_then_a_builder() -> None:
+    assert decide(Task("goal"), 0) == c.OpenWorkspace()
+    assert decide(replace(WORKING, attempt=None), 0) == c.StartAttempt("builder", "main")
+
+
+def test_interrupted_calls_come_before_everything_else() -> None:
+    task = replace(WORKING, started=(CALL,), waiting=(CALL,), claim="done", faults=99)
+    assert decide(task, 0) == c.Recover((CALL,))
+
+
+def test_waiting_calls_run_before_a_claim_counts() -> None:
+    assert decide(replace(WORKING, waiting=(CALL,), claim="done"), 0) == c.RunTools((CALL,))
+
+
+def test_a_claim_leads_to_testing_and_never_further() -> None:
+    assert decide(replace(WORKING, claim="it works"), 0) == c.ChangeState(State.TESTING, "the agent says it is done")
+
+
+def test_testing_runs_the_check_until_it_has_judged_this_claim() -> None:
+    old = Verdict("failed", "exit 1", tree="t")
+    assert decide(replace(WORKING, state=State.TESTING, verdict=old, judged=False, tree="t"), 0) == c.RunCheck()
+
+
+def test_the_verdict_decides() -> None:
+    def after(verdict: Verdict) -> c.Command:
+        return decide(replace(WORKING, state=State.TESTING, verdict=verdict, judged=True), 0)
+
+    assert after(Verdict("passed", "ok")) == c.Conclude(State.COMPLETED, "ok")
+    assert after(Verdict("not_verified", "no check")) == c.Conclude(State.BLOCKED, "no check")
+    assert after(Verdict("failed", "exit 1")) == c.ChangeState(State.TEST_FAILED, "exit 1")
+
+
+def test_three_bug_hunters_the_last_of_them_strong_then_the_end() -> None:
+    failed = replace(WORKING, state=State.TEST_FAILED)
+    got = [decide(replace(failed, repairs=n), 0) for n in range(4)]
+    assert got[:3] == [
+        c.StartAttempt("bug_hunter", "main"),
+        c.StartAttempt("bug_hunter", "main"),
+        c.StartAttempt("bug_hunter", "strong"),
+    ]
+    assert got[3] == c.Conclude(State.FAILED, "the check still fails after 3 repairs")
+
+
+def test_unusable_answers_are_bounded_and_told() -> None:
+    assert decide(replace(WORKING, faulty="no_tool_call", faults=1), 0) == c.Say("no_tool_call")
+    given_up = decide(replace(WORKING, faulty="no_tool_call", faults=5), 0)
+    assert given_up == c.Conclude(State.FAILED, "the model gave 5 unusable answers in a row (no tool call)")
+
+
+def test_transport_errors_wait_then_halt_and_are_never_failure() -> None:
+    assert decide(replace(WORKING, transport_failures=1, retry_at=10.0), 7.0) == c.AskModel(3.0, last=False)
+    halted = decide(replace(WORKING, transport_failures=6), 0)
+    assert isinstance(halted, c.Rest)
+    assert halted.reason == "unavailable"
+
+
+def test_the_last_round_is_announced_then_hand_over_then_the_budget_is_spent() -> None:
+    near = replace(WORKING, limits=Limits(rounds=3), spend=Spend(rounds=2))
+    assert decide(near, 0) == c.Say("hand_over")
+    assert decide(replace(near, handing_over=True), 0) == c.AskModel(0.0, last=True)
+    spent = decide(replace(near, handing_over=True, spend=Spend(rounds=3)), 0)
+    assert spent == c.Rest("budget", "the budget of 3 rounds is spent")
+
+
+def test_money_time_and_tokens_get_one_hand_over_round_too() -> None:
+    for limits in (Limits(tokens=100), Limits(cost=1.0), Limits(minutes=1.0)):
+        task = replace(WORKING, limits=limits, spend=Spend(tokens_in=96, cost=0.96, seconds=58.0))
+        assert decide(task, 0) == c.Say("hand_over")
+        assert decide(replace(task, handing_over=True), 0) == c.AskModel(0.0, last=True)
+        assert isinstance(decide(replace(task, handing_over=True, handed_over=True), 0), c.Rest)
+
+
+def test_otherwise_the_model_is_asked() -> None:
+    assert decide(WORKING, 0) == c.AskModel(0.0, last=False)
+
+
+def test_a_halted_or_settled_task_rests() -> None:
+    assert replace(WORKING, halt=TaskHalted("stopped", "")).resting
+    assert replace(WORKING, state=State.FAILED).resting
+    assert not WORKING.resting

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.errors import IllegalTransition
+from bough.core.messages import Call, Result
+from bough.core.plan import Step
+from bough.core.rules import Rules
+from bough.core.state import Task, ends_of_rounds, evolve, fold
+from bough.core.states import SETTLED, TRANSITIONS, State, move
+from bough.interfaces.views import view
+from tests.core.worlds import journals
+
+
+def journal(*events: e.AnyEvent) -> list[e.Record]:
+    return [e.Record(n, "run", "goal", n, float(n), event) for n, event in enumerate(events, 1)]
+
+
+CREATED = e.TaskCreated(Step("goal", "do it"), "base", Limits(), Rules())
+
+
+@given(journals())
+def test_every_journal_folds_and_comes_to_rest(records: list[e.Record]) -> None:
+    task = fold("goal", records)
+    assert task.resting
+    assert task.version == len(records)
+
+
+@given(journals(), st.data())
+def test_a_prefix_and_the_rest_fold_to_the_whole(records: list[e.Record], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(records)))
+    task = fold("goal", records[:cut])
+    for record in records[cut:]:
+        task = evolve(task, record)
+    assert task == fold("goal", records)
+
+
+@given(journals())
+def test_events_survive_the_wire(records: list[e.Record]) -> None:
+    for record in records:
+        assert e.decode(e.encode(record.event)) == record.event
+
+
+@given(journals())
+def test_completed_only_after_a_passed_verdict_on_the_very_tree(records: list[e.Record]) -> None:
+    task = fold("goal", records)
+    if task.state is State.COMPLETED:
+        assert task.verdict is not None
+        assert task.verdict.ruling == "passed"
+        assert task.verdict.tree == task.tree
+
+
+@given(journals())
+def test_bounds_hold_whatever_the_model_does(records: list[e.Record]) -> None:
+    task = fold("goal", records)
+    assert task.spend.rounds <= task.limits.rounds
+    assert task.repairs <= task.rules.max_repairs
+
+
+@given(journals())
+def test_every_call_is_answered_exactly_once_within_its_attempt(records: list[e.Record]) -> None:
+    task = fold("goal", records)
+    if task.attempt is not None and task.state in SETTLED:
+        answered = [m.call for m in task.attempt.messages if isinstance(m, Result)]
+        asked = [call.id for m in task.attempt.messages for call in getattr(m, "calls", ())]
+        assert sorted(answered) == sorted(asked)
+
+
+@given(journals())
+def test_the_light_view_agrees_with_the_fold(records: list[e.Record]) -> None:
+    task, seen = fold("goal", records), view("run", records).tasks["goal"]
+    assert (seen.state, seen.why, seen.tree) == (task.state, task.why, task.tree)
+    assert (seen.verdict, seen.files, seen.commit) == (task.verdict, task.files, task.commit)
+    assert (seen.limits, seen.repairs) == (task.limits, task.repairs)
+    assert msgspec.structs.astuple(seen.spend) == pytest.approx(msgspec.structs.astuple(task.spend))
+
+
+@given(journals(), st.data())
+@settings(max_examples=50)
+def test_a_rewound_task_is_as_it_was_but_for_what_it_cost(records: list[e.Record], data: st.DataObject) -> None:
+    ends = ends_of_rounds("goal", records)
+    point = data.draw(st.sampled_from(ends)) if ends else None
+    if point is None:
+        return
+    whole = fold("goal", records)
+    number = len(records) + 1
+    again = [*records, e.Record(number, "run", "goal", number, 0.0, e.TaskRewound(point.version, point.tree))]
+    back = fold("goal", again)
+    assert back.spend == whole.spend
+    assert (back.state, back.attempt, back.tree, back.repairs) == (
+        point.state,
+        point.attempt,
+        point.tree,
+        point.repairs,
+    )
+    assert not back.resting
+    assert ends_of_rounds("goal", again) == [end for end in ends if end.version <= point.version]
+
+
+def test_rounds_end_when_their_calls_are_answered() -> None:
+    call = Call("1", "read", "{}")
+    records = journal(
+        CREATED,
+        e.StateChanged(State.IN_PROGRESS, "begin"),
+        e.AttemptStarted("builder", "main", "s", "b"),
+        e.RoundStarted(),
+        e.ModelAnswered("", (call,)),
+        e.ToolStarted("1", False),
+        e.ToolFinished("1", True, "text"),
+        e.RoundStarted(),
+        e.ModelFailed("503", 1.0),
+        e.RoundStarted(),
+        e.ModelAnswered("thinking aloud"),
+    )
+    ends = ends_of_rounds("goal", records)
+    assert [end.version for end in ends] == [3, 7, 11]
+    assert fold("goal", records).spend.rounds == 2
+
+
+def test_a_call_made_again_after_a_crash_is_the_same_round() -> None:
+    records = journal(
+        CREATED,
+        e.StateChanged(State.IN_PROGRESS, "begin"),
+        e.AttemptStarted("builder", "main", "s", "b"),
+        e.RoundStarted(),
+        e.RoundStarted(),
+    )
+    assert fold("goal", records).spend.rounds == 1
+
+
+@pytest.mark.parametrize("current", list(State))
+@pytest.mark.parametrize("to", list(State))
+def test_the_table_is_the_only_way(current: State, to: State) -> None:
+    task = Task("goal", state=current)
+    record = e.Record(1, "run", "goal", 1, 0.0, e.StateChanged(to, "because"))
+    if to in TRANSITIONS[current]:
+        assert evolve(task, record).state is move(current, to) is to
+    else:
+        with pytest.raises(IllegalTransition, match=f"from {current} to {to}"):
+            evolve(task, record)
+
+
+@given(st.lists(st.sampled_from(list(State)), max_size=12))
+def test_any_walk_that_the_table_allows_folds(walk: list[State]) -> None:
+    current = State.PENDING
+    allowed = []
+    for to in walk:
+        if to in TRANSITIONS[current]:
+            allowed.append(to)
+            current = to
+    assert fold("goal", journal(CREATED, *(e.StateChanged(to, "") for to in allowed))).state is current
+
+
+def test_unknown_fields_are_refused() -> None:
+    with pytest.raises(msgspec.ValidationError, match="unknown field"):
+        e.decode(b'{"event":"RoundStarted","surprise":1}')
+    with pytest.raises(msgspec.ValidationError, match="Invalid value"):
+        e.decode(b'{"event":"NeverHeardOf"}')

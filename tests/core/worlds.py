@@ -1,0 +1,117 @@
+"""Random worlds for the core: whatever a model, its tools, a check and a crash could bring, as events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hypothesis import strategies as st
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import Ruling, Verdict
+from bough.core.budget import Limits
+from bough.core.decide import decide
+from bough.core.messages import Call, Usage
+from bough.core.plan import Step
+from bough.core.rules import Rules
+from bough.core.state import Task, evolve
+from bough.core.states import State
+
+Draw = st.DrawFn
+
+
+def answers(draw: Draw, place: str) -> e.ModelAnswered:
+    calls = tuple(
+        Call(f"{place}.{i}", draw(st.sampled_from(["read", "write", "bash", "done", "nonsense"])), "{}")
+        for i in range(draw(st.integers(0, 3)))
+    )
+    return e.ModelAnswered(
+        text=draw(st.sampled_from(["", "let me look", "I am done"])),
+        calls=calls,
+        stop=draw(st.sampled_from(["end", "calls", "length", "refusal"])),
+        usage=Usage(draw(st.integers(0, 500)), draw(st.integers(0, 50))),
+        cost=draw(st.sampled_from([None, 0.01])),
+        seconds=1.0,
+    )
+
+
+def tool_events(draw: Draw, call: Call, tree: str) -> list[e.AnyEvent]:
+    writes = call.name in ("write", "bash")
+    fault = call.name == "nonsense"
+    finished: list[e.AnyEvent] = [
+        e.ToolFinished(call.id, not fault and draw(st.booleans()), "output", tree=tree if writes else "", fault=fault)
+    ]
+    if call.name == "done":
+        finished.append(e.DoneClaimed("all done"))
+    return finished
+
+
+def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
+    """Batches of events that carrying out the command may bring; the journal may end after any of them."""
+    tree = f"tree-{draw(st.integers(0, 3))}"
+    match command:
+        case c.OpenWorkspace():
+            yield [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
+        case c.StartAttempt(role, tier):
+            events: list[e.AnyEvent] = [e.AttemptStarted(role, tier, "system", "brief")]
+            if task.state is State.TEST_FAILED:
+                events.append(e.StateChanged(State.IN_PROGRESS, "repair"))
+            yield events
+        case c.Say(template):
+            yield [e.MessageAdded(template, "a word from bough")]
+        case c.AskModel(_, last):
+            yield [e.RoundStarted(last)]
+            if draw(st.integers(0, 5)) == 0:
+                yield [e.ModelFailed("503", 1.0, 1.0)]
+            else:
+                yield [answers(draw, str(step))]
+        case c.RunTools(calls):
+            for call in calls:
+                yield [e.ToolStarted(call.id, call.name in ("write", "bash"))]
+                yield tool_events(draw, call, tree)
+        case c.Recover(calls):
+            restored: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "interrupted")]
+            yield restored + [e.ToolFinished(call.id, False, "interrupted", interrupted=True) for call in calls]
+        case c.RunCheck():
+            yield [e.CheckStarted("make test")]
+            ruling: Ruling = draw(st.sampled_from(["passed", "failed", "failed", "not_verified"]))
+            yield [e.CheckFinished(Verdict(ruling, "because", "make test", 0, 1.0, tree=task.tree))]
+        case c.Conclude(to, why):
+            yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
+        case c.ChangeState(to, why):
+            yield [e.StateChanged(to, why)]
+        case c.Rest(reason, message):
+            yield [e.TaskHalted(reason, message)]
+
+
+@st.composite
+def journals(draw: Draw, crashes: int = 4, longest: int = 400) -> list[e.Record]:
+    """A task's whole journal, as the engine would have written it; a crash loses the rest of what was under way."""
+    rules = Rules(max_repairs=draw(st.integers(0, 3)), max_faults=draw(st.integers(1, 4)))
+    limits = Limits(
+        rounds=draw(st.integers(1, 12)),
+        tokens=draw(st.sampled_from([None, 1500])),
+        cost=draw(st.sampled_from([None, 0.05])),
+        minutes=draw(st.sampled_from([None, 0.1])),
+    )
+    records: list[e.Record] = []
+    task = Task("goal")
+
+    def add(event: e.AnyEvent) -> None:
+        nonlocal task
+        number = len(records) + 1
+        record = e.Record(number, "run", "goal", number, float(number), event)
+        records.append(record)
+        task = evolve(task, record)
+
+    add(e.TaskCreated(Step("goal", "do it", test_command="make test"), "base", limits, rules))
+    for step in range(longest):
+        if task.resting:
+            return records
+        for batch in bring(draw, decide(task, float(len(records))), task, step):
+            for event in batch:
+                add(event)
+            if crashes and draw(st.integers(0, 9)) == 0:
+                crashes -= 1
+                break  # The process died here; the next decision is taken from the journal alone.
+    raise AssertionError(f"a task did not come to rest within {longest} decisions")
