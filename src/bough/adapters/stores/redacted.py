@@ -1,0 +1,81 @@
+"""A wrapper that keeps secrets out of any store.
+
+Promises: no value in `secrets` reaches the store in an event or a blob, neither as it is nor as JSON escapes it once or
+twice; `[secret]` stands in its place. Without a hit an event costs one encoding and a search.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+
+import msgspec
+
+from bough.adapters.stores.sqlite import encoded_event, rewritten, without_lone_surrogates
+from bough.core.events import AnyEvent, Record
+from bough.ports import Claim, Store
+
+STRUCK = "[secret]"
+SHORTEST = 8
+"""Shorter values are no secrets but placeholders (`ollama`, `EMPTY`); to strike them out would garble the run."""
+
+
+class RedactedStore:
+    def __init__(self, store: Store, secrets: Sequence[str]) -> None:
+        self._store = store
+        spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _spellings(secret)}
+        self._spellings = sorted(spellings, key=len, reverse=True)  # one that holds another is struck out whole
+        self._in_events = [msgspec.json.encode(spelling)[1:-1] for spelling in self._spellings]
+        self._in_blobs = [spelling.encode() for spelling in self._spellings]
+
+    def claim(self, run: str, task: str, worker: str, lease: float) -> AbstractAsyncContextManager[Claim]:
+        return self._store.claim(run, task, worker, lease)
+
+    async def renew(self, worker: str, lease: float) -> None:
+        await self._store.renew(worker, lease)
+
+    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+        return await self._store.append(claim, [self._clean(event) for event in events], expected)
+
+    async def post(self, run: str, task: str, event: AnyEvent) -> Record:
+        return await self._store.post(run, task, self._clean(event))
+
+    async def read(
+        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+    ) -> list[Record]:
+        return await self._store.read(run, task, since, kinds)
+
+    async def runs(self) -> list[str]:
+        return await self._store.runs()
+
+    async def holder(self, run: str, task: str) -> str | None:
+        return await self._store.holder(run, task)
+
+    async def put_blob(self, body: bytes) -> str:
+        for spelling in self._in_blobs:
+            body = body.replace(spelling, STRUCK.encode())
+        return await self._store.put_blob(body)
+
+    async def get_blob(self, name: str) -> bytes:
+        return await self._store.get_blob(name)
+
+    async def close(self) -> None:
+        await self._store.close()
+
+    def _clean(self, event: AnyEvent) -> AnyEvent:
+        event, body = encoded_event(event)
+        return rewritten(event, self._strike) if any(spelling in body for spelling in self._in_events) else event
+
+    def _strike(self, text: str) -> str:
+        for spelling in self._spellings:
+            text = text.replace(spelling, STRUCK)
+        return text
+
+
+def _spellings(secret: str) -> set[str]:
+    """The secret as it is, and inside JSON, and inside JSON that is text in JSON."""
+    spellings = {without_lone_surrogates(secret)}
+    for _ in range(2):
+        spellings |= {json.dumps(s, ensure_ascii=ascii)[1:-1] for s in spellings for ascii in (True, False)}
+    return spellings

@@ -1,0 +1,265 @@
+"""The journal in one SQLite file.
+
+Promises: what `append` returned survives `kill -9` and a power cut; appends that wait together are committed together,
+and the conflict of one is no other's; several processes may use the file at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bough.adapters.stores.database import Database
+from bough.adapters.stores.workers import in_words, is_gone
+from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
+from bough.core.events import FORMAT, AnyEvent, Record, decode, encode
+from bough.core.ids import RUN
+from bough.ports import Claim
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY,
+    run TEXT NOT NULL,
+    task TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    body BLOB NOT NULL,
+    UNIQUE (run, task, version)
+);
+CREATE INDEX IF NOT EXISTS events_of_run ON events (run, seq, kind);
+CREATE TABLE IF NOT EXISTS claims (
+    epoch INTEGER PRIMARY KEY AUTOINCREMENT,
+    run TEXT NOT NULL,
+    task TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    expires REAL NOT NULL,
+    UNIQUE (run, task)
+);
+CREATE TABLE IF NOT EXISTS blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL)
+"""
+"""`events_of_run` gives a run's events in order and passes over unwanted kinds without touching their rows. A claim's
+row lives as long as the claim; its key is the epoch, which AUTOINCREMENT never gives twice."""
+
+RUNS = """
+WITH RECURSIVE names (run) AS (
+    SELECT min(run) FROM events
+    UNION ALL
+    SELECT (SELECT min(run) FROM events WHERE run > names.run) FROM names WHERE names.run IS NOT NULL
+)
+SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM events WHERE events.run = names.run)
+"""
+"""Hops from name to name along the index: its cost grows with the runs, not with their events."""
+
+
+class SqliteStore:
+    """A `Store` in the file at `path`. With `create` a missing file is made; without, it is `NotFound`.
+
+    A cancelled `append` may still become durable: who goes on after a cancellation reads the stream again.
+    """
+
+    def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
+        self.path = path
+        self._clock = clock
+        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create)
+
+    @asynccontextmanager
+    async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
+        taken: list[Claim] = []
+
+        def take(db: sqlite3.Connection) -> Claim:
+            taken[:] = [self._take(db, run, task, worker, lease)]
+            return taken[0]
+
+        def release(db: sqlite3.Connection) -> None:
+            db.executemany("DELETE FROM claims WHERE epoch = ?", [(claim.epoch,) for claim in taken])
+
+        try:
+            claim = await self._database.write(take)
+        except asyncio.CancelledError:
+            self._database.submit(release)  # the writer may have taken it meanwhile, or is about to
+            raise
+        try:
+            yield claim
+        finally:
+            await self._database.write(release)
+
+    def _take(self, db: sqlite3.Connection, run: str, task: str, worker: str, lease: float) -> Claim:
+        now = self._clock()
+        row = db.execute("SELECT worker, expires FROM claims WHERE run = ? AND task = ?", (run, task)).fetchone()
+        if row is not None and _alive(row, now):
+            raise ClaimHeld(
+                f"{_stream(run, task)} is being worked on by {in_words(row[0])}: wait until it is finished, "
+                f"stop it with `bough stop {run}`, or end that process.",
+                row[0],
+            )
+        db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
+        cursor = db.execute(
+            "INSERT INTO claims (run, task, worker, expires) VALUES (?, ?, ?, ?)", (run, task, worker, now + lease)
+        )
+        return Claim(run, task, worker, cursor.lastrowid or 0)
+
+    async def renew(self, worker: str, lease: float) -> None:
+        def extend(db: sqlite3.Connection) -> None:
+            db.execute("UPDATE claims SET expires = ? WHERE worker = ?", (self._clock() + lease, worker))
+
+        await self._database.write(extend)
+
+    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+        encoded = [encoded_event(event) for event in events]
+
+        def insert(db: sqlite3.Connection) -> list[Record]:
+            row = db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
+            if row != (claim.run, claim.task, claim.worker):
+                raise ClaimLost(
+                    f"{_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+                    f"over: see `bough status {claim.run}`."
+                )
+            version = _version(db, claim.run, claim.task)
+            if version != expected:
+                raise VersionConflict(
+                    f"{_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else appended "
+                    "first; read it again."
+                )
+            return self._insert(db, claim.run, claim.task, version, encoded)
+
+        return await self._database.write(insert)
+
+    async def post(self, run: str, task: str, event: AnyEvent) -> Record:
+        encoded = [encoded_event(event)]
+
+        def insert(db: sqlite3.Connection) -> Record:
+            return self._insert(db, run, task, _version(db, run, task), encoded)[0]
+
+        return await self._database.write(insert)
+
+    def _insert(
+        self, db: sqlite3.Connection, run: str, task: str, version: int, encoded: Sequence[tuple[AnyEvent, bytes]]
+    ) -> list[Record]:
+        at = self._clock()
+        records = []
+        for number, (event, body) in enumerate(encoded, version + 1):
+            cursor = db.execute(
+                "INSERT INTO events (run, task, version, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
+                (run, task, number, at, type(event).__name__, body),
+            )
+            records.append(Record(cursor.lastrowid or 0, run, task, number, at, event))
+        return records
+
+    async def read(
+        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+    ) -> list[Record]:
+        query = "SELECT seq, task, version, at, body FROM events WHERE run = ?"
+        values: list[str | int] = [run]
+        if task is not None:
+            query += " AND task = ?"
+            values.append(task)
+        if kinds is not None:
+            query += f" AND kind IN ({', '.join('?' * len(kinds))})"
+            values.extend(kinds)
+        # Versions and sequence numbers of a stream rise together, so that each index has its rows in order already; the
+        # plus sign keeps SQLite from walking the index of the whole run for a single stream.
+        query += " AND seq > ? ORDER BY seq" if task is None else " AND +seq > ? ORDER BY version"
+        values.append(since)
+        records = await self._database.read(lambda db: self._decoded(run, db.execute(query, values)))
+        if since == 0 and kinds is None and sum({r.task: r.version for r in records}.values()) != len(records):
+            raise self._database.damaged(f"events of run {run} are missing")
+        return records
+
+    def _decoded(self, run: str, rows: Iterable[tuple[int, str, int, float, bytes]]) -> list[Record]:
+        records: list[Record] = []
+        for seq, task, version, at, body in rows:
+            try:
+                records.append(Record(seq, run, task, version, at, decode(body)))
+            except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+                raise self._database.damaged(f"event {seq} cannot be read: {error}") from error
+        return records
+
+    async def runs(self) -> list[str]:
+        found, any_event = await self._database.read(
+            lambda db: (db.execute(RUNS).fetchall(), db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone())
+        )
+        if any_event and not found:
+            raise self._database.damaged("its index of runs is empty")
+        return [run for (run,) in found]
+
+    async def holder(self, run: str, task: str) -> str | None:
+        query = "SELECT worker, expires FROM claims WHERE run = ? AND task = ?"
+        row = await self._database.read(lambda db: db.execute(query, (run, task)).fetchone())
+        return row[0] if row is not None and _alive(row, self._clock()) else None
+
+    async def put_blob(self, body: bytes) -> str:
+        name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
+
+        def keep(db: sqlite3.Connection) -> None:
+            db.execute("INSERT OR IGNORE INTO blobs (name, body) VALUES (?, ?)", (name, body))
+
+        await self._database.write(keep)
+        return name
+
+    async def get_blob(self, name: str) -> bytes:
+        def find(db: sqlite3.Connection) -> bytes:
+            row = db.execute("SELECT body FROM blobs WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                raise NotFound(f"There is no blob {name} in {self.path}.")
+            (body,) = row
+            if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != name:
+                raise self._database.damaged(f"blob {name} has changed")
+            return body
+
+        return await self._database.read(find)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+
+def encoded_event(event: AnyEvent) -> tuple[AnyEvent, bytes]:
+    """The event as it can be kept, and its bytes."""
+    try:
+        return event, encode(event)
+    except UnicodeEncodeError:
+        event = rewritten(event, without_lone_surrogates)
+        return event, encode(event)
+
+
+def without_lone_surrogates(text: str) -> str:
+    """What programs print may hold halves of characters, which no JSON can hold: they become U+FFFD, so that the event
+    is not lost."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def rewritten(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
+    """The event with every text in it changed."""
+
+    def walk(value: Any) -> Any:
+        if isinstance(value, str):
+            return change(value)
+        if isinstance(value, dict):
+            return {key: walk(inner) for key, inner in value.items()}
+        return [walk(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+    changed: AnyEvent = msgspec.convert(walk(msgspec.to_builtins(event)), AnyEvent)
+    return changed
+
+
+def _version(db: sqlite3.Connection, run: str, task: str) -> int:
+    (version,) = db.execute("SELECT max(version) FROM events WHERE run = ? AND task = ?", (run, task)).fetchone()
+    return version or 0
+
+
+def _alive(row: tuple[str, float], now: float) -> bool:
+    worker, expires = row
+    return expires > now and not is_gone(worker)
+
+
+def _stream(run: str, task: str) -> str:
+    return f"Run {run}" if task == RUN else f"Task {task} of run {run}"

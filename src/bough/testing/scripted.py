@@ -1,0 +1,92 @@
+"""A model that says what a test wrote down for it.
+
+model = ScriptedModel([call("write", path="a.py", content="x = 1\n"), call("done", summary="written")])
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from bough.core.messages import Answer, Call, Prompt
+
+Reply = Answer | Awaitable[Answer]
+Item = Answer | Callable[[Prompt], Reply] | BaseException
+"""What a script is made of: an answer, a function of the prompt, or an error to raise (`Passing`, `Refused`)."""
+
+
+class ScriptExhausted(AssertionError):
+    """The engine asked once more than the test expected."""
+
+
+class ScriptedModel:
+    """Answers in the order of its script, and keeps the prompts it was asked with.
+
+    In place of a list it takes one function of the prompt, which is then asked every time.
+    """
+
+    def __init__(self, script: Sequence[Item] | Callable[[Prompt], Reply], name: str = "scripted:model") -> None:
+        self.name = name
+        self.prompts: list[Prompt] = []
+        self._script = script if callable(script) else list(script)
+        self._next = 0
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        self.prompts.append(prompt)
+        item = self._script if callable(self._script) else self._take(prompt)
+        if isinstance(item, BaseException):
+            raise item
+        reply = item(prompt) if callable(item) else item
+        answer = await reply if inspect.isawaitable(reply) else reply
+        if answer.text:
+            progress(answer.text)
+        return replace(answer, calls=self._named(answer.calls), model=answer.model or self.name)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    @property
+    def left(self) -> int:
+        """How many items of the script have not been used."""
+        return 0 if callable(self._script) else len(self._script) - self._next
+
+    def _take(self, prompt: Prompt) -> Item:
+        assert not callable(self._script)
+        if self._next >= len(self._script):
+            last = repr(prompt.messages[-1]) if len(prompt.messages) else "nothing"
+            raise ScriptExhausted(
+                f"the script has {len(self._script)} answers and all are used; asked again as {prompt.key!r}, "
+                f"after {last[:500]}"
+            )
+        self._next += 1
+        return self._script[self._next - 1]
+
+    def _named(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+        turn = len(self.prompts)
+        return tuple(c if c.id else replace(c, id=f"call_{turn}_{number}") for number, c in enumerate(calls))
+
+
+def say(text: str) -> Answer:
+    """An answer without a tool call."""
+    return Answer(text=text)
+
+
+def call(tool: str, /, **arguments: Any) -> Answer:
+    """An answer that calls one tool."""
+    return Answer(calls=(Call("", tool, msgspec.json.encode(arguments).decode()),), stop="calls")
+
+
+def raw_call(tool: str, arguments: str) -> Answer:
+    """An answer that calls one tool with arguments as they stand, malformed or not."""
+    return Answer(calls=(Call("", tool, arguments),), stop="calls")
+
+
+def together(*answers: Answer) -> Answer:
+    """One answer with the text and the calls of several: a round with parallel calls."""
+    text = "\n".join(answer.text for answer in answers if answer.text)
+    calls = tuple(c for answer in answers for c in answer.calls)
+    return Answer(text=text, calls=calls, stop="calls" if calls else "end")

@@ -1,0 +1,132 @@
+"""No secret reaches a store that is wrapped in `RedactedStore`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from bough.adapters.stores.redacted import SHORTEST, STRUCK, RedactedStore
+from bough.adapters.stores.sqlite import SqliteStore
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits
+from bough.core.events import (
+    AnyEvent,
+    CheckFinished,
+    CheckpointMade,
+    ModelAnswered,
+    NoteKept,
+    RunResumed,
+    StateChanged,
+    TaskCreated,
+    ToolFinished,
+    encode,
+)
+from bough.core.messages import Call
+from bough.core.plan import Step
+from bough.core.rules import Rules
+from bough.core.states import State
+from bough.testing.memory import MemoryStore
+
+PLAIN = "sk-planted-0123456789"
+AWKWARD = 'pa"ss\\wörd\n\t/</x>'
+
+
+def kept(event: AnyEvent, *secrets: str) -> AnyEvent:
+    async def main() -> AnyEvent:
+        memory = MemoryStore()
+        store = RedactedStore(memory, secrets)
+        async with store.claim("run", "goal", "w", 60) as claim:
+            (record,) = await store.append(claim, [event], 0)
+        posted = await store.post("run", "@control", event)
+        assert await memory.read("run") == [record, posted]
+        assert record.event == posted.event
+        return record.event
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("secret", [PLAIN, AWKWARD], ids=["plain", "awkward"])
+def test_a_secret_is_struck_out_of_every_kind_of_field(secret: str) -> None:
+    within = f"<{secret}>"
+    clean = f"<{STRUCK}>"
+    limits, rules = Limits(rounds=7, cost=0.5), Rules(max_repairs=1)
+    pairs: list[tuple[AnyEvent, AnyEvent]] = [
+        (ToolFinished("c", True, within, seconds=0.5), ToolFinished("c", True, clean, seconds=0.5)),
+        (CheckpointMade("c", "t", ("a", within)), CheckpointMade("c", "t", ("a", clean))),
+        (CheckFinished(Verdict("failed", "no", output=within)), CheckFinished(Verdict("failed", "no", output=clean))),
+        (RunResumed("w", limits, {"main": within}), RunResumed("w", limits, {"main": clean})),
+        (StateChanged(State.BLOCKED, within), StateChanged(State.BLOCKED, clean)),
+        (
+            TaskCreated(Step("s", within, criteria=(within,)), "t", limits, rules),
+            TaskCreated(Step("s", clean, criteria=(clean,)), "t", limits, rules),
+        ),
+    ]
+    for dirty, expected in pairs:
+        assert kept(dirty, secret) == expected
+
+
+@pytest.mark.parametrize("ascii", [True, False])
+@pytest.mark.parametrize("secret", [PLAIN, AWKWARD], ids=["plain", "awkward"])
+def test_a_secret_is_struck_out_of_json_inside_json(secret: str, ascii: bool) -> None:
+    once = json.dumps({"command": f"curl -H {secret}"}, ensure_ascii=ascii)
+    twice = json.dumps({"body": once}, ensure_ascii=ascii)
+    event = kept(ModelAnswered("", (Call("1", "bash", once), Call("2", "bash", twice))), secret)
+    assert isinstance(event, ModelAnswered)
+    assert json.loads(event.calls[0].arguments) == {"command": f"curl -H {STRUCK}"}
+    assert json.loads(json.loads(event.calls[1].arguments)["body"]) == {"command": f"curl -H {STRUCK}"}
+
+
+def test_no_byte_of_it_is_in_the_files(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = RedactedStore(SqliteStore(tmp_path / "journal.db"), [PLAIN])
+        async with store.claim("run", "goal", "w", 60) as claim:
+            await store.append(claim, [NoteKept("decision", f"the key is {PLAIN}")], 0)
+        name = await store.put_blob(b"\xff\0" + PLAIN.encode() + b" " + PLAIN.encode())
+        assert await store.get_blob(name) == b"\xff\0[secret] [secret]"
+        files = [path for path in tmp_path.iterdir() if PLAIN.encode() in path.read_bytes()]
+        await store.close()
+        assert files == []
+        assert PLAIN.encode() not in (tmp_path / "journal.db").read_bytes()
+
+    asyncio.run(main())
+
+
+def test_a_secret_that_holds_another_is_struck_out_whole() -> None:
+    event = kept(NoteKept("decision", f"{PLAIN}-long and {PLAIN}"), PLAIN, f"{PLAIN}-long")
+    assert event == NoteKept("decision", f"{STRUCK} and {STRUCK}")
+
+
+def test_placeholders_are_no_secrets() -> None:
+    event = RunResumed("w", Limits(), {"main": "ollama:llama3"})
+    for value in ("", " ", "ollama", "x" * (SHORTEST - 1)):
+        assert kept(event, value) is event
+
+
+def test_what_holds_no_secret_is_passed_on_as_it_is() -> None:
+    event = NoteKept("dead_end", "\nabcdefgh")  # in JSON: \nabcdefgh
+    assert kept(event, PLAIN) is event
+    assert kept(event, "nabcdefgh") == event
+
+
+def test_halves_of_characters_do_not_hide_a_secret() -> None:
+    assert kept(NoteKept("decision", f"\udcff{PLAIN}\ud800"), PLAIN) == NoteKept("decision", f"\ufffd{STRUCK}\ufffd")
+    assert kept(NoteKept("decision", "\udcff-secret-\ud800"), "\udcff-secret-\ud800") == NoteKept("decision", STRUCK)
+
+
+text = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=SHORTEST, max_size=20), text, text)
+def test_any_secret_anywhere_is_struck_out(secret: str, before: str, after: str) -> None:
+    assume(secret not in before + STRUCK + after)
+    event = kept(NoteKept("decision", before + secret + after), secret)
+    assert isinstance(event, NoteKept)
+    assert secret not in event.text
+    assert STRUCK in event.text
+    assert json.dumps(secret)[1:-1].encode() not in encode(event)

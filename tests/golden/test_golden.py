@@ -1,0 +1,192 @@
+"""Journals as earlier releases wrote them still open and mean the same.
+
+`v1.sql` is a whole journal in format 1, as text. It is never changed: when the format changes, `v2.sql` and its events
+are added beside it, and `v1.sql` has to go on meaning what it meant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from bough.adapters.stores.sqlite import SqliteStore
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits
+from bough.core.events import (
+    FORMAT,
+    AnyEvent,
+    Applied,
+    AttemptStarted,
+    CheckFinished,
+    CheckpointMade,
+    CheckStarted,
+    DoneClaimed,
+    MessageAdded,
+    ModelAnswered,
+    ModelFailed,
+    NoteKept,
+    Record,
+    RoundStarted,
+    RunFinished,
+    RunHalted,
+    RunReopened,
+    RunResumed,
+    RunStarted,
+    StateChanged,
+    StopRequested,
+    TaskCreated,
+    TaskHalted,
+    TaskResumed,
+    TaskRewound,
+    ToolFinished,
+    ToolStarted,
+    WorkspaceOpened,
+    WorkspaceRestored,
+    decode,
+    encode,
+)
+from bough.core.messages import Call, Usage
+from bough.core.plan import Plan, Step
+from bough.core.rules import Rules
+from bough.core.states import State
+
+HERE = Path(__file__).parent
+
+STEP = Step(
+    "goal",
+    "Fix the 'off by one' in naïve.py",
+    criteria=("the last line is printed",),
+    test_command="pytest -q",
+    requires_testing=False,
+)
+RULES = Rules(
+    max_repairs=1,
+    max_faults=2,
+    max_transport_failures=3,
+    backoff_first=0.5,
+    backoff_longest=8.0,
+    model_timeout=30.0,
+    bash_timeout=10.0,
+    bash_longest=20.0,
+    check_timeout=40.0,
+    shown=1_000,
+    kept=2_000,
+    notes=4,
+    lease=5.0,
+)
+LIMITS = Limits(rounds=12, tokens=100_000, cost=1.5, minutes=30.0)
+VERDICT = Verdict(
+    "failed",
+    "The check failed with exit status 1.",
+    command="pytest -q",
+    exit_status=1,
+    seconds=2.5,
+    output="1 failed\n",
+    blob="b" * 64,
+    tree="3" * 40,
+)
+
+V1: list[tuple[str, AnyEvent]] = [
+    ("", RunStarted(Plan(STEP), "1" * 40, "src", {"main": "openai:gpt-x"}, LIMITS, RULES, "0.1.0")),
+    ("goal", TaskCreated(STEP, "1" * 40, LIMITS, RULES)),
+    ("goal", StateChanged(State.IN_PROGRESS, "started")),
+    ("goal", WorkspaceOpened("1" * 40)),
+    ("goal", AttemptStarted("builder", "main", "You are a builder.", "Fix it.\n\n“Quietly”, please. 🌳")),
+    ("goal", RoundStarted()),
+    ("goal", ModelFailed("503 from the server", 1.0, seconds=0.25)),
+    (
+        "goal",
+        ModelAnswered(
+            "I look at it.",
+            (Call("call_1", "bash", '{"command": "ls\\t-l"}', extra='{"sig":"x"}'), Call("call_2", "read", "{oops")),
+            stop="calls",
+            usage=Usage(input=900, output=40, cache_read=800, cache_write=100),
+            cost=0.0125,
+            seconds=3.5,
+            model="openai:gpt-x-2026",
+            extra='{"reasoning":"signed"}',
+        ),
+    ),
+    ("goal", ToolStarted("call_1", True)),
+    (
+        "goal",
+        ToolFinished(
+            "call_1", True, "total 0\n\x1b[0m\0end", blob="a" * 64, tree="2" * 40, seconds=0.125, interrupted=True
+        ),
+    ),
+    ("goal", ToolFinished("call_2", False, "The arguments are not JSON.", fault=True)),
+    ("goal", NoteKept("dead_end", "Sorting first does not help.")),
+    ("goal", MessageAdded("last_round", "This is the last round.")),
+    ("goal", RoundStarted(last=True)),
+    ("goal", ModelAnswered("Done.")),
+    ("goal", DoneClaimed("Fixed the loop's end.")),
+    ("goal", CheckStarted("pytest -q")),
+    ("goal", CheckFinished(VERDICT)),
+    ("goal", WorkspaceRestored("2" * 40, "a call was interrupted")),
+    ("goal", CheckpointMade("c" * 40, "3" * 40, ("naïve.py", "docs/a b.md"))),
+    ("goal", TaskHalted("budget", "12 rounds are spent.")),
+    ("goal", TaskResumed(Limits(rounds=20))),
+    ("goal", TaskRewound(9, "2" * 40)),
+    ("@control", StopRequested()),
+    ("@control", StopRequested(now=True)),
+    ("", RunHalted("stopped", "Stopped by a person.")),
+    ("", RunResumed("otter:4242:813723:9f3c1a2b-4026531836", Limits(), {"main": "openai:gpt-x"})),
+    ("", RunReopened("goal", 2)),
+    ("", RunFinished("completed", "The last line is printed again.")),
+    ("", Applied("3" * 40, ("naïve.py",))),
+]
+
+GOLDEN = {"v1": V1}
+
+
+def records(events: list[tuple[str, AnyEvent]]) -> list[Record]:
+    versions: dict[str, int] = {}
+    made = []
+    for seq, (task, event) in enumerate(events, 1):
+        versions[task] = versions.get(task, 0) + 1
+        made.append(Record(seq, "amber-heron", task, versions[task], 1_800_000_000.0 + seq / 4, event))
+    return made
+
+
+def opened(name: str, folder: Path) -> Path:
+    path = folder / "journal.db"
+    with sqlite3.connect(path) as db:
+        db.executescript((HERE / f"{name}.sql").read_text("utf-8"))
+    db.close()
+    return path
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_a_golden_journal_means_what_it_meant(name: str, tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SqliteStore(opened(name, tmp_path), create=False, clock=lambda: 1_900_000_000.0)
+        assert await store.runs() == ["amber-heron"]
+        for kept, expected in zip(await store.read("amber-heron"), records(GOLDEN[name]), strict=True):
+            assert kept == expected
+        assert await store.get_blob("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") == b"hello"
+        async with store.claim("amber-heron", "goal", "heir", 60) as claim:  # and it can be gone on with
+            assert claim.epoch > 7
+            await store.append(claim, [StateChanged(State.TESTING, "resumed")], 22)
+        await store.close()
+
+    asyncio.run(main())
+
+
+def test_every_format_has_a_golden_journal() -> None:
+    assert sorted(GOLDEN) == [f"v{number}" for number in range(1, FORMAT + 1)]
+    assert sorted(path.stem for path in HERE.glob("*.sql")) == sorted(GOLDEN)
+
+
+def test_the_golden_journals_hold_every_kind_of_event() -> None:
+    golden = {type(event) for events in GOLDEN.values() for _, event in events}
+    assert set(get_args(AnyEvent)) == golden
+
+
+@pytest.mark.parametrize("event", [event for _, event in V1], ids=lambda event: type(event).__name__)
+def test_an_event_survives_encoding(event: AnyEvent) -> None:
+    assert decode(encode(event)) == event
+    assert type(decode(encode(event))) is type(event)
