@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 import bough
-from bough import config as settings
 from bough.core import events as e
 from bough.core.budget import Limits
-from bough.core.errors import NotFound, UsageError
+from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step
 from bough.core.run import Run, fold_run
@@ -26,6 +24,9 @@ from bough.core.states import State
 from bough.interfaces.views import KINDS, Outcome, RunView, outcome, view
 from bough.ports import Change, Claim, Model, Ports, Stop, Store, Workspaces
 
+if TYPE_CHECKING:
+    from bough import config as settings
+
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
     "(anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml under [models] as main. "
@@ -33,12 +34,12 @@ NO_MODEL = (
 )
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(Struct, frozen=True):
     """What a person chose for this run; None: as configured."""
 
-    model: str | None = None
-    strong_model: str | None = None
+    model: str | Model | None = None
+    """`provider:model`, or a model of the caller's own."""
+    strong_model: str | Model | None = None
     base_url: str | None = None
     record: Path | None = None
     rounds: int | None = None
@@ -51,14 +52,21 @@ class Choices:
         return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
 
     def models(self, configured: settings.Models) -> dict[str, str]:
-        main = self.model or configured.main
+        main = _name(self.model) or configured.main
         if main is None:
             raise UsageError(NO_MODEL)
-        return {"main": main, "strong": self.strong_model or configured.strong or main}
+        return {"main": main, "strong": _name(self.strong_model) or configured.strong or main}
+
+    def given(self) -> dict[str, Model]:
+        """The caller's own models by name."""
+        return {m.name: m for m in (self.model, self.strong_model) if m is not None and not isinstance(m, str)}
 
 
-@dataclass(frozen=True)
-class Watch:
+def _name(model: str | Model | None) -> str | None:
+    return model if model is None or isinstance(model, str) else model.name
+
+
+class Watch(Struct, frozen=True):
     """How a run is watched and stopped while it is under way."""
 
     stop: Stop = field(default_factory=Stop)
@@ -66,109 +74,11 @@ class Watch:
     recorded: Callable[[e.Record], None] = lambda record: None
 
 
-@dataclass(frozen=True)
-class Session:
-    """A project that is open for work: where it is, its settings, its journal and its trees."""
+class Journal(Struct, frozen=True):
+    """A project's journal, to look at."""
 
     root: Path
-    home: Path
-    folder: str
-    """Where the person stands, relative to the root."""
-    config: settings.Config
     store: Store
-    workspaces: Workspaces
-    env: Mapping[str, str]
-
-    # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
-
-    async def start(self, step: Step, choices: Choices, watch: Watch) -> Outcome:
-        """Begin a run and carry it to its end or to a halt."""
-        from bough.engine import schedule
-
-        models = choices.models(self.config.models)
-        async with self._ports(models, choices, watch) as ports:
-            first = e.RunStarted(
-                plan=Plan(step),
-                base=await self.workspaces.take(),
-                folder=self.folder,
-                models=models,
-                limits=choices.limits(self.config.budget),
-                rules=self.config.limits,
-                version=bough.__version__,
-            )
-            run = await schedule.start(await self._new_name(), first, ports)
-        return await self.outcome(run.name)
-
-    async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
-        """Go on with a run that was stopped, halted or killed."""
-        from bough.engine import schedule
-
-        run = await self.run(name)
-        if run.end is not None:
-            raise UsageError(
-                f"{name} is over ({run.end.end}): `bough show {name}` tells how, `bough rewind` reopens it."
-            )
-        chosen = settings.Models(run.models.get("main"), run.models.get("strong"))
-        models = choices.models(chosen)
-        async with self._ports(models, choices, watch) as ports:
-            again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
-            await schedule.resume(name, again, ports)
-        return await self.outcome(name)
-
-    @asynccontextmanager
-    async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
-        from bough.adapters.models.providers import make_model, secrets_of
-        from bough.adapters.models.recording import RecordingModel
-        from bough.adapters.models.wire import make_client
-        from bough.adapters.sandboxes.env import make_env
-        from bough.adapters.sandboxes.process import make_sandbox
-        from bough.adapters.stores.workers import worker_id
-        from bough.adapters.tools.workbench import WorkbenchTools
-        from bough.adapters.verifiers.command import CommandVerifier
-
-        rules, sandboxed = self.config.limits, self.config.sandbox
-        base_url = choices.base_url or self.config.models.base_url
-        hidden = secrets_of(self.env)
-        sandbox = make_sandbox(
-            sandboxed.mode,
-            make_env(self.env, hidden, sandboxed.env),
-            [Path(folder).expanduser() for folder in sandboxed.writable],
-        )
-        client = make_client(rules.model_timeout)
-
-        def make(name: str) -> Model:
-            model = make_model(name, base_url=base_url, client=client, env=self.env)
-            return RecordingModel(model, choices.record) if choices.record else model
-
-        made = {name: make(name) for name in dict.fromkeys(models.values())}
-        try:
-            yield Ports(
-                store=self.store,
-                models={tier: made[name] for tier, name in models.items()},  # type: ignore[misc]
-                tools=WorkbenchTools(sandbox),
-                workspaces=self.workspaces,
-                sandbox=sandbox,
-                verifier=CommandVerifier(sandbox),
-                clock=time.time,
-                worker=worker_id(),
-                prompt=prompt,
-                stop=watch.stop,
-                progress=watch.progress,
-                recorded=watch.recorded,
-            )
-        finally:
-            for model in made.values():
-                await model.close()
-            await client.aclose()
-
-    async def _new_name(self) -> str:
-        taken = set(await self.store.runs())
-        while True:
-            number = secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2)))
-            if (name := run_name(number)) not in taken:
-                return name
-
-    # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def find(self, name: str | None) -> str:
         """The run that a name, a unique beginning of one, `latest` or nothing means."""
@@ -201,6 +111,119 @@ class Session:
     async def outcome(self, name: str) -> Outcome:
         return outcome(await self.view(name))
 
+    async def points(self, name: str, task: str = GOAL) -> list[Task]:
+        """The ends of the task's rounds that it can be rewound to, oldest first."""
+        return ends_of_rounds(task, await self.store.read(name, task))
+
+
+class Session(Journal, frozen=True):
+    """A project that is open for work: where it is, its settings, its journal and its trees."""
+
+    home: Path
+    folder: str
+    """Where the person stands, relative to the root."""
+    config: settings.Config
+    workspaces: Workspaces
+    env: Mapping[str, str]
+    confined: bool = False
+    """Whether commands are kept from writing outside of their workspace."""
+
+    # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def start(self, step: Step, choices: Choices, watch: Watch) -> Outcome:
+        """Begin a run and carry it to its end or to a halt."""
+        from bough.engine import schedule
+
+        models = choices.models(self.config.models)
+        async with self._ports(models, choices, watch) as ports:
+            first = e.RunStarted(
+                plan=Plan(step),
+                base=await self.workspaces.take(),
+                folder=self.folder,
+                models=models,
+                limits=choices.limits(self.config.budget),
+                rules=self.config.limits,
+                version=bough.__version__,
+            )
+            run = await schedule.start(await self._new_name(), first, ports)
+        return await self.outcome(run.name)
+
+    async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
+        """Go on with a run that was stopped, halted or killed."""
+        from bough import config as settings
+        from bough.engine import schedule
+
+        run = await self.run(name)
+        if run.end is not None:
+            raise UsageError(
+                f"{name} is over ({run.end.end}): `bough show {name}` tells how, `bough rewind` reopens it."
+            )
+        chosen = settings.Models(run.models.get("main"), run.models.get("strong"))
+        models = choices.models(chosen)
+        async with self._ports(models, choices, watch) as ports:
+            again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
+            await schedule.resume(name, again, ports)
+        return await self.outcome(name)
+
+    @asynccontextmanager
+    async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
+        from bough.adapters.models.providers import make_model, secrets_of
+        from bough.adapters.models.recording import RecordingModel
+        from bough.adapters.models.wire import client as make_client
+        from bough.adapters.sandboxes.env import make_env
+        from bough.adapters.sandboxes.process import make_sandbox
+        from bough.adapters.stores.workers import worker_id
+        from bough.adapters.tools.workbench import WorkbenchTools
+        from bough.adapters.verifiers.command import CommandVerifier
+
+        rules, sandboxed = self.config.limits, self.config.sandbox
+        base_url = choices.base_url or self.config.models.base_url
+        hidden = secrets_of(self.env, models.values())
+        sandbox = make_sandbox(
+            sandboxed.mode,
+            make_env(self.env, hidden, sandboxed.env),
+            [Path(folder).expanduser() for folder in sandboxed.writable],
+        )
+        client, given = make_client(rules.model_timeout), choices.given()
+
+        def make(name: str) -> Model:
+            model = given.get(name) or make_model(
+                name, base_url=base_url, client=client, timeout=rules.model_timeout, env=self.env
+            )
+            return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+
+        made = {name: make(name) for name in dict.fromkeys(models.values())}
+        try:
+            yield Ports(
+                store=self.store,
+                models={tier: made[name] for tier, name in models.items()},  # type: ignore[misc]
+                tools=WorkbenchTools(sandbox),
+                workspaces=self.workspaces,
+                sandbox=sandbox,
+                verifier=CommandVerifier(sandbox),
+                clock=time.time,
+                worker=worker_id(),
+                prompt=prompt,
+                stop=watch.stop,
+                progress=watch.progress,
+                recorded=watch.recorded,
+            )
+        finally:
+            for model in made.values():
+                await model.close()
+            await client.close()
+
+    async def _new_name(self) -> str:
+        import secrets
+
+        taken = set(await self.store.runs())
+        while True:
+            number = secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2)))
+            if (name := run_name(number)) not in taken:
+                return name
+
+    # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
+
     async def diff(self, name: str, stat: bool = False) -> str:
         """All that the run changed so far, finished or not."""
         task = await self.task(name)
@@ -228,10 +251,6 @@ class Session:
             await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
             await self.store.append(claim, [e.RunReopened(task, to)], run.version)
         return await self.task(name, task)
-
-    async def points(self, name: str, task: str = GOAL) -> list[Task]:
-        """The ends of the task's rounds that it can be rewound to, oldest first."""
-        return ends_of_rounds(task, await self.store.read(name, task))
 
     async def _point(self, name: str, task: str, to: int) -> Task:
         points = await self.points(name, task)
@@ -267,17 +286,30 @@ class Session:
 
 
 @asynccontextmanager
+async def journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
+    """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
+    from bough.adapters.stores.sqlite import SqliteStore
+    from bough.adapters.workspaces.home import find_root
+
+    root = find_root(_folder(folder))
+    store = SqliteStore(root / ".bough" / "journal.db", create=False)
+    try:
+        yield Journal(root, store)
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
 async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIterator[Session]:
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
+    from bough import config as settings
     from bough.adapters.models.providers import secrets_of
     from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
 
-    here = Path(folder).resolve()
-    if not here.is_dir():
-        raise UsageError(f"{folder} is not a folder: give one with --dir.")
+    here = _folder(folder)
     env = dict(os.environ)
     root = find_root(here)
     loaded = settings.load(root, env)
@@ -293,11 +325,95 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
             store=store,
             workspaces=GitWorkspaces(root, home, link_ignored=confined),
             env=env,
+            confined=confined,
         )
     finally:
         await store.close()
 
 
+def _folder(folder: Path | str) -> Path:
+    here = Path(folder).resolve()
+    if not here.is_dir():
+        raise UsageError(f"{folder} is not a folder: give one with --dir.")
+    return here
+
+
+class Finding(Struct, frozen=True):
+    """One thing that a run needs or can use, and whether it is there."""
+
+    what: str
+    ok: bool
+    says: str
+    needed: bool = True
+    """Without it no run can start."""
+
+
+async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
+    """What works here. Nothing is written, and no model is asked anything."""
+    from bough import config as settings
+    from bough.adapters.sandboxes.landlock import landlock_abi
+    from bough.adapters.workspaces.home import find_root
+
+    env = dict(os.environ)
+    root = find_root(_folder(folder))
+    findings = [await _examine_journal(root)]
+    try:
+        config = settings.load(root, env)
+    except UsageError as error:
+        return [*findings, Finding("settings", False, str(error))]
+    if config.sandbox.mode == "none":
+        findings.append(Finding("sandbox", False, "switched off: commands run with all your rights", needed=False))
+    elif abi := landlock_abi():
+        findings.append(Finding("sandbox", True, f"Landlock (version {abi}): commands write in their workspace only"))
+    else:
+        needed = config.sandbox.mode == "landlock"
+        says = "this system has no Landlock (Linux 5.13 or later): commands run with all your rights"
+        findings.append(Finding("sandbox", False, says, needed))
+    return [*findings, *await _examine_models(config, choices, env)]
+
+
+async def _examine_journal(root: Path) -> Finding:
+    from bough.adapters.stores.sqlite import SqliteStore
+
+    home = root / ".bough"
+    if not os.access(home if home.exists() else root, os.W_OK):
+        return Finding("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
+    if not (home / "journal.db").exists():
+        return Finding("journal", True, f"none in {root} yet; it can be made")
+    try:
+        store = SqliteStore(home / "journal.db", create=False)
+        try:
+            runs = await store.runs()
+        finally:
+            await store.close()
+    except BoughError as error:
+        return Finding("journal", False, str(error))
+    return Finding("journal", True, f"{home / 'journal.db'} opens, runs: {len(runs)}")
+
+
+async def _examine_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Finding]:
+    from bough.adapters.models.providers import PROVIDERS, reachable
+    from bough.adapters.models.wire import client as make_client
+
+    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
+    says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
+    findings = [Finding("keys", bool(variables), says, needed=False)]
+    try:
+        names = choices.models(config.models)
+    except UsageError as error:
+        return [*findings, Finding("model", False, str(error))]
+    client = make_client(config.limits.model_timeout)
+    try:
+        for name in dict.fromkeys(names.values()):
+            probe = await reachable(name, base_url=choices.base_url or config.models.base_url, client=client, env=env)
+            findings.append(Finding("model", probe.ok, probe.sentence, needed=name == names["main"]))
+    finally:
+        await client.close()
+    return findings
+
+
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
+    from importlib.resources import files
+
     return files("bough.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")

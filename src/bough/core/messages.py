@@ -60,7 +60,7 @@ class Prompt(Struct, frozen=True):
     """Everything one model call is made of."""
 
     key: str
-    """Names the call within its run (`task#attempt#round#try`), so that a recording can be replayed by it."""
+    """Names the call within its run (`task#attempt#round`), so that a recording can be replayed by it."""
     system: str
     messages: Trail[Message]
     tools: tuple[ToolSpec, ...]

@@ -119,7 +119,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     except Refused as error:
         yield [e.ModelFailed(str(error), 0.0, ports.clock() - began), e.TaskHalted("unavailable", str(error))]
     else:
-        yield [_answered(answer, f"{attempt.number}.{number}", ports.clock() - began)]
+        yield [_answered(answer, attempt.number, number, ports.clock() - began)]
 
 
 async def _pause(seconds: float, ports: Ports) -> bool:
@@ -141,10 +141,13 @@ def _backoff(task: Task, error: Passing) -> float:
     return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
 
 
-def _answered(answer: Answer, place: str, seconds: float) -> e.ModelAnswered:
+def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
+    # Calls get names of ours, unique within the task: some servers leave ids out or use one again, and a result must be
+    # able to name its call. Nine digits are what the strictest provider takes.
+    calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(answer.calls))
     return e.ModelAnswered(
         text=answer.text,
-        calls=_distinct(answer.calls, place),
+        calls=calls,
         stop=answer.stop,
         usage=answer.usage,
         cost=answer.cost,
@@ -152,17 +155,6 @@ def _answered(answer: Answer, place: str, seconds: float) -> e.ModelAnswered:
         model=answer.model,
         extra=answer.extra,
     )
-
-
-def _distinct(calls: Sequence[Call], place: str) -> tuple[Call, ...]:
-    """Some servers leave ids out or use one twice; a result must be able to name its call."""
-    seen: set[str] = set()
-    named = []
-    for number, call in enumerate(calls):
-        unique = call if call.id and call.id not in seen else replace(call, id=f"call_{place}_{number}")
-        seen.add(unique.id)
-        named.append(unique)
-    return tuple(named)
 
 
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:

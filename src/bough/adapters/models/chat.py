@@ -1,0 +1,336 @@
+"""Models behind a chat completions interface: OpenAI's, and every server that speaks it.
+
+Promises: asks with streaming on and understands a server that does not stream; takes tool calls in all the shapes that
+servers send them in (whole or in pieces, without index or id, an index used twice); keeps what has to be sent back to
+the same model (reasoning, signatures of calls) in `extra`; sends each message's bytes as they were encoded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.prefix import Heads, Prefixes
+from bough.adapters.models.prices import Price, unpriced
+from bough.adapters.models.wire import EMPTY, Client, Complaint, Wire, count, decode, fields, mended, packed, word
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+
+ECHOED = ("reasoning_content", "reasoning_details")
+"""Fields of an answer that a provider wants back with it."""
+STOPS: dict[str, Stop] = {"length": "length", "max_tokens": "length", "content_filter": "refusal", "refusal": "refusal"}
+
+
+class ChatModel:
+    """One model of one endpoint. Shared by any number of agents."""
+
+    def __init__(
+        self,
+        client: Client,
+        at: Endpoint,
+        timeout: float,
+        price: Price = unpriced,
+        usage_option: bool = True,
+    ) -> None:
+        """`usage_option` is off for servers that refuse to be asked for the usage (and send it anyway)."""
+        self.name = at.name
+        self._price = price
+        headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
+        self._wire = Wire(client, at, "/chat/completions", headers, timeout)
+        self._heads = Heads(_system, _tools)
+        self._prefixes = Prefixes(self._encode)
+        options: dict[str, Any] = {"model": at.model, "stream": True}
+        if usage_option:
+            options["stream_options"] = {"include_usage": True}
+        self._options = msgspec.json.encode(options)[:-1]
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        reader = ChatReader(self.name, progress)
+        await self._wire.post(self.body(prompt), reader)
+        answer = reader.answer()
+        return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
+
+    async def close(self) -> None:
+        self._prefixes.clear()
+
+    def __repr__(self) -> str:
+        return f"ChatModel({self.name!r})"
+
+    def body(self, prompt: Prompt) -> bytes:
+        """The request that asks with this prompt."""
+        system = self._heads.system(prompt.system)
+        messages = self._prefixes.bytes_of(prompt.messages)
+        between = b"," if system and messages else b""
+        return b"".join(
+            (self._options, self._heads.tools(prompt.tools), b',"messages":[', system, between, messages, b"]}")
+        )
+
+    def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
+        comma = b"," if before else b""
+        return comma + msgspec.json.encode(self._shaped(message)), "more"
+
+    def _shaped(self, message: Message) -> dict[str, Any]:
+        match message:
+            case Said(text):
+                return {"role": "user", "content": text}
+            case Result(call, text):
+                return {"role": "tool", "tool_call_id": call, "content": text}
+            case Replied(text, calls, extra):
+                shaped: dict[str, Any] = {"role": "assistant", "content": text or (None if calls else EMPTY)}
+                if calls:
+                    shaped["tool_calls"] = [self._call(call) for call in calls]
+                return shaped | self._echo(extra, ECHOED)
+
+    def _call(self, call: Call) -> dict[str, Any]:
+        # Many servers read the arguments themselves and fail for good on malformed ones; the result has told the model.
+        arguments = call.arguments if fields(call.arguments) is not None else "{}"
+        function = {"name": word(call.name, "unknown"), "arguments": arguments}
+        return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
+
+    def _echo(self, extra: str, names: tuple[str, ...]) -> dict[str, Raw]:
+        """What this very model wants back. Another one, taken for the rest of a run, would refuse it."""
+        if not extra:
+            return {}
+        kept = fields(extra) or {}
+        if bytes(kept.get("by", Raw())) != msgspec.json.encode(self.name):
+            return {}
+        return {name: kept[name] for name in names if name in kept}
+
+
+def _system(text: str) -> bytes:
+    return msgspec.json.encode({"role": "system", "content": text}) if text else b""
+
+
+def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
+    shaped = [
+        {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
+        for s in specs
+    ]
+    return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
+
+
+# ── what a server sends ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Function(Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _CallPiece(Struct):
+    index: Any = None
+    id: Any = None
+    function: _Function | None = None
+    extra_content: dict[str, Any] | None = None
+
+
+class _Piece(Struct):
+    """The difference that a chunk makes, or the whole message of a server that does not stream."""
+
+    content: str | list[Any] | None = None
+    refusal: str | None = None
+    tool_calls: list[_CallPiece] | None = None
+    reasoning_content: str | None = None
+    reasoning_details: list[Any] | None = None
+
+
+class _Choice(Struct):
+    delta: _Piece | None = None
+    message: _Piece | None = None
+    finish_reason: str | None = None
+
+
+class _Details(Struct):
+    cached_tokens: float | None = None
+
+
+class _Usage(Struct):
+    prompt_tokens: float | None = None
+    completion_tokens: float | None = None
+    prompt_tokens_details: _Details | None = None
+    prompt_cache_hit_tokens: float | None = None
+
+    def tokens(self) -> Usage:
+        cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
+        return Usage(
+            input=count(self.prompt_tokens),
+            output=count(self.completion_tokens),
+            cache_read=count(cached or self.prompt_cache_hit_tokens),
+        )
+
+
+class _Chunk(Struct):
+    choices: list[_Choice] | None = None
+    usage: _Usage | None = None
+    model: str | None = None
+    error: Any = None
+
+
+_CHUNK = msgspec.json.Decoder(_Chunk)
+
+
+class _OpenCall:
+    """A tool call that is still coming in."""
+
+    __slots__ = ("arguments", "extra", "id", "index", "name")
+
+    def __init__(self, index: Any) -> None:
+        self.index = index
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self.extra: dict[str, Any] = {}
+
+
+class ChatReader:
+    """Puts an answer together from chunks."""
+
+    def __init__(self, name: str, progress: Callable[[str], None]) -> None:
+        self.finished = False
+        self._name = name
+        self._progress = progress
+        self._text: list[str] = []
+        self._refusal: list[str] = []
+        self._reasoning: list[str] | None = None
+        self._details: list[dict[str, Any]] = []
+        self._calls: list[_OpenCall] = []
+        self._finish = ""
+        self._usage = Usage()
+        self._model = ""
+
+    def event(self, payload: bytes) -> None:
+        if payload[:6] == b"[DONE]":
+            self.finished = True
+        elif payload:
+            self._chunk(decode(_CHUNK, payload))
+
+    def whole(self, body: bytes) -> None:
+        self._chunk(decode(_CHUNK, body))
+        self.finished = True
+
+    def ended(self) -> bool:
+        return bool(self._finish)
+
+    def answer(self) -> Answer:
+        calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
+        text = mended("".join(self._text))
+        refused = mended("".join(self._refusal))
+        stop = STOPS.get(self._finish, "calls" if calls else "end")
+        return Answer(
+            text=text or refused,
+            calls=calls,
+            stop="refusal" if refused and not calls else stop,
+            usage=self._usage,
+            model=mended(self._model) or self._name.partition(":")[2],
+            extra=self._extra(),
+        )
+
+    def _chunk(self, chunk: _Chunk) -> None:
+        if chunk.error:
+            raise Complaint(chunk.error)
+        if chunk.usage is not None:
+            self._usage = chunk.usage.tokens()
+        if chunk.model:
+            self._model = chunk.model
+        for choice in (chunk.choices or ())[:1]:
+            piece = choice.delta or choice.message
+            if piece is not None:
+                self._piece(piece)
+            if choice.finish_reason == "error":
+                raise Complaint({"message": "the answer ended with an error that has no words"})
+            if choice.finish_reason:
+                self._finish = choice.finish_reason
+
+    def _piece(self, piece: _Piece) -> None:
+        if piece.content:
+            text = piece.content if isinstance(piece.content, str) else _texts(piece.content)
+            self._text.append(text)
+            self._progress(mended(text))
+        if piece.refusal:
+            self._refusal.append(piece.refusal)
+        if piece.reasoning_content is not None:
+            self._reasoning = self._reasoning or []
+            self._reasoning.append(piece.reasoning_content)
+        if piece.reasoning_details:
+            self._details += [detail for detail in piece.reasoning_details if isinstance(detail, dict)]
+        for call in piece.tool_calls or ():
+            self._call_piece(call)
+
+    def _call_piece(self, piece: _CallPiece) -> None:
+        function = piece.function or _Function()
+        call = self._open_call(piece, function.name or "")
+        if piece.id is not None and not call.id:
+            call.id = str(piece.id)
+        if function.name and function.name != call.name:
+            call.name += function.name
+        if isinstance(function.arguments, str):
+            call.arguments.append(function.arguments)
+        elif function.arguments is not None:
+            call.arguments.append(packed(function.arguments))
+        if piece.extra_content:
+            call.extra |= piece.extra_content
+
+    def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
+        """The call that a piece belongs to, or a new one."""
+        call = self._latest(piece.index)
+        if call is not None and not (name and self._another(piece, call)):
+            return call
+        call = _OpenCall(piece.index)
+        self._calls.append(call)
+        return call
+
+    def _another(self, piece: _CallPiece, call: _OpenCall) -> bool:
+        """Whether a piece that has a name is a call of its own: some servers use one index for all calls, or leave the
+        index or the ids out. Then it has another id, or comes after a call that is complete."""
+        if piece.id is None:
+            return fields("".join(call.arguments)) is not None
+        return bool(call.id) and str(piece.id) != call.id
+
+    def _latest(self, index: Any) -> _OpenCall | None:
+        if index is None:
+            return self._calls[-1] if self._calls else None
+        return next((call for call in reversed(self._calls) if call.index == index), None)
+
+    def _call(self, call: _OpenCall) -> Call:
+        extra = self._packed({"extra_content": call.extra}) if call.extra else ""
+        return Call(mended(call.id), mended(call.name), mended("".join(call.arguments)), extra)
+
+    def _extra(self) -> str:
+        kept: dict[str, Any] = {}
+        if self._reasoning is not None:
+            kept["reasoning_content"] = mended("".join(self._reasoning))
+        if self._details:
+            kept["reasoning_details"] = _merged(self._details)
+        return self._packed(kept) if kept else ""
+
+    def _packed(self, kept: dict[str, Any]) -> str:
+        return packed({"by": self._name, **kept})
+
+
+def _texts(parts: list[Any]) -> str:
+    """The text of content that comes in parts; parts that are not for reading (thinking) are left out."""
+    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
+
+
+def _merged(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Details of reasoning as they were before they were cut into pieces: one for each run of a type and index."""
+    runs: list[list[dict[str, Any]]] = []
+    for detail in details:
+        same = runs and all(detail.get(key) == runs[-1][0].get(key) for key in ("type", "index"))
+        if same and detail.get("index") is not None:
+            runs[-1].append(detail)
+        else:
+            runs.append([detail])
+    return [_glued(run) if len(run) > 1 else run[0] for run in runs]
+
+
+def _glued(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    whole: dict[str, Any] = {}
+    for key in dict.fromkeys(key for piece in pieces for key in piece):
+        values = [piece[key] for piece in pieces if piece.get(key) is not None]
+        texts = key in ("text", "summary", "data") and all(isinstance(value, str) for value in values)
+        whole[key] = "".join(values) if texts else (values or [None])[-1]
+    return whole

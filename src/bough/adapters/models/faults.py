@@ -1,0 +1,241 @@
+"""What can go wrong between bough and a provider, as one of two errors with a sentence for the person.
+
+`Passing` is worth another try, `Refused` is not. A sentence says what happened, where, and what to do, with the
+provider's own words cut to a line; the key is struck out of them, however much of it a provider repeats.
+"""
+
+from __future__ import annotations
+
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any
+
+import msgspec
+
+from bough.core.errors import Passing, Refused, Unavailable
+
+SHOWN = 300
+"""Characters of a provider's own words that a person sees."""
+LONGEST_WAIT = 600.0
+PASSING_STATUS = frozenset({408, 409, 425, 429})
+STATUS_OF_KIND = {
+    "authentication_error": 401,
+    "billing_error": 402,
+    "context_length_exceeded": 400,
+    "insufficient_quota": 402,
+    "invalid_api_key": 401,
+    "invalid_request_error": 400,
+    "model_not_found": 404,
+    "not_found_error": 404,
+    "overloaded_error": 529,
+    "permission_error": 403,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "request_too_large": 413,
+    "timeout_error": 504,
+}
+"""Errors that come inside an answer have a name in place of a status. An unknown name counts as a passing problem."""
+
+_TOO_LONG = re.compile(
+    r"context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input token count"
+    r"|exceeds? the (available|maximum|model).{0,20}(context|tokens)|request_too_large",
+    re.IGNORECASE,
+)
+_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9.]+)s"')
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where one model is to be had, and by which key. Its own text has no secret in it."""
+
+    name: str
+    """`provider:model`."""
+    base_url: str = field(repr=False)
+    """May have credentials of its own in it."""
+    key: str = field(default="", repr=False)
+    key_variable: str = ""
+    """The environment variable that holds the key; empty when the place takes none."""
+
+    @property
+    def model(self) -> str:
+        return self.name.partition(":")[2]
+
+    @property
+    def host(self) -> str:
+        """Host and port: what a person needs to recognise the place, without any credentials in the URL."""
+        rest = self.base_url.partition("://")[2] or self.base_url
+        return re.split(r"[/?#]", rest, maxsplit=1)[0].rpartition("@")[2]
+
+    def hush(self, text: str) -> str:
+        """The text on one line, without the key or the start of it, without control characters, and not too long."""
+        if self.key:
+            text = text.replace(self.key, "[key]")
+            if len(self.key) >= 12:
+                text = re.sub(re.escape(self.key[:8]) + r"[^\s\"',;)]*", "[key]", text)
+        text = "".join(c if c.isprintable() else " " for c in text)
+        text = " ".join(text.split())
+        return text if len(text) <= SHOWN else text[:SHOWN].rstrip() + " …"
+
+
+def of_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
+    """What an answer with an error status means."""
+    error = _decoded(body)
+    wait = retry_after(headers)
+    if wait is None and (found := _RETRY_DELAY.search(body.decode(errors="replace"))):
+        wait = min(float(found[1]), LONGEST_WAIT)
+    if 300 <= status < 400:
+        target = at.hush(headers.get("location", "another place"))
+        return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to where it leads.")
+    return _judge(at, status, _words(error), _kinds(error), wait)
+
+
+def of_error(at: Endpoint, error: Any) -> Unavailable:
+    """What an error object inside an answer means."""
+    kinds = _kinds(error)
+    status = next((STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND), 500)
+    for kind in kinds:
+        if kind.isdigit() and 400 <= int(kind) < 600:
+            status = int(kind)
+    return _judge(at, status, _words(error), kinds, None)
+
+
+def of_transport(at: Endpoint, error: Exception, timeout: float) -> Unavailable:
+    """What an error of the HTTP client means."""
+    import httpx2
+
+    if isinstance(error, httpx2.ConnectTimeout):
+        return Passing(f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.")
+    if isinstance(error, httpx2.TimeoutException):
+        return Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
+    if isinstance(error, httpx2.ConnectError):
+        if _certificate(error):
+            return Refused(
+                f"The certificate of {at.host} was not accepted ({at.hush(str(error))}); "
+                "check the base URL, or give the system the certificate of your own authority."
+            )
+        return Passing(f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_reach(at)}.")
+    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
+        return Refused(
+            f"{at.host} is not an address that can be asked; set the base URL to one with http:// or https://."
+        )
+    return cut(at, at.hush(str(error)))
+
+
+def cut(at: Endpoint, detail: str = "") -> Passing:
+    return Passing(
+        f"The answer of {at.name} at {at.host} was cut off before its end{f' ({detail})' if detail else ''}."
+    )
+
+
+def garbled(at: Endpoint, sample: bytes) -> Passing:
+    text = at.hush(sample[:200].decode(errors="replace"))
+    return Passing(f"{at.host} sent something for {at.name} that is not a model's answer: {text!r}")
+
+
+def page(at: Endpoint) -> Refused:
+    return Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL ({at.host}).")
+
+
+def too_big(at: Endpoint, limit: int) -> Passing:
+    return Passing(f"The answer of {at.name} at {at.host} was stopped after {limit // 1_000_000} MB.")
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from either of its headers: milliseconds, seconds, or a date."""
+    try:
+        if "retry-after-ms" in headers:
+            wait = float(headers["retry-after-ms"]) / 1000
+        elif "retry-after" in headers:
+            text = headers["retry-after"].strip()
+            wait = parsedate_to_datetime(text).timestamp() - time() if text[:1].isalpha() else float(text)
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return min(max(wait, 0.0), LONGEST_WAIT) if wait == wait else None
+
+
+def _judge(at: Endpoint, status: int, words: str, kinds: tuple[str, ...], wait: float | None) -> Unavailable:
+    said = at.hush(words)
+    told = f": {said}" if said else ""
+    if status == 402 or "insufficient_quota" in kinds:
+        return Refused(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
+    if status == 429:
+        return Passing(f"{at.host} asks to slow down for {at.name} (429){told}", wait)
+    if status in PASSING_STATUS or status >= 500:
+        return Passing(f"{at.host} has a problem of its own with {at.name} ({status}){told}", wait)
+    if status == 413 or "context_length_exceeded" in kinds or _TOO_LONG.search(words):
+        return Refused(
+            f"The conversation is too long for {at.name} at {at.host}{told} "
+            "— take a model with a longer context window, or a smaller goal."
+        )
+    if status in (401, 403):
+        return Refused(f"{at.host} did not accept the key for {at.name} ({status}){told} — {_key_advice(at)}.")
+    if status == 404:
+        pull = f", or run `ollama pull {at.model}`" if at.name.startswith("ollama:") else ""
+        return Refused(
+            f"{at.host} does not know {at.name} (404){told} — check the model's name and the base URL{pull}."
+        )
+    return Refused(
+        f"{at.host} refused the request for {at.name} ({status}){told} "
+        "— check the model's name, and that it can call tools."
+    )
+
+
+def _key_advice(at: Endpoint) -> str:
+    if not at.key_variable:
+        return "this place was not expected to need one; check the base URL"
+    if not at.key:
+        return f"none was sent: set {at.key_variable}"
+    return f"check the value of {at.key_variable}, and that it may use this model"
+
+
+def _reach(at: Endpoint) -> str:
+    if at.name.startswith("ollama:"):
+        return "start it with `ollama serve`, or check the base URL"
+    return "check the network and the base URL"
+
+
+def _certificate(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _decoded(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = body[:4000].decode(errors="replace")
+        return re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL) if "<" in text else text
+
+
+def _error_of(answer: Any) -> Any:
+    """The error in an error answer: providers wrap it in a list, in `error`, or not at all."""
+    if isinstance(answer, list) and answer:
+        answer = answer[0]
+    if isinstance(answer, dict) and answer.get("error"):
+        return answer["error"]
+    return answer
+
+
+def _words(answer: Any) -> str:
+    error = _error_of(answer)
+    if isinstance(error, dict):
+        error = next((error[key] for key in ("message", "detail", "error") if error.get(key)), error)
+    if isinstance(error, str):
+        return error
+    return "" if error is None else msgspec.json.encode(error).decode()
+
+
+def _kinds(answer: Any) -> tuple[str, ...]:
+    error = _error_of(answer)
+    if not isinstance(error, dict):
+        return ()
+    return tuple(str(error[key]) for key in ("type", "status", "code") if error.get(key) is not None)

@@ -1,0 +1,50 @@
+"""What a call cost, from a price table that comes with a library: nothing is fetched.
+
+The library is loaded at the first answer that can have a price at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bough.core.messages import Usage
+
+Price = Callable[[Usage, str], float | None]
+"""What a call cost, by its usage and the name of the model that answered."""
+
+PRICED = {
+    "anthropic": "anthropic",
+    "deepseek": "deepseek",
+    "google": "google",
+    "groq": "groq",
+    "mistral": "mistral",
+    "openai": "openai",
+    "openrouter": "openrouter",
+    "xai": "x-ai",
+}
+"""bough's name of a provider → the table's. What is not here has no price that could be known."""
+
+
+def price(provider: str, model: str, usage: Usage) -> float | None:
+    """US dollars, or None when the price, or what was used, is not known."""
+    known = PRICED.get(provider)
+    if known is None or not (usage.input or usage.output):
+        return None
+    import genai_prices
+
+    used = genai_prices.Usage(
+        # A server that counts cached tokens apart would contradict itself in the eyes of the library.
+        input_tokens=max(usage.input, usage.cache_read + usage.cache_write),
+        output_tokens=usage.output,
+        cache_read_tokens=usage.cache_read,
+        cache_write_tokens=usage.cache_write,
+    )
+    try:
+        return float(genai_prices.calc_price(used, model, provider_id=known).total_price)
+    except (LookupError, ValueError):
+        return None
+
+
+def unpriced(usage: Usage, model: str) -> None:
+    """The price of a model that has none."""
+    return

@@ -1,0 +1,234 @@
+"""Models by name: `provider:model`, with the places and keys of the providers.
+
+Keys come from the environment, else from the keyring of the operating system, and from nowhere else.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from bough.adapters.models import faults
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.prices import Price, price, unpriced
+from bough.adapters.models.wire import UNREADABLE, Client, joined
+from bough.core.errors import Unavailable, UsageError
+from bough.core.messages import Usage
+from bough.ports import Model
+
+REPLAY = "replay"
+SERVICE = "bough"
+"""The name that keys have in the keyring; the user is the name of the variable."""
+PROBE_TIMEOUT = 5.0
+SMALL_ANSWERS = {"claude-3-5-": 8192, "claude-3-haiku": 4096, "claude-3-opus": 4096, "claude-3-sonnet": 4096}
+"""Old models that refuse to be asked for longer answers."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    base_url: str
+    keys: tuple[str, ...] = ()
+    """Variables that may hold the key, the usual one first; none: no key is needed."""
+    base_url_variable: str = ""
+    anthropic: bool = False
+    """Speaks Anthropic's messages, not chat completions."""
+    usage_option: bool = True
+
+
+PROVIDERS = {
+    "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", anthropic=True),
+    "deepseek": Provider("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
+    "google": Provider("https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
+    "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), usage_option=False),
+    "ollama": Provider("http://127.0.0.1:11434/v1"),
+    "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+    "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
+}
+OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
+_NOT_SECRET = re.compile(r"[\s/\\]")
+
+
+def make_model(
+    name: str, *, base_url: str | None = None, client: Client, timeout: float, env: Mapping[str, str]
+) -> Model:
+    """The model of that name. `UsageError` when there is no such provider, or its key is missing."""
+    provider, model = parse(name, base_url, env)
+    if provider == REPLAY:
+        from bough.adapters.models.recording import ReplayModel
+
+        return ReplayModel(Path(model))
+    at = endpoint(name, base_url, env)
+    known = PROVIDERS[provider]
+    pricing = partial(_price, provider, model) if at.base_url == known.base_url else unpriced
+    if known.anthropic:
+        return _anthropic(client, at, timeout, pricing)
+    from bough.adapters.models.chat import ChatModel
+
+    return ChatModel(client, at, timeout, pricing, known.usage_option)
+
+
+def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
+    """Provider and model of a name. A name without a provider is for an endpoint that was given by its address."""
+    provider, colon, model = name.strip().partition(":")
+    if provider and not colon and (base_url or env.get("OPENAI_BASE_URL")):
+        return "openai", provider
+    if not provider or not model:
+        raise UsageError(
+            f"{name!r} does not name a model: write it as provider:model, e.g. anthropic:claude-sonnet-4-5 or "
+            "ollama:qwen3; `bough demo` runs without one."
+        )
+    if provider not in PROVIDERS and provider != REPLAY:
+        close = difflib.get_close_matches(provider.lower(), [*PROVIDERS, REPLAY], 1, 0.5)
+        hint = f"did you mean {close[0]}:{model}?" if close else f"it knows {', '.join([*PROVIDERS, REPLAY])}."
+        raise UsageError(
+            f"bough knows no provider {provider!r}: {hint} "
+            f"Any OpenAI-compatible endpoint works as openai:{model} with --base-url."
+        )
+    return provider, model
+
+
+def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
+    """Where the model is asked, and with which key."""
+    provider, model = parse(name, base_url, env)
+    known = PROVIDERS[provider]
+    url = (base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
+    if known.anthropic:
+        url = url.removesuffix("/v1")
+    if not re.match(r"https?://[^/\s]", url):
+        raise UsageError(f"The base URL {url!r} is not an address: it has to begin with http:// or https://.")
+    own = url == known.base_url
+    key = key_of(provider, env, keyring=own)
+    if own and known.keys and not key:
+        raise UsageError(
+            f"{provider}:{model} needs a key: set {known.keys[0]} in the environment"
+            f"{' or keep it in the keyring' if _keyring_there() else ''}; `bough demo` runs without one."
+        )
+    return Endpoint(f"{provider}:{model}", url, key, known.keys[0] if known.keys else "")
+
+
+def key_of(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
+    """The provider's key, or nothing. The keyring is asked only for the provider's own place: what a person keeps there
+    is not sent to any other."""
+    names = PROVIDERS[provider].keys if provider in PROVIDERS else ()
+    for name in names:
+        if env.get(name, "").strip():
+            return env[name].strip()
+    return next((key for name in names if (key := _from_keyring(name))), "") if keyring else ""
+
+
+def secrets_of(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str]:
+    """Values that must never be written anywhere: keys, and whatever else the environment calls a secret; with them the
+    keys of the named models from the keyring. The longest first, so that none hides a part of another."""
+    known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
+    found = {value.strip() for name, value in env.items() if _secret(name, value.strip(), name in known)}
+    found |= {key for name in models if len(key := key_of(name.partition(":")[0], env)) >= 8}
+    return sorted(found, key=lambda secret: (-len(secret), secret))
+
+
+def _secret(name: str, value: str, known: bool) -> bool:
+    if known:
+        return len(value) >= 8
+    return len(value) >= 12 and bool(_SECRET_NAME.search(name)) and not _NOT_SECRET.search(value)
+
+
+class Probe(NamedTuple):
+    ok: bool
+    sentence: str
+
+
+async def reachable(
+    name: str, *, base_url: str | None = None, client: Client, env: Mapping[str, str], timeout: float = PROBE_TIMEOUT
+) -> Probe:
+    """Whether the model can be asked, found out without asking it anything."""
+    try:
+        provider, model = parse(name, base_url, env)
+        if provider == REPLAY:
+            there = Path(model).is_file()
+            return Probe(there, f"{name} is a recording" if there else f"{name}: there is no file {model}")
+        at = endpoint(name, base_url, env)
+        return await _probe(client, at, timeout, PROVIDERS[provider].anthropic)
+    except (UsageError, Unavailable) as error:
+        return Probe(False, str(error))
+
+
+async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) -> Probe:
+    import httpx2
+
+    url = joined(at.base_url, "/v1/models" if anthropic else "/models")
+    headers = {"anthropic-version": "2023-06-01", "x-api-key": at.key} if anthropic else {}
+    if at.key and not anthropic:
+        headers["authorization"] = f"Bearer {at.key}"
+    try:
+        # Without a number the listing is only its first page.
+        number = {"limit": 1000} if anthropic else None
+        response = await client.http.get(url, headers=headers, params=number, timeout=timeout)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise faults.of_transport(at, error, timeout) from error
+    if response.status_code in (404, 405, 501):
+        return Probe(True, f"{at.host} answers, but does not list its models")
+    if response.status_code != 200:
+        raise faults.of_status(at, response.status_code, response.headers, response.content)
+    listed = _listed(response.content)
+    if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
+        close = difflib.get_close_matches(at.model, listed, 1, 0.5)
+        return Probe(
+            False, f"{at.host} answers, but does not list {at.model}{f'; nearest: {close[0]}' if close else ''}"
+        )
+    return Probe(True, f"{at.name} is there ({at.host})")
+
+
+class _Entry(msgspec.Struct):
+    id: str = ""
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Entry] = []
+
+
+def _listed(body: bytes) -> list[str]:
+    try:
+        return [entry.id for entry in msgspec.json.decode(body, type=_Listing).data]
+    except UNREADABLE:
+        return []
+
+
+def _anthropic(client: Client, at: Endpoint, timeout: float, pricing: Price) -> Model:
+    from bough.adapters.models.anthropic import MAX_TOKENS, AnthropicModel
+
+    most = next((small for start, small in SMALL_ANSWERS.items() if at.model.startswith(start)), MAX_TOKENS)
+    return AnthropicModel(client, at, timeout, pricing, most)
+
+
+def _price(provider: str, model: str, usage: Usage, answered: str) -> float | None:
+    """By the name that was asked for; by the one that answered when a name stands for several."""
+    cost = price(provider, model, usage)
+    return cost if cost is not None or answered == model else price(provider, answered, usage)
+
+
+def _keyring_there() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("keyring") is not None
+
+
+def _from_keyring(name: str) -> str:
+    if not _keyring_there():
+        return ""
+    import keyring
+    from keyring.errors import KeyringError
+
+    try:
+        return (keyring.get_password(SERVICE, name) or "").strip()
+    except KeyringError:
+        # No usable keyring is no error: the person is told which variable to set.
+        return ""

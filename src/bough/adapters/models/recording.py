@@ -1,0 +1,177 @@
+"""Models that are recorded, and recordings that are models.
+
+A recording is a text file: a header, then one JSON line for each answer, durable before the answer is handed on. It
+holds answers, never prompts or keys. A replayed answer is found by the name of its call within the run, so a recording
+belongs to one goal, one repository and one version of the prompts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bough.adapters.models.wire import UNREADABLE
+from bough.core.errors import Refused, UsageError
+from bough.core.messages import Answer, Prompt
+from bough.ports import Model
+
+LONGEST_PAUSE = 0.6
+PIECES = 12
+"""How many pieces a paced answer's text comes in."""
+STRUCK = "[struck out]"
+
+
+class Header(Struct, frozen=True, forbid_unknown_fields=True, rename={"version": "bough-recording"}):
+    version: int
+    model: str
+    note: str = ""
+
+
+class Line(Struct, frozen=True, forbid_unknown_fields=True):
+    key: str
+    model: str
+    answer: Answer
+    seconds: float
+    prompt: str
+    """SHA-256 of the prompt: tells whether a later run asked the same."""
+
+
+class RecordingModel:
+    """Wraps a model and appends its answers to a file."""
+
+    def __init__(self, model: Model, path: Path, note: str = "", secrets: Iterable[str] = ()) -> None:
+        """`secrets` are struck out of what is written, should a model repeat one."""
+        self.name = model.name
+        self._model = model
+        self._path = path
+        self._secrets = [(_in_json(secret), STRUCK.encode()) for secret in secrets]
+        self._writing = asyncio.Lock()
+        _prepare(path, Header(1, model.name, note))
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        began = time.monotonic()
+        answer = await self._model.ask(prompt, progress)
+        line = Line(prompt.key, self.name, answer, round(time.monotonic() - began, 3), fingerprint(prompt))
+        encoded = msgspec.json.encode(line)
+        for secret, struck in self._secrets:
+            encoded = encoded.replace(secret, struck)
+        async with self._writing:
+            await asyncio.to_thread(_append, self._path, encoded + b"\n")
+        return answer
+
+    async def close(self) -> None:
+        await self._model.close()
+
+
+class ReplayModel:
+    """Answers from a recording. Each recorded answer is given once, in the order in which it was recorded."""
+
+    def __init__(self, path: Path, pace: float = 0.0) -> None:
+        """`pace` is the share of the original time that an answer takes, up to a short pause; 0: at once."""
+        self.name = f"replay:{path}"
+        self._path = path
+        self._pace = pace
+        self.header, lines = read(path)
+        self._answers: dict[str, deque[Line]] = {}
+        for line in lines:
+            self._answers.setdefault(line.key, deque()).append(line)
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        waiting = self._answers.get(prompt.key)
+        if not waiting:
+            used = "no further answer" if waiting is not None else "no answer"
+            raise Refused(
+                f"The recording {self._path} has {used} for the call {prompt.key}: it belongs to another goal or to "
+                "another version of bough; record it again with --record, or run with a model."
+            )
+        line = waiting.popleft()
+        await self._play(line, progress)
+        return line.answer
+
+    async def close(self) -> None:
+        self._answers.clear()
+
+    async def _play(self, line: Line, progress: Callable[[str], None]) -> None:
+        pause = min(line.seconds * self._pace, LONGEST_PAUSE)
+        text = line.answer.text
+        if pause <= 0:
+            if text:
+                progress(text)
+            return
+        size = max(1, -(-len(text) // PIECES))
+        pieces = [text[start : start + size] for start in range(0, len(text), size)] or [""]
+        for piece in pieces:
+            await asyncio.sleep(pause / len(pieces))
+            if piece:
+                progress(piece)
+
+
+def read(path: Path) -> tuple[Header, list[Line]]:
+    """The whole recording. A last line that was cut off in mid-write is left out."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"The recording {path} cannot be read: {error.strerror or error}.") from None
+    first, *rest = content[: content.rfind(b"\n") + 1].split(b"\n")
+    header = _header(path, first)
+    lines = []
+    for number, line in enumerate(rest, 2):
+        if not line:
+            continue
+        try:
+            lines.append(msgspec.json.decode(line, type=Line))
+        except UNREADABLE as error:
+            raise UsageError(f"Line {number} of the recording {path} is not an answer: {error}.") from None
+    return header, lines
+
+
+def fingerprint(prompt: Prompt) -> str:
+    """SHA-256 of everything that a model call is made of."""
+    sha = hashlib.sha256(msgspec.json.encode([prompt.system, [tool.name for tool in prompt.tools]]))
+    for message in prompt.messages:
+        sha.update(msgspec.json.encode(message))
+    return sha.hexdigest()
+
+
+def _header(path: Path, line: bytes) -> Header:
+    try:
+        header = msgspec.json.decode(line, type=Header)
+    except UNREADABLE:
+        raise UsageError(f"{path} is not a recording of bough: its first line is no header.") from None
+    if header.version != 1:
+        raise UsageError(f"{path} is a recording of a newer bough (format {header.version}); this one reads format 1.")
+    return header
+
+
+def _prepare(path: Path, header: Header) -> None:
+    """Start a recording, or go on with one. Any other file is left alone."""
+    try:
+        if path.exists() and path.stat().st_size:
+            content = path.read_bytes()
+            _header(path, content.partition(b"\n")[0])
+            if not content.endswith(b"\n"):
+                os.truncate(path, content.rfind(b"\n") + 1)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _append(path, msgspec.json.encode(header) + b"\n")
+    except OSError as error:
+        raise UsageError(f"The recording {path} cannot be written: {error.strerror or error}.") from None
+
+
+def _append(path: Path, line: bytes) -> None:
+    # Unbuffered, so that a line is one write: the models of several tiers may share a recording.
+    with path.open("ab", buffering=0) as file:
+        file.write(line)
+        os.fsync(file.fileno())
+
+
+def _in_json(secret: str) -> bytes:
+    return msgspec.json.encode(secret)[1:-1]

@@ -1,0 +1,319 @@
+"""The way to a provider and back: one HTTP client for all models of a process, and the reading of answers.
+
+A request is one body of bytes. An answer is read as it streams in (server-sent events) or as one JSON document when a
+server does not stream. Whatever goes wrong on the way is raised as `Passing` or `Refused`; see faults.py.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from functools import cache
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
+
+from bough.adapters.models import faults
+from bough.adapters.models.faults import Endpoint
+from bough.core.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
+
+T = TypeVar("T")
+
+EMPTY = "(empty answer)"
+"""Stands for a text without content, which most servers refuse to take back."""
+CONNECT_TIMEOUT = 30.0
+IDLE = 30.0
+"""Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
+LIMIT = 50_000_000
+"""Bytes of one answer after which it is given up."""
+UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
+"""What decoding raises for bytes that are not what they should be."""
+LINGER = 0.25
+"""Seconds that are spent on reading past an answer's end mark, so that the connection can be used again."""
+
+
+@cache
+def _authorities() -> ssl.SSLContext:
+    """Who may vouch for a server. Reading them takes 40 ms, so once is enough."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+class Client:
+    """The HTTP client that all models share. It is made, and its library loaded, when it is first used."""
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._http: httpx2.AsyncClient | None = None
+
+    @property
+    def http(self) -> httpx2.AsyncClient:
+        if self._http is None:
+            import httpx2
+
+            # No bound on connections: how many agents run at once is decided elsewhere, and none shall wait here.
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE)
+            try:
+                self._http = httpx2.AsyncClient(
+                    timeout=self._timeout, limits=limits, follow_redirects=False, verify=_authorities()
+                )
+            except (ImportError, ValueError) as error:
+                raise Refused(
+                    f"The proxy that the environment names cannot be used ({error}); "
+                    "correct HTTPS_PROXY and ALL_PROXY, or unset them."
+                ) from None
+        return self._http
+
+    async def close(self) -> None:
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
+
+
+def client(timeout: float) -> Client:
+    """One for the whole process; close it at the end."""
+    return Client(timeout)
+
+
+class Complaint(Exception):
+    """An error object that the server sent in place of an answer, or in the middle of one."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__("the server sent an error")
+        self.error = error
+
+
+class Reader(Protocol):
+    """Puts an answer together from what the server sends. Raises `Complaint` when that is an error."""
+
+    finished: bool
+    """The end mark was seen."""
+
+    def event(self, payload: bytes) -> None:
+        """One event of the stream."""
+        ...
+
+    def whole(self, body: bytes) -> None:
+        """The answer of a server that does not stream."""
+        ...
+
+    def ended(self) -> bool:
+        """Whether the answer is whole although the stream ended without its end mark."""
+        ...
+
+
+class Wire:
+    """Posts to one URL of an endpoint. Any number of calls may be under way at once."""
+
+    def __init__(self, client: Client, at: Endpoint, path: str, headers: dict[str, str], timeout: float) -> None:
+        if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
+            raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that no key has.")
+        self._client = client
+        self._at = at
+        self._url = joined(at.base_url, path)
+        self._parsed: httpx2.URL | None = None
+        fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
+        self._headers = [
+            (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
+        ]
+        self._timeout = timeout
+        connect = min(timeout, CONNECT_TIMEOUT)
+        self._timeouts = {"connect": connect, "read": timeout, "write": timeout, "pool": None}
+
+    async def post(self, body: bytes, reader: Reader) -> None:
+        """Send the body and give the reader everything that comes back."""
+        import httpx2
+
+        try:
+            if self._parsed is None:
+                self._parsed = httpx2.URL(self._url)
+            request = httpx2.Request(
+                "POST", self._parsed, headers=self._headers, content=body, extensions={"timeout": self._timeouts}
+            )
+            response = await self._client.http.send(request, stream=True)
+            try:
+                await self._read(response, reader)
+            finally:
+                await response.aclose()
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise faults.of_transport(self._at, error, self._timeout) from error
+        except Complaint as complaint:
+            raise faults.of_error(self._at, complaint.error) from None
+
+    async def _read(self, response: httpx2.Response, reader: Reader) -> None:
+        packed = "content-encoding" in response.headers
+        async with aclosing(response.aiter_bytes() if packed else response.aiter_raw()) as chunks:
+            if response.status_code // 100 != 2:
+                raise faults.of_status(self._at, response.status_code, response.headers, await _all(chunks))
+            first = await _first(chunks)
+            if first[:1] == b"{":
+                await self._read_whole(first, chunks, reader)
+            elif first[:1] == b"<":
+                raise faults.page(self._at)
+            else:
+                await self._read_stream(first, chunks, reader)
+
+    async def _read_whole(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: Reader) -> None:
+        body = first + await _all(chunks)
+        if len(body) > LIMIT:
+            raise faults.too_big(self._at, LIMIT)
+        self._take(reader.whole, body)
+
+    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: Reader) -> None:
+        events = Events()
+        size = len(first)
+        for payload in events.feed(first):
+            self._take(reader.event, payload)
+        if not reader.finished:
+            async for chunk in chunks:
+                size += len(chunk)
+                if size > LIMIT:
+                    raise faults.too_big(self._at, LIMIT)
+                for payload in events.feed(chunk):
+                    self._take(reader.event, payload)
+                if reader.finished:
+                    break
+        if reader.finished:
+            await _drain(chunks)
+            return
+        for payload in events.close():
+            self._take(reader.event, payload)
+        if not reader.finished and not reader.ended():
+            raise faults.cut(self._at)
+
+    def _take(self, read: Any, payload: bytes) -> None:
+        try:
+            read(payload)
+        except UNREADABLE as error:
+            raise faults.garbled(self._at, payload) from error
+
+
+class Events:
+    """Server-sent events, cut out of the bytes as they arrive. Only the data of an event matters here."""
+
+    __slots__ = ("_data", "_rest")
+
+    def __init__(self) -> None:
+        self._rest: list[bytes] = []
+        self._data: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The data of the events that are complete with this chunk."""
+        self._rest.append(chunk)
+        if b"\n" not in chunk:
+            return []
+        lines = b"".join(self._rest).split(b"\n")
+        self._rest = [lines.pop()]
+        return self._events(lines)
+
+    def close(self) -> list[bytes]:
+        """What is left at the end: some servers leave out the closing blank line."""
+        return self.feed(b"\n\n")
+
+    def _events(self, lines: list[bytes]) -> list[bytes]:
+        events = []
+        for line in lines:
+            if line[-1:] == b"\r":
+                line = line[:-1]
+            if line[:5] == b"data:":
+                self._data.append(line[5:].lstrip(b" "))
+            elif not line and self._data:
+                events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
+                self._data = []
+        return events
+
+
+def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
+    """Decode; half characters (`\\ud83d` alone), which a text cut at a bad place has, are no reason to fail."""
+    try:
+        return decoder.decode(payload)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        if b"\\ud" not in payload and b"\\uD" not in payload:
+            raise
+        return msgspec.convert(json.loads(payload), decoder.type)
+
+
+def mended(text: str) -> str:
+    """The text with halves of characters put together, and lone ones replaced: it must be possible to encode it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def packed(value: Any) -> str:
+    """As JSON text, whatever halves of characters are in it."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+
+
+def count(tokens: float | None) -> int:
+    """A number of tokens that somebody else counted, within reason."""
+    return int(min(max(tokens or 0, 0), 10**12))
+
+
+def word(text: str, otherwise: str) -> str:
+    """A name or id with nothing but the characters that all providers take back."""
+    if text.isascii() and text.replace("_", "a").replace("-", "a").isalnum():
+        return text
+    return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in text) or otherwise
+
+
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def fields(text: str) -> dict[str, msgspec.Raw] | None:
+    """The fields of a JSON object, or None when the text is anything else."""
+    try:
+        return _OBJECT.decode(text)
+    except UNREADABLE:
+        return None
+
+
+def joined(base_url: str, path: str) -> str:
+    """The base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
+    base, mark, query = base_url.partition("?")
+    return base.rstrip("/") + path + mark + query
+
+
+async def _first(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """Everything up to and with the first chunk that is not blank, without the blank before it."""
+    async for chunk in chunks:
+        start = chunk.lstrip(b"\xef\xbb\xbf \t\r\n")
+        if start:
+            return start
+    return b""
+
+
+async def _all(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    body = bytearray()
+    async for chunk in chunks:
+        body += chunk
+        if len(body) > LIMIT:
+            break
+    return bytes(body)
+
+
+async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
+    """Read to the end of an answer that is whole already, so that the connection can be used again."""
+    import httpx2
+
+    try:
+        async with asyncio.timeout(LINGER):
+            async for _ in chunks:
+                pass
+    except (TimeoutError, httpx2.HTTPError):
+        return

@@ -1,0 +1,144 @@
+"""The process dies at every point of the engine, and nothing is lost or done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bough import app
+from bough.core import events as e
+from bough.core.errors import ClaimHeld
+from bough.core.messages import Answer, Prompt
+from bough.interfaces.views import Outcome
+from bough.testing import Fuse, ScriptedModel
+from bough.testing.fuse import Blown
+from tests.engine.story import assert_told_whole, model_answer
+from tests.harness import begin, journal_of, make_project, resume
+
+POINTS = 144
+"""How many points the engine passes in the story; `test_the_points_are_known` says when this is no longer true."""
+
+
+def test_the_points_are_known(tmp_path: Path) -> None:
+    project, fuse = make_project(tmp_path / "p"), Fuse()
+    asyncio.run(begin(project, ScriptedModel(model_answer), fuse=fuse))
+    assert len(fuse.points) == POINTS, f"set POINTS to {len(fuse.points)}"
+    names = {point.partition(" ")[2].split(" ")[0] for point in fuse.points}
+    assert names == {
+        "append",
+        "ask",
+        "checkpoint",
+        "discard",
+        "open",
+        "put_blob",
+        "restore",
+        "snapshot",
+        "tool",
+        "verify",
+    }
+
+
+@pytest.mark.parametrize("at", range(POINTS))
+def test_a_crash_at_every_point(tmp_path: Path, at: int) -> None:
+    project = make_project(tmp_path / "p", repository=False)
+    with pytest.raises(Blown):
+        asyncio.run(begin(project, ScriptedModel(model_answer), fuse=Fuse(at)))
+    if at < 2:  # Before the first event there is no run yet.
+        return
+    outcome = asyncio.run(resume(project, ScriptedModel(model_answer)))
+    assert_told_whole(project, outcome, asyncio.run(journal_of(project)))
+
+
+def victim(verb: str, project: Path, point: int | None) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.engine.victim", verb, str(project), "-" if point is None else str(point)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
+    output, _ = process.communicate(timeout=60)
+    return process.returncode, output.decode()
+
+
+def test_real_kills_one_after_the_other(tmp_path: Path) -> None:
+    """Each life is killed for real a few points further on, until one gets through."""
+    project = make_project(tmp_path / "p")
+    status, output = ended(victim("start", project, 12))
+    assert status == -signal.SIGKILL, output
+    for point in (5, 9, 14, 18, 23):
+        status, output = ended(victim("resume", project, point))
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL, output
+    else:
+        assert ended(victim("resume", project, None))[0] == 0
+    assert_told_whole(project, asyncio.run(outcome_of(project)), asyncio.run(journal_of(project)))
+
+
+async def outcome_of(project: Path) -> Outcome:
+    async with app.session(project) as session:
+        return await session.outcome("test-run")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killed_at_random_times_over_and_over(tmp_path: Path, seed: int) -> None:
+    project, chance = make_project(tmp_path / "p"), random.Random(seed)
+    process = victim("start", project, None)
+    for _ in range(4):
+        time.sleep(chance.uniform(0.25, 1.2))  # The moment of the kill, not a wait for something.
+        process.kill()
+        status, output = ended(process)
+        assert status in (0, -signal.SIGKILL), output
+        if status == 0:
+            break
+        process = victim("resume" if has_begun(project) else "start", project, None)
+    status, output = ended(process)
+    if "is over" not in output:
+        assert status == 0, output
+    assert_told_whole(project, asyncio.run(outcome_of(project)), asyncio.run(journal_of(project)))
+
+
+def has_begun(project: Path) -> bool:
+    async def look() -> bool:
+        async with app.session(project, create=True) as session:
+            return bool(await session.store.runs())
+
+    return asyncio.run(look())
+
+
+def test_a_second_resume_of_a_live_run_is_refused_and_names_the_holder(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+
+    async def both() -> None:
+        inside, go_on = asyncio.Event(), asyncio.Event()
+
+        async def hesitate(prompt: Prompt) -> Answer:
+            inside.set()
+            await go_on.wait()
+            return model_answer(prompt)
+
+        first = asyncio.create_task(begin(project, ScriptedModel(hesitate)))
+        await inside.wait()
+        with pytest.raises(ClaimHeld, match=str(os.getpid())):
+            await resume(project, ScriptedModel(model_answer))
+        go_on.set()
+        await first
+
+    asyncio.run(both())
+
+
+def test_a_dead_holders_lease_is_taken_over_at_once(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    assert ended(victim("start", project, 20))[0] == -signal.SIGKILL
+    began = time.monotonic()
+    outcome = asyncio.run(resume(project, ScriptedModel(model_answer)))
+    assert time.monotonic() - began < 10, "a lease is 15 seconds; nobody waited for it"
+    assert_told_whole(project, outcome, asyncio.run(journal_of(project)))
+    assert len(asyncio.run(journal_of(project)).of(e.RunResumed)) == 1

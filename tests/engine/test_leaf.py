@@ -1,0 +1,226 @@
+"""One task from its goal to its end: real git, real SQLite, real tools and checks; only the model is scripted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bough import app
+from bough.core import events as e
+from bough.core.errors import Passing, Refused
+from bough.core.messages import Answer, Said
+from bough.core.states import State
+from bough.testing import ScriptedModel, call, say
+from bough.testing.scripted import raw_call, together
+from tests.harness import CALC, FIXED, carry_out, git, make_project
+
+FIX = call("edit", path="calc.py", old="a - b", new="a + b")
+BREAK = call("edit", path="calc.py", old="a - b", new="a * b")
+DONE = call("done", summary="add adds")
+
+
+def test_a_goal_is_completed_by_its_check_and_by_nothing_else(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, journal = carry_out(project, [call("read", path="calc.py"), FIX, DONE])
+    assert (outcome.status, outcome.exit_status, outcome.completed) == ("completed", 0, True)
+    assert journal.states() == ["in_progress", "testing", "completed"]
+    (goal,) = outcome.tree
+    assert goal.state is State.COMPLETED
+    assert goal.verdict is not None
+    assert goal.verdict.exit_status == 0
+    assert goal.verdict.tree == goal.tree
+    assert goal.files == ("calc.py",)
+    assert (project / "calc.py").read_text() == CALC, "the person's tree stays as it was until `apply`"
+
+
+def test_the_verdict_goes_against_a_false_claim_and_a_fresh_bug_hunter_repairs(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    model = ScriptedModel(
+        [BREAK, call("note", kind="dead_end", text="multiplying is not adding"), DONE, FIX, call("done", summary="now")]
+    )
+    model._script[3] = call("edit", path="calc.py", old="a * b", new="a + b")  # type: ignore[index]
+    outcome, journal = carry_out(project, model)
+    assert outcome.completed
+    assert journal.states() == ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
+    builder, hunter = journal.of(e.AttemptStarted)
+    assert (builder.role, hunter.role) == ("builder", "bug_hunter")
+    assert "AssertionError: 6 != 5" in hunter.brief
+    assert "+    return a * b" in hunter.brief
+    assert "multiplying is not adding" in hunter.brief
+    assert len(model.prompts[3].messages) == 1, "the bug hunter starts from a fresh context"
+
+
+def test_three_repairs_and_no_more_then_failed_with_the_work_kept(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, journal = carry_out(project, [BREAK, DONE, DONE, DONE, DONE])
+    assert (outcome.status, outcome.exit_status) == ("failed", 3)
+    assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "bug_hunter", "bug_hunter", "bug_hunter"]
+    assert [a.tier for a in journal.of(e.AttemptStarted)] == ["main", "main", "main", "strong"]
+    (checkpoint,) = journal.of(e.CheckpointMade)
+    assert git(project / ".bough" / "repo.git", "show", f"{checkpoint.commit}:calc.py").endswith("a * b\n")
+
+
+def test_without_a_check_it_is_finished_and_not_verified(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, _ = carry_out(project, [FIX, DONE], check=None)
+    assert (outcome.status, outcome.exit_status) == ("not_verified", 5)
+    assert outcome.tree[0].state is State.BLOCKED
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (say("I would now edit the file."), "called no tool"),
+        (Answer(), "empty"),
+        (Answer(text="half a sent", stop="length"), "cut off"),
+        (Answer(text="I cannot help with that.", stop="refusal"), "declined"),
+        (raw_call("edit", '{"path": "calc.py", '), "JSON"),
+        (call("edt", path="calc.py"), "edit"),
+        (call("edit", path="calc.py"), "old"),
+    ],
+)
+def test_unusable_answers_are_told_to_the_model_which_then_goes_on(tmp_path: Path, answer: Answer, told: str) -> None:
+    project = make_project(tmp_path / "p")
+    model = ScriptedModel([answer, FIX, DONE])
+    outcome, _ = carry_out(project, model)
+    assert outcome.completed
+    last = model.prompts[1].messages[-1]
+    assert told in getattr(last, "text", "")
+
+
+@pytest.mark.parametrize("answer", [say("hm"), Answer(), raw_call("edit", "{"), call("nonsense")])
+def test_unusable_answers_are_bounded(tmp_path: Path, answer: Answer) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, journal = carry_out(project, lambda prompt: answer)
+    assert (outcome.status, outcome.exit_status) == ("failed", 3)
+    assert "5 unusable answers" in outcome.summary
+    assert len(journal.of(e.ModelAnswered)) == 5
+
+
+def test_transport_errors_are_retried_recorded_and_not_counted_as_rounds(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\n")
+    outcome, journal = carry_out(project, [Passing("429"), Passing("503", retry_after=0.05), FIX, Passing("cut"), DONE])
+    assert outcome.completed
+    failures = journal.of(e.ModelFailed)
+    assert [failure.message for failure in failures] == ["429", "503", "cut"]
+    assert failures[1].wait == pytest.approx(0.05)
+    assert outcome.spend.rounds == 2
+
+
+def test_a_model_that_stays_away_halts_the_run_which_can_be_resumed(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nmax_transport_failures = 3\n")
+    outcome, journal = carry_out(project, lambda prompt: _raise(Passing("no route")))
+    assert (outcome.status, outcome.exit_status) == ("unavailable", 7)
+    assert journal.states() == ["in_progress"], "a transport error is never the agent's failure"
+
+
+def _raise(error: Exception) -> Answer:
+    raise error
+
+
+def test_a_refusal_of_the_service_halts_at_once_with_its_sentence(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, journal = carry_out(project, [Refused("The key was not accepted: set OPENAI_API_KEY.")])
+    assert (outcome.status, outcome.exit_status) == ("unavailable", 7)
+    assert "OPENAI_API_KEY" in outcome.summary
+    assert len(journal.of(e.ModelFailed)) == 1
+
+
+def test_the_last_round_is_a_hand_over_and_then_the_budget_is_spent(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    model = ScriptedModel(
+        [call("read", path="calc.py"), BREAK, together(call("note", kind="decision", text="left: the sign"), FIX)]
+    )
+    outcome, journal = carry_out(project, model, choices=app.Choices(rounds=3))
+    assert (outcome.status, outcome.exit_status) == ("budget", 4)
+    assert {tool.name for tool in model.prompts[2].tools} == {"done", "note"}
+    assert isinstance(model.prompts[2].messages[-1], Said)
+    assert journal.of(e.NoteKept)[0].text == "left: the sign"
+    refused = journal.of(e.ToolFinished)[-1]
+    assert not refused.ok, "a tool that was not offered does not run either"
+    assert outcome.spend.rounds == 3
+
+
+def test_a_claim_in_the_hand_over_round_is_checked(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, _ = carry_out(project, [FIX, DONE], choices=app.Choices(rounds=2))
+    assert outcome.completed
+
+
+def test_money_and_tokens_are_limits_too(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    dear = call("read", path="calc.py")
+    dear = Answer(calls=dear.calls, stop="calls", cost=0.6)
+    outcome, _ = carry_out(project, lambda prompt: dear, choices=app.Choices(cost=1.0))
+    assert outcome.exit_status == 4
+    assert "1.0 US dollars" in outcome.summary
+
+
+def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    both = together(
+        call("read", path="calc.py"),
+        call("list"),
+        call("write", path="a.txt", content="1"),
+        call("bash", command="cat a.txt > b.txt"),
+        call("read", path="b.txt"),
+    )
+    _, journal = carry_out(project, [both, FIX, DONE])
+    kinds = [type(event).__name__ for event in journal.of(e.ToolStarted, e.ToolFinished)][:10]
+    started, finished = "ToolStarted", "ToolFinished"
+    assert kinds == [started, started, finished, finished, started, finished, started, finished, started, finished]
+    results = journal.of(e.ToolFinished)[:5]
+    assert "1" in results[4].output
+    assert [bool(result.tree) for result in results] == [False, False, True, True, False]
+
+
+def test_what_a_check_leaves_behind_is_not_work(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, _ = carry_out(project, [FIX, DONE], check="touch rubbish.txt && grep -q 'a + b' calc.py")
+    assert outcome.completed
+    assert outcome.tree[0].files == ("calc.py",)
+
+
+def test_the_repository_speaks_through_agents_md(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    (project / "AGENTS.md").write_text("Use tabs {everywhere}.\n")
+    _, journal = carry_out(project, [FIX, DONE])
+    assert "Use tabs {everywhere}." in journal.of(e.AttemptStarted)[0].system
+
+
+def test_long_output_is_cut_for_the_model_and_kept_whole(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    _, journal = carry_out(project, [call("bash", command="seq 1 100000"), FIX, DONE])
+    result = journal.of(e.ToolFinished)[0]
+    assert len(result.output) < 20_000
+    assert result.blob
+
+
+def test_works_in_a_plain_folder_and_in_a_subfolder(tmp_path: Path) -> None:
+    plain = make_project(tmp_path / "plain", repository=False)
+    outcome, _ = carry_out(plain, [FIX, DONE])
+    assert outcome.completed
+    top = tmp_path / "top"
+    make_project(top / "part", repository=False)
+    git(tmp_path, "init", "-q", "top")
+    outcome, _ = carry_out(top / "part", [FIX, DONE])
+    assert outcome.completed
+    assert outcome.tree[0].files == ("part/calc.py",)
+
+
+def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
+    import asyncio
+
+    project = make_project(tmp_path / "p")
+    outcome, _ = carry_out(project, [FIX, DONE])
+
+    async def apply() -> list[str]:
+        async with app.session(project) as session:
+            return [change.path for change in await session.apply(outcome.run)]
+
+    assert asyncio.run(apply()) == ["calc.py"]
+    assert (project / "calc.py").read_text() == FIXED
+    assert git(project, "status", "--porcelain") == " M calc.py\n"

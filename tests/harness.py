@@ -1,0 +1,141 @@
+"""A real project in a temporary folder, with everything real but the model."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bough import app
+from bough.core import events as e
+from bough.core.messages import Answer, Prompt, Replied, Result
+from bough.core.plan import goal_step
+from bough.engine import schedule
+from bough.interfaces.views import Outcome
+from bough.ports import Model, Ports
+from bough.testing import Fuse, ScriptedModel
+
+CALC = "def add(a, b):\n    return a - b\n"
+FIXED = "def add(a, b):\n    return a + b\n"
+TEST = """\
+import unittest
+from calc import add
+
+class Adding(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(2, 3), 5)
+"""
+CHECK = "python3 -m unittest -q test_calc"
+
+
+def git(folder: Path, *args: str) -> str:
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(folder), *args]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def make_project(folder: Path, *, repository: bool = True) -> Path:
+    """A tiny program with a bug and a test that shows it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "calc.py").write_text(CALC)
+    (folder / "test_calc.py").write_text(TEST)
+    if repository:
+        git(folder, "init", "-q", "-b", "main")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-qm", "a bug")
+    return folder
+
+
+@dataclass
+class Journal:
+    """What happened in a run, for assertions."""
+
+    records: list[e.Record] = field(default_factory=list)
+
+    def of(self, *kinds: type) -> list[Any]:
+        return [record.event for record in self.records if isinstance(record.event, kinds)]
+
+    def states(self) -> list[str]:
+        return [event.to.value for event in self.of(e.StateChanged)]
+
+
+@asynccontextmanager
+async def ports_in(session: app.Session, model: Model, fuse: Fuse | None = None) -> AsyncIterator[Ports]:
+    choices = app.Choices(model=model)
+    async with session._ports(choices.models(session.config.models), choices, app.Watch()) as ports:
+        yield fuse.wrap(ports) if fuse else ports
+
+
+async def begin(
+    folder: Path, model: Model, *, goal: str = "Make add add.", check: str | None = CHECK, fuse: Fuse | None = None
+) -> str:
+    """Start a run with the fuse in; returns its name."""
+    async with app.session(folder, create=True) as session, ports_in(session, model, fuse) as ports:
+        first = e.RunStarted(
+            plan=app.Plan(goal_step(goal, check=check)),
+            base=await session.workspaces.take(),
+            folder="",
+            models={"main": model.name, "strong": model.name},
+            limits=session.config.budget,
+            rules=session.config.limits,
+            version="test",
+        )
+        return (await schedule.start("test-run", first, ports)).name
+
+
+async def resume(folder: Path, model: Model, fuse: Fuse | None = None) -> Outcome:
+    async with app.session(folder) as session, ports_in(session, model, fuse) as ports:
+        run = await session.run("test-run")
+        if run.end is not None:
+            return await session.outcome("test-run")
+        again = e.RunResumed(ports.worker, run.limits, run.models)
+        await schedule.resume("test-run", again, ports)
+        return await session.outcome("test-run")
+
+
+async def journal_of(folder: Path, run: str | None = None) -> Journal:
+    async with app.session(folder) as session:
+        return Journal(await session.store.read(await session.find(run)))
+
+
+def carry_out(
+    folder: Path,
+    script: Sequence[Any] | Callable[[Prompt], Answer] | Model,
+    *,
+    goal: str = "Make add add.",
+    check: str | None = CHECK,
+    choices: app.Choices | None = None,
+    watch: app.Watch | None = None,
+) -> tuple[Outcome, Journal]:
+    """A whole run from outside, as a program would make it."""
+    model: Any = script if hasattr(script, "ask") else ScriptedModel(script)  # type: ignore[arg-type]
+
+    async def work() -> tuple[Outcome, Journal]:
+        async with app.session(folder, create=True) as session:
+            chosen = choices or app.Choices()
+            chosen = app.Choices(**{**vars(chosen), "model": chosen.model or model})
+            outcome = await session.start(goal_step(goal, check=check), chosen, watch or app.Watch())
+            return outcome, Journal(await session.store.read(outcome.run))
+
+    return asyncio.run(work())
+
+
+def by_progress(*steps: Answer) -> Callable[[Prompt], Answer]:
+    """A model that follows steps by what the conversation shows, so it may be killed and asked again at any point:
+    the next step is the first whose call has no result yet; an interrupted call is made again."""
+
+    def answer(prompt: Prompt) -> Answer:
+        done = 0
+        pending: list[str] = []
+        for message in prompt.messages:
+            if isinstance(message, Replied):
+                pending = [call.id for call in message.calls]
+            elif isinstance(message, Result) and not message.text.startswith("Interrupted"):
+                pending.remove(message.call)
+                done += not pending
+        return steps[done]
+
+    return answer
