@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Replied, Result
@@ -116,7 +118,7 @@ def carry_out(
     async def work() -> tuple[Outcome, Journal]:
         async with app.session(folder, create=True) as session:
             chosen = choices or app.Choices()
-            chosen = app.Choices(**{**vars(chosen), "model": chosen.model or model})
+            chosen = replace(chosen, model=chosen.model or model)
             outcome = await session.start(goal_step(goal, check=check), chosen, watch or app.Watch())
             return outcome, Journal(await session.store.read(outcome.run))
 

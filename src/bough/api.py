@@ -9,13 +9,14 @@ from typing import TypedDict, Unpack
 from bough.app import Choices, Watch, session
 from bough.core.plan import goal_step
 from bough.interfaces.views import Outcome
+from bough.ports import Model
 
 
 class Chosen(TypedDict, total=False):
     """What may be chosen for a run; what is left out is as configured."""
 
-    model: str
-    strong_model: str
+    model: str | Model
+    strong_model: str | Model
     base_url: str
     record: Path
     rounds: int

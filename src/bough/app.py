@@ -17,7 +17,7 @@ from bough.core import events as e
 from bough.core.budget import Limits
 from bough.core.errors import BoughError, NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
-from bough.core.plan import Plan, Step
+from bough.core.plan import Plan, Step, checked
 from bough.core.run import Run, fold_run
 from bough.core.state import Task, ends_of_rounds, fold
 from bough.core.states import State
@@ -137,7 +137,7 @@ class Session(Journal, frozen=True):
         models = choices.models(self.config.models)
         async with self._ports(models, choices, watch) as ports:
             first = e.RunStarted(
-                plan=Plan(step),
+                plan=checked(Plan(step)),
                 base=await self.workspaces.take(),
                 folder=self.folder,
                 models=models,
@@ -174,7 +174,7 @@ class Session(Journal, frozen=True):
         from bough.adapters.sandboxes.process import make_sandbox
         from bough.adapters.stores.workers import worker_id
         from bough.adapters.tools.workbench import WorkbenchTools
-        from bough.adapters.verifiers.command import CommandVerifier
+        from bough.adapters.verifiers.project import ProjectVerifier
 
         rules, sandboxed = self.config.limits, self.config.sandbox
         base_url = choices.base_url or self.config.models.base_url
@@ -193,6 +193,7 @@ class Session(Journal, frozen=True):
             return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
 
         made = {name: make(name) for name in dict.fromkeys(models.values())}
+        verifier = ProjectVerifier(sandbox, self.workspaces, self.home)
         try:
             yield Ports(
                 store=self.store,
@@ -200,7 +201,7 @@ class Session(Journal, frozen=True):
                 tools=WorkbenchTools(sandbox),
                 workspaces=self.workspaces,
                 sandbox=sandbox,
-                verifier=CommandVerifier(sandbox),
+                verifier=verifier,
                 clock=time.time,
                 worker=worker_id(),
                 prompt=prompt,
@@ -209,6 +210,7 @@ class Session(Journal, frozen=True):
                 recorded=watch.recorded,
             )
         finally:
+            await verifier.close()
             for model in made.values():
                 await model.close()
             await client.close()

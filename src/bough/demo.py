@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from bough.core.errors import UsageError
+from bough.ports import Model
+
+PACE = 0.1
+"""A recording is played at this share of the time that the model took."""
 
 
 @dataclass(frozen=True)
 class Demo:
     name: str
-    about: str
     goal: str
     check: str
 
@@ -23,9 +30,8 @@ class Demo:
 DEMOS = {
     "fix": Demo(
         "fix",
-        "finds and fixes real bugs in a small repository",
         "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them.",
-        "{python} -m pytest -q -p no:cacheprovider",
+        "python -m pytest -q",
     ),
 }
 
@@ -38,9 +44,12 @@ def find(name: str | None) -> Demo:
     return DEMOS[name]
 
 
-def unpack(demo: Demo, folder: Path) -> tuple[Path, Path]:
-    """Put the demo's repository and recording into a folder, as a person would have them; returns both paths."""
-    project, recording = folder / "repository", folder / "recording.jsonl"
+def unpack(demo: Demo, folder: Path | None) -> tuple[Path, Path]:
+    """Put the demo's repository into a new folder, as a person would have it; returns it and the recording."""
+    place = folder or Path(tempfile.mkdtemp(prefix="bough-demo-"))
+    if place.exists() and any(place.iterdir()):
+        raise UsageError(f"{place} is not empty: give the demo a folder of its own with --dir.")
+    project, recording = place / "repository", place / "recording.jsonl"
     with as_file(files("bough.demos").joinpath(demo.name)) as source:
         shutil.copytree(source / "repository", project, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copyfile(source / "recording.jsonl", recording)
@@ -50,11 +59,21 @@ def unpack(demo: Demo, folder: Path) -> tuple[Path, Path]:
     return project, recording
 
 
-def check(demo: Demo) -> str:
-    """The demo's check, run by the very interpreter that runs bough: its tests are there for sure."""
-    from shlex import quote
+def recorded_model(recording: Path) -> Model:
+    from bough.adapters.models.recording import ReplayModel
 
-    return demo.check.format(python=quote(sys.executable))
+    return ReplayModel(recording, PACE)
+
+
+@contextmanager
+def on_path() -> Iterator[None]:
+    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there."""
+    before = os.environ.get("PATH", os.defpath)
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before))
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def _git(folder: Path, *arguments: str) -> None:

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from bough.core.acceptance import Verdict
+from bough.core.acceptance import Check, Verdict
 from bough.core.events import AnyEvent, Record, Tier
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
-from bough.core.plan import Step
 from bough.core.rules import Rules
+from bough.core.run import Run
+from bough.core.state import Task
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,14 @@ class Workspaces(Protocol):
 
     async def changes(self, base: str, tree: str) -> list[Change]: ...
 
+    async def paths(self, tree: str) -> list[str]:
+        """Every file of a tree."""
+        ...
+
+    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        """The texts of those files of a tree that are there; what is no text is decoded with replacements."""
+        ...
+
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """As a unified diff, or as git's short statistics."""
         ...
@@ -205,18 +214,36 @@ class Tools(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and what has to be kept in the blob store beside it."""
+
+    verdict: Verdict
+    output: bytes | None = None
+    """The check's whole output, when the verdict has only head and tail."""
+    cases: bytes | None = None
+    """Every test with its outcome, as JSON."""
+
+
 class Verifier(Protocol):
     """Decides whether a task is done, by evidence."""
 
-    def command(self, step: Step) -> str:
-        """What will be run for this step, for the journal; empty when there is no check."""
+    async def find(self, task: Task) -> Check | None:
+        """The check of a task as its files are now, and where it comes from; None when there is none to be found."""
         ...
 
-    async def verify(
-        self, step: Step, workspace: Workspace, tree: str, rules: Rules, progress: Callable[[str], None]
-    ) -> tuple[Verdict, bytes | None]:
-        """The verdict on `tree`, which the workspace holds, and the check's whole output when the verdict has only
-        head and tail."""
+    def begin(self, run: Run, task: Task) -> None:
+        """The task begins: whatever has to be known of its base can be found out meanwhile."""
+        ...
+
+    async def judge(
+        self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
+    ) -> Judgement:
+        """The verdict on the task's tree, which the workspace holds."""
+        ...
+
+    async def close(self) -> None:
+        """End what is still being found out."""
         ...
 
 

@@ -8,8 +8,9 @@ from bough.core import commands as c
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.decide import decide
-from bough.core.events import TaskHalted
+from bough.core.events import ChildSettled, TaskHalted
 from bough.core.messages import Call, Message, Said
+from bough.core.plan import Step
 from bough.core.state import Attempt, Task
 from bough.core.states import State
 from bough.core.trail import Trail
@@ -47,8 +48,36 @@ def test_the_verdict_decides() -> None:
         return decide(replace(WORKING, state=State.TESTING, verdict=verdict, judged=True), 0)
 
     assert after(Verdict("passed", "ok")) == c.Conclude(State.COMPLETED, "ok")
-    assert after(Verdict("not_verified", "no check")) == c.Conclude(State.BLOCKED, "no check")
+    assert after(Verdict("tampered", "a test is gone")) == c.ChangeState(State.TEST_FAILED, "a test is gone")
     assert after(Verdict("failed", "exit 1")) == c.ChangeState(State.TEST_FAILED, "exit 1")
+
+
+def test_without_a_check_somebody_writes_a_test_once_then_it_is_not_verified() -> None:
+    none = Verdict("not_verified", "no check")
+    testing = replace(WORKING, state=State.TESTING, verdict=none, judged=True)
+    assert decide(testing, 0) == c.ChangeState(State.TEST_FAILED, "no check")
+    assert decide(replace(testing, state=State.TEST_FAILED), 0) == c.StartAttempt("test_writer", "main")
+    assert decide(replace(testing, asked_for_test=True), 0) == c.Conclude(State.BLOCKED, "no check")
+
+
+def test_a_repair_that_makes_more_tests_fail_is_rolled_back_before_the_next() -> None:
+    best, worse = Verdict("failed", "", failed=1, tree="a"), Verdict("failed", "", failed=3, tree="b")
+    failed = replace(WORKING, state=State.TEST_FAILED, verdict=worse, best=best, tree="b", repairs=1)
+    assert decide(failed, 0) == c.RollBack("a", "3 tests failed after the repair, 1 before it")
+    assert decide(replace(failed, tree="a"), 0) == c.StartAttempt("bug_hunter", "main")
+
+
+def test_a_parent_gathers_its_steps_and_is_never_completed_over_a_failing_one() -> None:
+    parent = replace(WORKING, attempt=None, step=Step("goal", "all of it", steps=(Step("a", "a"), Step("b", "b"))))
+    assert parent.awaits == Step("a", "a")
+    fine = ChildSettled("a", State.COMPLETED, "ok", "tree", Spend())
+    bad = ChildSettled("b", State.FAILED, "the check still fails", "tree", Spend())
+    assert replace(parent, children=(fine,)).awaits == Step("b", "b")
+    both = replace(parent, children=(fine, bad))
+    assert both.awaits is None
+    assert decide(both, 0) == c.Conclude(State.FAILED, "its step b is failed: the check still fails")
+    well = replace(parent, children=(fine, replace(bad, state=State.COMPLETED)))
+    assert decide(well, 0) == c.ChangeState(State.TESTING, "all 2 steps are completed")
 
 
 def test_three_bug_hunters_the_last_of_them_strong_then_the_end() -> None:

@@ -46,6 +46,10 @@ def tool_events(draw: Draw, call: Call, tree: str) -> list[e.AnyEvent]:
     return finished
 
 
+def _verdict(draw: Draw, ruling: Ruling, tree: str) -> Verdict:
+    return Verdict(ruling, "because", "make test", seconds=1.0, failed=draw(st.integers(0, 3)), tree=tree)
+
+
 def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
     """Batches of events that carrying out the command may bring; the journal may end after any of them."""
     tree = f"tree-{draw(st.integers(0, 3))}"
@@ -72,10 +76,12 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
         case c.Recover(calls):
             restored: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "interrupted")]
             yield restored + [e.ToolFinished(call.id, False, "interrupted", interrupted=True) for call in calls]
+        case c.RollBack(back, why):
+            yield [e.WorkspaceRestored(back, why)]
         case c.RunCheck():
             yield [e.CheckStarted("make test")]
-            ruling: Ruling = draw(st.sampled_from(["passed", "failed", "failed", "not_verified"]))
-            yield [e.CheckFinished(Verdict(ruling, "because", "make test", 0, 1.0, tree=task.tree))]
+            ruling: Ruling = draw(st.sampled_from(["passed", "failed", "failed", "tampered", "not_verified"]))
+            yield [e.CheckFinished(_verdict(draw, ruling, task.tree))]
         case c.Conclude(to, why):
             yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
         case c.ChangeState(to, why):

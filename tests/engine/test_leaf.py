@@ -63,9 +63,20 @@ def test_three_repairs_and_no_more_then_failed_with_the_work_kept(tmp_path: Path
 
 def test_without_a_check_it_is_finished_and_not_verified(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, _ = carry_out(project, [FIX, DONE], check=None)
+    (project / "test_calc.py").unlink()
+    outcome, journal = carry_out(project, [FIX, DONE, DONE], check=None)
     assert (outcome.status, outcome.exit_status) == ("not_verified", 5)
     assert outcome.tree[0].state is State.BLOCKED
+    assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "test_writer"]
+
+
+def test_without_a_check_the_projects_own_tests_are_found(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, journal = carry_out(project, [FIX, DONE], check=None)
+    assert outcome.completed
+    (started,) = journal.of(e.CheckStarted)
+    assert "unittest" in started.command
+    assert started.found
 
 
 @pytest.mark.parametrize(

@@ -75,3 +75,13 @@ def used_up(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
     # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.
     granted = limits.rounds if share == 1.0 else limits.rounds - 1
     return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None
+
+
+def left(spend: Spend, limits: Limits) -> Limits:
+    """What may still be spent, as the grant of a smaller step."""
+    return Limits(
+        rounds=max(0, limits.rounds - spend.rounds),
+        tokens=None if limits.tokens is None else max(0, limits.tokens - spend.tokens),
+        cost=None if limits.cost is None else max(0.0, limits.cost - spend.cost),
+        minutes=None if limits.minutes is None else max(0.0, limits.minutes - spend.seconds / 60),
+    )

@@ -43,6 +43,13 @@ class Recover(Struct, frozen=True):
     calls: tuple[Call, ...]
 
 
+class RollBack(Struct, frozen=True):
+    """A repair made things worse: put the workspace back to what it was before."""
+
+    tree: str
+    why: str
+
+
 class RunCheck(Struct, frozen=True):
     """Run the task's check and record the verdict."""
 
@@ -66,4 +73,5 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Command = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RunCheck | Conclude | ChangeState | Rest
+Doing = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck
+Command = Doing | Conclude | ChangeState | Rest

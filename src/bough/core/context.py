@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bough.core.acceptance import Verdict
+from bough.core.budget import left
 from bough.core.ids import GOAL
 from bough.core.plan import Step
 from bough.core.state import Note, Task
@@ -20,9 +21,12 @@ def breadcrumb(task: str) -> str:
     return GOAL if task == GOAL else " › ".join((GOAL, *task.split("/")))
 
 
+def section(heading: str, text: str) -> str:
+    """A part of a brief with its heading, or nothing when there is nothing to say."""
+    return f"\n## {heading}\n\n{text}\n" if text else ""
+
+
 def criteria(step: Step) -> str:
-    if not step.criteria:
-        return "(none beyond the instructions)"
     return "\n".join(f"- {criterion}" for criterion in step.criteria)
 
 
@@ -30,33 +34,53 @@ def check(step: Step, command: str) -> str:
     if not step.requires_testing:
         return "No check runs for this task; it does not need one."
     if not command:
-        return "No check was given. Leave the work in a state that you have tried out yourself."
-    return (
-        "bough itself runs this in your workspace when you call `done`, and only its passing completes the task:\n\n"
-        f"    {command}"
-    )
+        return (
+            "None was found. Write a test first that shows what has to be true, where this project keeps its tests "
+            "(for Python: tests/test_*.py); then do the work. bough runs the tests when you call `done`."
+        )
+    return f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}"
 
 
 def notes(kept: tuple[Note, ...]) -> str:
-    if not kept:
-        return "(none)"
     return "\n".join(f"- {'dead end: ' if note.kind == 'dead_end' else ''}{note.text}" for note in kept)
 
 
 def failure(verdict: Verdict) -> str:
+    """A verdict as the next agent is told it: what was tampered with, else the failing tests, else the output."""
     status = "was killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
-    return f"$ {verdict.command}   ({status}, {verdict.seconds:.1f} s)\n{verdict.output}".rstrip()
+    head = f"$ {verdict.command}   ({status}, {verdict.seconds:.1f} s)\n{verdict.reason}"
+    if verdict.ruling == "tampered":
+        places = "\n".join(f"- {t.path}{f':{t.line}' if t.line else ''}: {t.what}" for t in verdict.tampering)
+        return (
+            f"{verdict.reason}\n\nBefore the check was run, bough found that tests or their configuration had been "
+            f"changed so that they prove less. Put these back as they were, then repair the code itself:\n\n{places}"
+        )
+    if not verdict.failures:
+        return f"{head}\n\n{verdict.output}".rstrip()
+    texts = [f"[{failure.kind}] {failure.text or failure.id}" for failure in verdict.failures]
+    if verdict.failed > len(texts):
+        texts.append(f"… and {verdict.failed - len(texts)} more.")
+    return "\n\n".join((head, *texts))
 
 
-def brief(task: Task, command: str, diff: str) -> dict[str, str]:
-    """Everything a role's brief may mention."""
+def _verdict_on_tree(task: Task) -> Verdict | None:
+    """The verdict on what the workspace holds: after a rolled-back repair that is an earlier one."""
+    if task.best is not None and task.best.tree == task.tree:
+        return task.best
+    return task.verdict
+
+
+def brief(task: Task, command: str, diff: str, project: str = "") -> dict[str, str]:
+    """Everything a role's brief may mention. `project`: the repository's own words for agents."""
     return {
-        "breadcrumb": breadcrumb(task.id),
+        "place": "" if task.id == GOAL else f" ({breadcrumb(task.id)})",
         "instructions": task.step.instructions,
-        "criteria": criteria(task.step),
-        "check": check(task.step, command),
-        "notes": notes(task.notes),
-        "failure": failure(task.verdict) if task.verdict else "(none)",
-        "summary": task.claim or "(none)",
-        "diff": diff or "(no changes so far)",
+        "criteria": section("What must be true at the end", criteria(task.step)),
+        "check": section("The check", check(task.step, command)),
+        "notes": section("Known from earlier attempts", notes(task.notes)),
+        "failure": failure(verdict) if (verdict := _verdict_on_tree(task)) else "",
+        "summary": task.claim or "(nothing)",
+        "diff": diff or "(nothing)",
+        "rounds": str(left(task.spend, task.limits).rounds),
+        "project": section("The repository's own instructions for agents", project),
     }

@@ -19,6 +19,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.Recover(task.started)
     if task.waiting:
         return c.RunTools(task.waiting)
+    if task.step.steps and task.attempt is None and task.claim is None:
+        return _gather(task)
     if task.attempt is None:
         return c.StartAttempt("builder", "main")
     if task.claim is not None:
@@ -38,6 +40,13 @@ def decide(task: Task, now: float) -> c.Command:
     return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
 
 
+def _gather(task: Task) -> c.Command:
+    """All smaller steps are settled: the task stands or falls as a whole. Nothing is completed over a failing child."""
+    if short := task.stopped_short:
+        return c.Conclude(State.FAILED, f"its step {short.child} is {short.state}: {short.why}")
+    return c.ChangeState(State.TESTING, f"all {len(task.children)} steps are completed")
+
+
 def _judge(task: Task) -> c.Command:
     """In `testing`: run the check on what is there now, then believe it."""
     verdict = task.verdict
@@ -45,12 +54,18 @@ def _judge(task: Task) -> c.Command:
         return c.RunCheck()
     if verdict.ruling == "passed":
         return c.Conclude(State.COMPLETED, verdict.reason)
-    if verdict.ruling == "not_verified":
+    if verdict.ruling == "not_verified" and task.asked_for_test:
         return c.Conclude(State.BLOCKED, verdict.reason)
     return c.ChangeState(State.TEST_FAILED, verdict.reason)
 
 
 def _repair(task: Task) -> c.Command:
+    """In `test_failed`: a fresh agent, up to the limit; a repair that made more tests fail is rolled back first."""
+    verdict, best = task.verdict, task.best
+    if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
+        return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
+    if verdict and verdict.ruling == "not_verified":
+        return c.StartAttempt("test_writer", "main")
     if task.repairs >= task.rules.max_repairs:
         return c.Conclude(State.FAILED, f"the check still fails after {task.repairs} repairs")
     # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.

@@ -13,13 +13,13 @@ import msgspec
 from msgspec import Struct
 
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits
+from bough.core.budget import Limits, Spend
 from bough.core.messages import Call, Stop, Usage
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.states import State
 
-Role = Literal["builder", "bug_hunter"]
+Role = Literal["builder", "bug_hunter", "test_writer"]
 Tier = Literal["fast", "main", "strong"]
 Halt = Literal["stopped", "budget", "unavailable"]
 End = Literal["completed", "not_verified", "failed"]
@@ -189,6 +189,9 @@ class WorkspaceRestored(Event, frozen=True):
 
 class CheckStarted(Event, frozen=True):
     command: str
+    """Empty when none was found, or none is needed."""
+    found: str = ""
+    """Where it comes from, as a phrase."""
 
 
 class CheckFinished(Event, frozen=True):
@@ -200,6 +203,18 @@ class CheckpointMade(Event, frozen=True):
     tree: str
     files: tuple[str, ...]
     """Changed since the task's base."""
+
+
+class ChildSettled(Event, frozen=True):
+    """A smaller step of the task came to its end, and its work was taken over."""
+
+    child: str
+    state: State
+    why: str
+    tree: str
+    """What the task's workspace holds from here on: the child's work when it is completed, else what it was."""
+    spend: Spend
+    """Of the child and all below it."""
 
 
 class TaskHalted(Event, frozen=True):
@@ -242,6 +257,7 @@ AnyEvent = (
     | CheckStarted
     | CheckFinished
     | CheckpointMade
+    | ChildSettled
     | TaskHalted
     | TaskResumed
     | TaskRewound

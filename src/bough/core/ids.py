@@ -49,6 +49,11 @@ def slug(text: str, limit: int = 40) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-") or "task"
 
 
+def below(task: str, name: str) -> str:
+    """The path of a task's child."""
+    return name if task == GOAL else f"{task}/{name}"
+
+
 def depth(task: str) -> int:
     """0 for the goal, 1 for its tasks, 2 and more for subtasks."""
     return 0 if task == GOAL else task.count("/") + 1

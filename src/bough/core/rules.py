@@ -21,6 +21,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     bash_longest: float = 600.0
     """The most a model may ask for with `bash`'s own timeout argument."""
     check_timeout: float = 300.0
+    strict: bool = False
+    """A flaky test fails the verdict."""
     shown: int = 16_000
     """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
     kept: int = 20_000_000

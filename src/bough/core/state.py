@@ -71,10 +71,16 @@ class Task(Struct, frozen=True):
     claim: str | None = None
     """The agent's summary, once it says it is done."""
     verdict: Verdict | None = None
+    best: Verdict | None = None
+    """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
     judged: bool = False
     """The verdict is about the present claim."""
     repairs: int = 0
+    asked_for_test: bool = False
+    """No check was found, and somebody was asked to write a test."""
     notes: tuple[Note, ...] = ()
+    children: tuple[e.ChildSettled, ...] = ()
+    """Its smaller steps that came to their end."""
     files: tuple[str, ...] = ()
     """Changed since the base, as of the last checkpoint."""
     commit: str = ""
@@ -88,6 +94,20 @@ class Task(Struct, frozen=True):
     def resting(self) -> bool:
         """Nothing more to do here for now."""
         return self.state in SETTLED or self.halt is not None
+
+    @property
+    def awaits(self) -> Step | None:
+        """The smaller step that has to be carried out next."""
+        if self.state is not State.IN_PROGRESS or self.stopped_short or self.attempt is not None:
+            return None
+        left = self.step.steps[len(self.children) :]
+        return left[0] if left else None
+
+    @property
+    def stopped_short(self) -> e.ChildSettled | None:
+        """The smaller step that did not come to a good end."""
+        bad = [child for child in self.children if child.state not in (State.COMPLETED, State.SKIPPED)]
+        return bad[0] if bad else None
 
 
 Apply = Callable[[Task, Any, float], Task]
@@ -119,7 +139,8 @@ def fold(task_id: str, records: Iterable[e.Record]) -> Task:
 
 def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
     """The task as it was at the end of each round that still counts; first, as it was before any."""
-    task, rounds, ends = Task(task_id), 0, []
+    task, rounds = Task(task_id), 0
+    ends: list[Task] = []
     for index, record in enumerate(records):
         if isinstance(record.event, e.TaskRewound):
             version = record.event.version
@@ -159,6 +180,7 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
         task,
         attempt=Attempt(number, event.role, event.tier, event.system, messages),
         repairs=task.repairs + (event.role == "bug_hunter"),
+        asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
         waiting=(),
         faulty="",
@@ -263,13 +285,22 @@ def _check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
         task,
         judged=True,
         verdict=event.verdict,
+        best=event.verdict if _no_worse(event.verdict, task.best) else task.best,
         tree=event.verdict.tree or task.tree,
         spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)),
     )
 
 
+def _no_worse(verdict: Verdict, best: Verdict | None) -> bool:
+    return verdict.ruling == "failed" and (best is None or verdict.failed <= best.failed)
+
+
 def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
     return replace(task, commit=event.commit, tree=event.tree, files=event.files)
+
+
+def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
+    return replace(task, children=(*task.children, event), tree=event.tree, spend=task.spend.plus(event.spend))
 
 
 def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
@@ -308,6 +339,7 @@ _APPLY: dict[type, Apply] = {
     e.WorkspaceRestored: _restored,
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint,
+    e.ChildSettled: _child,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,
 }

@@ -13,12 +13,12 @@ STOPPED = Rest("stopped", "a person stopped it")
 
 
 async def drive(run: Run, task: str, ports: Ports) -> Task:
-    """Safe to kill and restart anywhere: each intent is durable before its effect, and recovery is to read, fold
-    and decide again."""
+    """Until it rests, or awaits a smaller step. Safe to kill and restart anywhere: each intent is durable before its
+    effect, and recovery is to read, fold and decide again."""
     async with ports.store.claim(run.name, task, ports.worker, run.rules.lease) as claim:
         state = fold(task, await ports.store.read(run.name, task))
         site = await Site.enter(run, state, ports)
-        while not state.resting:
+        while not state.resting and state.awaits is None:
             command = STOPPED if ports.stop.requested else decide(state, ports.clock())
             async for events in perform(command, state, site):
                 for record in await ports.store.append(claim, events, expected=state.version):

@@ -43,6 +43,8 @@ class Site:
         """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
         what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
         site = cls(run, ports)
+        if not task.resting:
+            ports.verifier.begin(run, task)
         if task.state is not State.PENDING and not task.resting:
             workspace = await site.open(task)
             await ports.sandbox.sweep(workspace)
@@ -66,23 +68,25 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> B
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
-    workspace = await site.open(task)
     values = await _values(task, site)
-    values |= {"instructions_file": _project_instructions(workspace), "workspace": str(workspace.folder)}
     system = context.render(site.ports.prompt("agent"), values)
     brief = context.render(site.ports.prompt(command.role), values)
     events: list[e.AnyEvent] = [e.AttemptStarted(command.role, command.tier, system, brief)]
     if task.state is State.TEST_FAILED:
-        events.append(e.StateChanged(State.IN_PROGRESS, f"a bug hunter takes over (repair {task.repairs + 1})"))
+        repair = f"a bug hunter takes over (repair {task.repairs + 1})"
+        why = repair if command.role == "bug_hunter" else "a test has to be written first"
+        events.append(e.StateChanged(State.IN_PROGRESS, why))
     yield events
 
 
 async def _values(task: Task, site: Site) -> dict[str, str]:
+    workspace = await site.open(task)
     diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
     if len(diff) > DIFF_LIMIT:
         stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
         diff = f"{diff[:DIFF_LIMIT]}\n… cut: the whole change is\n{stat}"
-    return context.brief(task, site.ports.verifier.command(task.step), diff)
+    check = await site.ports.verifier.find(task)
+    return context.brief(task, check.command if check else "", diff, _project_instructions(workspace))
 
 
 def _project_instructions(workspace: Workspace) -> str:
@@ -92,7 +96,7 @@ def _project_instructions(workspace: Workspace) -> str:
     for path in (folder / INSTRUCTIONS for folder in folders):
         if path.is_file() and not path.is_symlink():
             texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
-    return "\n\n".join(texts) or "(the repository has no AGENTS.md)"
+    return "\n\n".join(texts)
 
 
 async def _say(command: c.Say, task: Task, site: Site) -> Batches:
@@ -201,17 +205,23 @@ async def _recover(command: c.Recover, task: Task, site: Site) -> Batches:
     yield events
 
 
+async def _roll_back(command: c.RollBack, task: Task, site: Site) -> Batches:
+    workspace = await site.open(task)
+    await workspace.restore(command.tree)
+    yield [e.WorkspaceRestored(command.tree, command.why)]
+
+
 async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     ports = site.ports
     workspace = await site.open(task)
-    yield [e.CheckStarted(ports.verifier.command(task.step))]
-    progress = partial(ports.progress, task.id)
-    verdict, whole = await ports.verifier.verify(task.step, workspace, task.tree, task.rules, progress)
+    check = await ports.verifier.find(task)
+    yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
+    judged = await ports.verifier.judge(site.run, task, check, workspace, partial(ports.progress, task.id))
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
-    if whole is not None:
-        verdict = replace(verdict, blob=await ports.store.put_blob(whole))
-    yield [e.CheckFinished(verdict)]
+    output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
+    cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
+    yield [e.CheckFinished(replace(judged.verdict, blob=output, cases=cases))]
 
 
 async def _conclude(command: c.Conclude, task: Task, site: Site) -> Batches:
@@ -242,6 +252,7 @@ _PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
     c.AskModel: _ask_model,
     c.RunTools: _run_tools,
     c.Recover: _recover,
+    c.RollBack: _roll_back,
     c.RunCheck: _run_check,
     c.Conclude: _conclude,
     c.ChangeState: _change_state,

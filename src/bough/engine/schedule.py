@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from bough.core import events as e
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.budget import Limits, left
+from bough.core.ids import CONTROL, GOAL, RUN, below
+from bough.core.plan import Step
 from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
-from bough.core.state import Task, fold
+from bough.core.state import Task, evolve, fold
+from bough.core.states import State
 from bough.engine.drive import STOPPED, drive
 from bough.ports import Claim, Ports
 
@@ -30,19 +33,15 @@ async def resume(run: str, again: e.RunResumed, ports: Ports) -> Run:
     async with _holding(run, lease, ports) as claim:
         state = fold_run(run, await ports.store.read(run, RUN))
         state = await _append(state, claim, [again], ports)
-        goal = fold(GOAL, await ports.store.read(run, GOAL))
-        if goal.version:
-            async with ports.store.claim(run, GOAL, ports.worker, lease) as held:
-                await _record(held, [e.TaskResumed(again.limits)], goal.version, ports)
         return await _carry_out(state, claim, ports)
 
 
 async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
-    goal = fold(GOAL, await ports.store.read(state.name, GOAL))
+    goal = Task(GOAL)
     while (move := next_move(state, goal)) is not None:
         match move:
             case Start():
-                goal = await _start(state, goal, ports)
+                goal = await _stoppable(state, ports)
             case Finish(event):
                 if isinstance(event, e.RunFinished):
                     # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
@@ -51,12 +50,9 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
     return state
 
 
-async def _start(run: Run, goal: Task, ports: Ports) -> Task:
-    if not goal.version:
-        created = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules)
-        async with ports.store.claim(run.name, GOAL, ports.worker, run.rules.lease) as claim:
-            await _record(claim, [created], 0, ports)
-    work = asyncio.create_task(drive(run, GOAL, ports))
+async def _stoppable(run: Run, ports: Ports) -> Task:
+    """The goal carried to its end, or cut off in the middle of an effect when a person wants to stop now."""
+    work = asyncio.create_task(carry(run, GOAL, run.plan.goal, run.base, run.limits, ports))
 
     def stop() -> None:
         if ports.stop.now:
@@ -68,30 +64,55 @@ async def _start(run: Run, goal: Task, ports: Ports) -> Task:
     except asyncio.CancelledError:
         if not ports.stop.now:
             raise
-        return await _halt(run, ports)
+        # The effect itself is recovered on resume.
+        return await _record(run, GOAL, [e.TaskHalted(STOPPED.reason, STOPPED.message)], ports)
     finally:
         unwatch()
 
 
-async def _halt(run: Run, ports: Ports) -> Task:
-    """Stopped in the middle of an effect: say so in the journal. The effect itself is recovered on resume."""
-    goal = fold(GOAL, await ports.store.read(run.name, GOAL))
-    async with ports.store.claim(run.name, GOAL, ports.worker, run.rules.lease) as claim:
-        await _record(claim, [e.TaskHalted(STOPPED.reason, STOPPED.message)], goal.version, ports)
-    return fold(GOAL, await ports.store.read(run.name, GOAL))
+async def carry(run: Run, path: str, step: Step, base: str, limits: Limits, ports: Ports) -> Task:
+    """Carry a task and all below it to its outcome: its smaller steps first, one after the other, each from where the
+    one before it ended; then the task itself, at the merged head."""
+    task = fold(path, await ports.store.read(run.name, path))
+    if not task.version:
+        await _record(run, path, [e.TaskCreated(step, base, limits, run.rules)], ports)
+    elif not task.resting or task.halt:
+        await _record(run, path, [e.TaskResumed(limits)], ports)
+    while True:
+        task = await drive(run, path, ports)
+        if task.resting or task.awaits is None:
+            return task
+        task = await _carry_child(run, task, task.awaits, ports)
+        if task.halt is not None:
+            return task
+
+
+async def _carry_child(run: Run, task: Task, step: Step, ports: Ports) -> Task:
+    path = below(task.id, step.name)
+    child = await carry(run, path, step, task.tree, left(task.spend, task.limits), ports)
+    if child.halt is not None:
+        return await _record(run, task.id, [child.halt], ports)
+    # The work of a child that came to no good end stays on its own branch: it is not taken over.
+    tree = child.tree if child.state is State.COMPLETED else task.tree
+    await ports.workspaces.discard(run.name, path)
+    return await _record(run, task.id, [e.ChildSettled(step.name, child.state, child.why, tree, child.spend)], ports)
+
+
+async def _record(run: Run, task: str, events: Sequence[e.AnyEvent], ports: Ports) -> Task:
+    """Append to a task's stream from outside its own loop."""
+    async with ports.store.claim(run.name, task, ports.worker, run.rules.lease) as claim:
+        state = fold(task, await ports.store.read(run.name, task))
+        for record in await ports.store.append(claim, events, state.version):
+            state = evolve(state, record)
+            ports.recorded(record)
+        return state
 
 
 async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports: Ports) -> Run:
-    for record in await _record(claim, events, state.version, ports):
+    for record in await ports.store.append(claim, events, state.version):
         state = evolve_run(state, record)
-    return state
-
-
-async def _record(claim: Claim, events: Sequence[e.AnyEvent], expected: int, ports: Ports) -> list[e.Record]:
-    records = await ports.store.append(claim, events, expected)
-    for record in records:
         ports.recorded(record)
-    return records
+    return state
 
 
 @asynccontextmanager

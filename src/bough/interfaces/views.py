@@ -5,14 +5,18 @@ It reads only the kinds in `KINDS`, because most of a journal is conversation, w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
-from bough.core.ids import CONTROL, RUN
+from bough.core.ids import CONTROL, GOAL, RUN, below
+from bough.core.messages import Call
+from bough.core.plan import Step
 from bough.core.run import EXIT_STATUS
 from bough.core.states import State
 
@@ -32,6 +36,7 @@ KINDS = (
     "CheckStarted",
     "CheckFinished",
     "CheckpointMade",
+    "ChildSettled",
     "TaskHalted",
     "TaskResumed",
     "TaskRewound",
@@ -52,7 +57,6 @@ class TaskView(Struct):
     attempt: int = 0
     role: str = ""
     limits: Limits = field(default_factory=Limits)
-    spend: Spend = field(default_factory=Spend)
     verdict: Verdict | None = None
     files: tuple[str, ...] = ()
     commit: str = ""
@@ -64,8 +68,32 @@ class TaskView(Struct):
     last_at: float = 0.0
     _asking: bool = False
     _failures: int = 0
-    _calls: dict[str, str] = field(default_factory=dict)
-    _past: list[tuple[int, State, str]] = field(default_factory=list)
+    _calls: tuple[Call, ...] = ()
+    _running: list[Call] = field(default_factory=list)
+    _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
+    """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For going back to it."""
+    # The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest.
+    _rounds: int = 0
+    _tokens_in: int = 0
+    _tokens_out: int = 0
+    _tokens_cached: int = 0
+    _cost: float = 0.0
+    _unpriced: int = 0
+    _seconds: float = 0.0
+    _check_seconds: float = 0.0
+
+    @property
+    def spend(self) -> Spend:
+        return Spend(
+            self._rounds,
+            self._tokens_in,
+            self._tokens_out,
+            self._tokens_cached,
+            self._cost,
+            self._unpriced,
+            self._seconds,
+            self._check_seconds,
+        )
 
 
 class RunView(Struct):
@@ -82,8 +110,17 @@ class RunView(Struct):
     summary: str = ""
     started_at: float = 0.0
     last_at: float = 0.0
+    worked: float = 0.0
+    """Seconds that it was carried out, up to when it last halted."""
+    since: float = 0.0
+    """When the present stretch of work began; 0 while it rests."""
     applied: str = ""
     tasks: dict[str, TaskView] = field(default_factory=dict)
+
+    def elapsed(self, now: float | None = None) -> float:
+        """Seconds of work so far, pauses left out; without `now`, as of the last event."""
+        at = self.last_at if now is None else now
+        return self.worked + (max(0.0, at - self.since) if self.since else 0.0)
 
     @property
     def exit_status(self) -> int | None:
@@ -99,17 +136,22 @@ class RunView(Struct):
 
     def see(self, record: e.Record) -> None:
         """Take one more event in."""
-        if record.task == CONTROL:
-            return
+        task = self.tasks.get(record.task) or self._elsewhere(record)
         self.last_at = record.at
+        if task is not None:
+            task.last_at = record.at
+            see = _SEE.get(type(record.event))
+            if see is not None:
+                see(task, record.event, record)
+
+    def _elsewhere(self, record: e.Record) -> TaskView | None:
+        """An event of the run itself, or the first one of a task."""
         if record.task == RUN:
             _see_run(self, record)
-            return
-        task = self.tasks.get(record.task)
-        if task is None:
-            task = self.tasks[record.task] = TaskView(record.task)
-        task.last_at = record.at
-        _see_task(task, record)
+        if record.task in (RUN, CONTROL):
+            return None
+        task = self.tasks[record.task] = TaskView(record.task)
+        return task
 
 
 def view(name: str, records: Iterable[e.Record]) -> RunView:
@@ -119,19 +161,35 @@ def view(name: str, records: Iterable[e.Record]) -> RunView:
     return run
 
 
+def _foresee(run: RunView, path: str, step: Step) -> None:
+    """Tasks that the plan names are there from the start, pending."""
+    run.tasks[path] = TaskView(path, _title(step))
+    for child in step.steps:
+        _foresee(run, below(path, child.name), child)
+
+
+def _title(step: Step) -> str:
+    return step.instructions.strip().partition("\n")[0]
+
+
 def _see_run(run: RunView, record: e.Record) -> None:
     match record.event:
         case e.RunStarted() as event:
             run.goal = event.plan.goal.instructions
             run.folder, run.base, run.models, run.limits = event.folder, event.base, event.models, event.limits
-            run.started_at = record.at
+            run.started_at = run.since = record.at
+            _foresee(run, GOAL, event.plan.goal)
         case e.RunResumed() as event:
+            run.worked, run.since = run.elapsed(), record.at
             run.status, run.summary, run.limits, run.models = "running", "", event.limits, event.models
         case e.RunReopened():
+            run.worked, run.since = run.elapsed(), 0.0
             run.status, run.summary = "stopped", "rewound; `bough resume` goes on from there"
         case e.RunHalted() as event:
+            run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary = event.reason, event.message
         case e.RunFinished() as event:
+            run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary = event.end, event.summary
         case e.Applied() as event:
             run.applied = event.tree
@@ -139,61 +197,147 @@ def _see_run(run: RunView, record: e.Record) -> None:
             pass
 
 
-def _see_task(task: TaskView, record: e.Record) -> None:
-    match record.event:
-        # The two kinds that make up most of a journal come first.
-        case e.ModelAnswered() as event:
-            task.spend = task.spend.called(event.usage, event.cost, event.seconds)
-            task._asking, task._failures, task.doing = False, 0, ""
-            task._calls = {call.id: call.name for call in event.calls}
-        case e.RoundStarted():
-            if not task._asking and not task._failures:
-                task.spend = task.spend.plus(Spend(rounds=1))
-            task._asking, task.doing = True, "thinking"
-        case e.ToolStarted() as event:
-            task.doing = task._calls.get(event.call, "a tool")
-        case e.ToolFinished() as event:
-            task.spend = task.spend.plus(Spend(seconds=event.seconds))
-            task.doing, task.tree = "", event.tree or task.tree
-        case e.StateChanged() as event:
-            task.state, task.why, task.doing = event.to, event.why, ""
-            task._past.append((record.version, event.to, event.why))
-        case e.TaskCreated() as event:
-            task.title = event.step.instructions.strip().splitlines()[0]
-            task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
-        case e.AttemptStarted() as event:
-            task.attempt += 1
-            task.role = event.role
-            task.repairs += event.role == "bug_hunter"
-            task._failures = 0
-        case e.ModelFailed() as event:
-            task._asking, task._failures = False, task._failures + 1
-            task.spend = task.spend.plus(Spend(seconds=event.seconds))
-            task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
-        case e.CheckStarted() as event:
-            task.doing = f"checking: {event.command}" if event.command else "checking"
-        case e.CheckFinished() as event:
-            seconds = event.verdict.seconds
-            task.verdict, task.doing = event.verdict, ""
-            task.spend = task.spend.plus(Spend(seconds=seconds, check_seconds=seconds))
-        case e.WorkspaceRestored() as event:
-            task.tree = event.tree
-        case e.CheckpointMade() as event:
-            task.commit, task.tree, task.files = event.commit, event.tree, event.files
-        case e.TaskHalted() as event:
-            task.halted, task.doing = event.reason, ""
-        case e.TaskResumed() as event:
-            task.halted, task.limits, task._failures = "", event.limits, 0
-        case e.TaskRewound() as event:
-            _rewind(task, event)
-        case _:
-            pass
+# ── one small function per event of a task ──────────────────────────────────────────────────────────────────────────
 
 
-def _rewind(task: TaskView, event: e.TaskRewound) -> None:
+def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
+    usage = event.usage
+    task._tokens_in += usage.input
+    task._tokens_out += usage.output
+    task._tokens_cached += usage.cache_read
+    task._seconds += event.seconds
+    if event.cost is None:
+        task._unpriced += 1
+    else:
+        task._cost += event.cost
+    task._asking, task._failures, task.doing = False, 0, ""
+    task._calls, task._running = event.calls, []
+
+
+def _round(task: TaskView, event: e.RoundStarted, record: e.Record) -> None:
+    task._rounds += not task._asking and not task._failures
+    task._asking, task.doing = True, "thinking"
+
+
+def _failed(task: TaskView, event: e.ModelFailed, record: e.Record) -> None:
+    task._asking, task._failures = False, task._failures + 1
+    task._seconds += event.seconds
+    task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
+
+
+def _tool_started(task: TaskView, event: e.ToolStarted, record: e.Record) -> None:
+    task._running += [call for call in task._calls if call.id == event.call]
+    task.doing = _at_work(task._running)
+
+
+def _tool_finished(task: TaskView, event: e.ToolFinished, record: e.Record) -> None:
+    task._seconds += event.seconds
+    task._running = [call for call in task._running if call.id != event.call]
+    task.doing, task.tree = _at_work(task._running), event.tree or task.tree
+
+
+def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
+    task.state, task.why, task.doing = event.to, event.why, ""
+    _remember(task, record.version)
+
+
+def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
+    """Only the work comes from the child here: what it spent is counted in its own line."""
+    task.tree = event.tree
+
+
+def _created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
+    task.title = _title(event.step)
+    task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
+
+
+def _attempt(task: TaskView, event: e.AttemptStarted, record: e.Record) -> None:
+    task.attempt += 1
+    task.role = event.role
+    task.repairs += event.role == "bug_hunter"
+    task._failures = 0
+    _remember(task, record.version)
+
+
+def _check_started(task: TaskView, event: e.CheckStarted, record: e.Record) -> None:
+    task.doing = f"checking: {event.command}" if event.command else "checking"
+
+
+def _check_finished(task: TaskView, event: e.CheckFinished, record: e.Record) -> None:
+    task.verdict, task.doing, task.tree = event.verdict, "", event.verdict.tree or task.tree
+    task._seconds += event.verdict.seconds
+    task._check_seconds += event.verdict.seconds
+
+
+def _restored(task: TaskView, event: e.WorkspaceRestored, record: e.Record) -> None:
+    task.tree = event.tree
+
+
+def _checkpoint(task: TaskView, event: e.CheckpointMade, record: e.Record) -> None:
+    task.commit, task.tree, task.files = event.commit, event.tree, event.files
+
+
+def _halted(task: TaskView, event: e.TaskHalted, record: e.Record) -> None:
+    task.halted, task.doing = event.reason, ""
+
+
+def _resumed(task: TaskView, event: e.TaskResumed, record: e.Record) -> None:
+    task.halted, task.limits, task._failures = "", event.limits, 0
+
+
+def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
     task._past = [entry for entry in task._past if entry[0] <= event.version]
-    _, task.state, task.why = task._past[-1] if task._past else (0, State.PENDING, "")
-    task.halted, task.doing, task.tree, task.verdict, task._asking = "", "", event.tree, None, False
+    last = task._past[-1] if task._past else (0, State.PENDING, "", 0, "", 0, None)
+    _, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict = last
+    task.halted, task.doing, task.tree = "", "", event.tree
+    task._asking, task._failures, task._running = False, 0, []
+
+
+def _remember(task: TaskView, version: int) -> None:
+    task._past.append((version, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict))
+
+
+_SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
+    e.ModelAnswered: _answered,
+    e.RoundStarted: _round,
+    e.ModelFailed: _failed,
+    e.ToolStarted: _tool_started,
+    e.ToolFinished: _tool_finished,
+    e.StateChanged: _state,
+    e.TaskCreated: _created,
+    e.AttemptStarted: _attempt,
+    e.CheckStarted: _check_started,
+    e.CheckFinished: _check_finished,
+    e.WorkspaceRestored: _restored,
+    e.CheckpointMade: _checkpoint,
+    e.ChildSettled: _child,
+    e.TaskHalted: _halted,
+    e.TaskResumed: _resumed,
+    e.TaskRewound: _rewound,
+}
+
+
+def _at_work(running: list[Call]) -> str:
+    if not running:
+        return ""
+    more = f" (and {len(running) - 1} more)" if len(running) > 1 else ""
+    return in_short(running[0]) + more
+
+
+TELLING = ("command", "path", "pattern", "query", "summary", "text")
+"""Arguments that say most about a call, the most telling first."""
+
+
+def in_short(call: Call) -> str:
+    """A call in a few words: the tool and its most telling argument. Untrusted, like all that a model says."""
+    try:
+        arguments = msgspec.json.decode(call.arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return call.name
+    if not isinstance(arguments, dict):
+        return call.name
+    words = next((value for name in TELLING if isinstance(value := arguments.get(name), str) and value), "")
+    return f"{call.name} {words}".rstrip()
 
 
 class Outcome(Struct, frozen=True):

@@ -1,0 +1,47 @@
+"""bough through its Python interface: the whole engine, the journal in SQLite with every event durable before the next
+effect, a private workspace for each agent, a real file read in every round. No check, since no peer runs one."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from harness import GOAL, KEY, MODEL, ROUND, TOOL_RESULT, Entry, main
+
+PARTS = "parts.txt"
+IMPORTS = ("bough", "bough.api", "bough.app")
+
+
+def _project(n: int, folder: Path) -> None:
+    """A small plain folder with a file of one line for each round, so that no two reads are the same."""
+    os.environ["OPENAI_API_KEY"] = KEY
+    (folder / PARTS).write_text(f"{TOOL_RESULT}\n" * n)
+
+
+async def rounds(n: int, base_url: str, folder: Path) -> None:
+    import bough
+
+    _project(n, folder)
+    outcome = await bough.run(
+        GOAL, dir=folder, requires_testing=False, model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10
+    )
+    assert outcome.completed, outcome
+
+
+async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
+    """So many runs at once in one project: one journal and one set of workspaces for all of them."""
+    from bough.app import Choices, Watch, session
+    from bough.core.plan import goal_step
+
+    _project(n, folder)
+    step = goal_step(GOAL, check=None, criteria=(), requires_testing=False)
+    choices = Choices(model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10)
+    async with session(folder, create=True) as opened:
+        outcomes = await asyncio.gather(*(opened.start(step, choices, Watch()) for _ in range(count)))
+    assert all(outcome.completed for outcome in outcomes), outcomes
+
+
+if __name__ == "__main__":
+    call = f'{{"path": "{PARTS}", "start": {ROUND}, "lines": 1}}'
+    main(Entry("bough", IMPORTS, rounds, agents, "read", call, "done", '{"summary": "Everything is as it should be."}'))

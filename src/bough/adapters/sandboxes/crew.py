@@ -1,0 +1,247 @@
+"""bough's side of the spawner: the supervisors at hand, and one command that runs under one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from bough.adapters.sandboxes import spawner
+from bough.adapters.tools.text import clean
+from bough.core.errors import BoughError
+
+# The package without what its `__init__` might import: the spawner has no installed packages.
+_BOOT = """
+import sys, types
+bough = sys.modules["bough"] = types.ModuleType("bough")
+bough.__path__ = sys.argv[1:]
+from bough.adapters.sandboxes import spawner
+spawner.serve()
+"""
+_IDLE = 8
+"""Supervisors that are kept for later; more than that were for a rush."""
+_PATIENCE = spawner.GRACE + spawner.PATIENCE + 2.0
+"""Seconds to wait for the report on a command that was told to end."""
+_DRAIN = 1.0
+"""Seconds to wait for the end of the output when all who wrote it are gone."""
+_NEWS = 0.1
+"""Seconds between two pieces of progress, at the least."""
+_NEWS_WIDTH = 300
+"""Characters of one."""
+
+
+class Crew:
+    """The spawner and its supervisors, as their control sockets. Started with the first command, started again should
+    the spawner die, and gone with this object."""
+
+    def __init__(self) -> None:
+        self._orders: socket.socket | None = None
+        self._idle: list[socket.socket] = []
+        self._end: Callable[[], object] = lambda: None
+
+    def assign(self, length: int, output: int) -> socket.socket:
+        """A supervisor that was told to expect a request of that length and has the pipe for the output."""
+        head = length.to_bytes(4, "big")
+        while self._idle:
+            control = self._idle.pop()
+            with suppress(OSError):
+                socket.send_fds(control, [head], [output])
+                return control
+            control.close()  # it was killed while it had nothing to do
+        control = self._hire()
+        socket.send_fds(control, [head], [output])
+        return control
+
+    def take_back(self, control: socket.socket) -> None:
+        if len(self._idle) < _IDLE:
+            self._idle.append(control)
+        else:
+            control.close()
+
+    def _hire(self) -> socket.socket:
+        control, theirs = socket.socketpair()
+        try:
+            for _ in range(2):
+                with suppress(BrokenPipeError, ConnectionResetError):
+                    socket.send_fds(self._orders or self._start(), [spawner.HIRE], [theirs.fileno()])
+                    return control
+                self._end()
+                self._orders = None
+            raise BoughError(f"No command can be started: {sys.executable!r} ends at once. Is it installed completely?")
+        except BaseException:
+            control.close()
+            raise
+        finally:
+            theirs.close()
+
+    def _start(self) -> socket.socket:
+        orders, theirs = socket.socketpair()
+        try:
+            pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, str(Path(__file__).parents[2])],
+                {},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                ],
+                # Its own group: Ctrl-C at the terminal is for bough, which ends commands in its own good order.
+                setpgroup=0,
+            )
+        except OSError as error:
+            orders.close()
+            raise BoughError(f"No command can be started: {sys.executable!r} does not run ({error}).") from error
+        finally:
+            theirs.close()
+        self._orders = orders
+        self._end = weakref.finalize(self, _end, orders, pid, self._idle)
+        return orders
+
+
+def _end(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
+    with suppress(OSError):
+        orders.send(spawner.QUIT)  # closing says as much, unless somebody else holds a copy of the socket
+    orders.close()
+    while idle:
+        idle.pop().close()
+    with suppress(ChildProcessError):
+        os.waitpid(pid, 0)
+
+
+class Command:
+    """One command under way: its output so far, and its report once it has ended. Leaving the block ends it."""
+
+    def __init__(self, crew: Crew, length: int, limit: int, progress: Callable[[str], None]) -> None:
+        self.output = bytearray()
+        self._crew = crew
+        self._limit = limit
+        self._progress = progress
+        self._news_at = 0.0
+        self._said = bytearray()
+        self._told = False
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[str] = self._loop.create_future()
+        """Done when there is nothing to wait for any longer; holds the reason when bough should end the command."""
+        self._reported = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._pipe, writes = os.pipe()
+        try:
+            self._control = crew.assign(length, writes)
+        except BaseException:
+            os.close(self._pipe)
+            raise
+        finally:
+            os.close(writes)
+
+    def __enter__(self) -> Command:
+        self._control.setblocking(False)
+        os.set_blocking(self._pipe, False)
+        self._loop.add_reader(self._pipe, self._read_output)
+        self._loop.add_reader(self._control, self._read_report)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._loop.remove_reader(self._pipe)
+        self._loop.remove_reader(self._control)
+        os.close(self._pipe)
+        # One that was told something may have been done already, and would take the order for its next request.
+        if error is None and self._said.endswith(b"\n") and not self._told:
+            self._crew.take_back(self._control)
+        else:
+            self._control.close()
+
+    async def send(self, request: bytes) -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):  # the missing report tells
+            await self._loop.sock_sendall(self._control, request)
+
+    async def attend(self, timeout: float) -> str:
+        """Until it has ended, by itself or by us: then why, as a phrase."""
+        try:
+            async with asyncio.timeout(timeout):
+                killed = await self._over
+            if killed:
+                self._tell(spawner.END_NOW)
+        except TimeoutError:
+            killed = f"after {timeout:g} s"
+            self._tell(spawner.END)
+        except asyncio.CancelledError:
+            self._tell(spawner.END_NOW)
+            # A second cancellation cuts this wait short; the command is killed all the same.
+            await self.report()
+            raise
+        return killed
+
+    async def report(self) -> dict[str, Any]:
+        """What the supervisor says; empty when it is gone without a word."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await self._reported.wait()
+        return dict(json.loads(self._said)) if self._said.endswith(b"\n") else {}
+
+    async def drain(self) -> None:
+        """Wait for the last of the output of processes that are gone."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DRAIN):
+                await self._drained.wait()
+
+    def _tell(self, order: bytes) -> None:
+        self._told = True
+        with suppress(OSError):  # it has ended in this very moment
+            self._control.send(order)
+
+    def _read_report(self) -> None:
+        try:
+            piece = self._control.recv(65536)
+        except BlockingIOError:
+            return
+        except ConnectionResetError:
+            piece = b""
+        self._said += piece
+        if not piece or piece.endswith(b"\n"):
+            self._loop.remove_reader(self._control)
+            self._reported.set()
+            self._finish("")
+
+    def _read_output(self) -> None:
+        try:
+            piece = os.read(self._pipe, 262144)
+        except BlockingIOError:
+            return
+        self.output += piece
+        if not piece or len(self.output) > self._limit:
+            self._loop.remove_reader(self._pipe)
+            self._drained.set()
+        if len(self.output) > self._limit:
+            del self.output[self._limit :]
+            self._finish(f"after {_size(self._limit)} of output")
+        elif piece:
+            self._tell_news()
+
+    def _finish(self, why: str) -> None:
+        if not self._over.done():
+            self._over.set_result(why)
+
+    def _tell_news(self) -> None:
+        now = time.monotonic()
+        if now < self._news_at:
+            return
+        line = clean(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]
+        if line:
+            self._news_at = now + _NEWS
+            self._progress(line)
+
+
+def _size(count: int) -> str:
+    return f"{count / 1_000_000:g} MB" if count >= 1_000_000 else f"{count:,} bytes"

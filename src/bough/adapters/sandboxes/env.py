@@ -1,0 +1,77 @@
+"""The environment that commands get: what tools need to work, and nothing that opens a door.
+
+A variable comes along only when its name is on the list (or was named by the person), and never when it holds a secret.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+_NAMES = """
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ CI
+    VIRTUAL_ENV JAVA_HOME GOPATH GOROOT GOFLAGS GOPROXY GOCACHE GOMODCACHE CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN
+    GRADLE_USER_HOME MAVEN_OPTS DOTNET_ROOT GEM_HOME GEM_PATH PNPM_HOME BUN_INSTALL DENO_DIR
+    PKG_CONFIG_PATH LD_LIBRARY_PATH LIBRARY_PATH CPATH CC CXX CFLAGS CXXFLAGS LDFLAGS MAKEFLAGS
+    XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME
+    HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
+    REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
+"""
+NAMES = frozenset(_NAMES.split())
+PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV_", "npm_config_", "NPM_CONFIG_")
+
+FIXED = {
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    # git asks nobody for a password, and reading it does not need to write the index, which a command may not.
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    # Bytecode is matched to its source by size and whole seconds. An agent edits and runs within one second, and a
+    # restore brings old times back: then Python would run what is no longer written there.
+    "PYTHONDONTWRITEBYTECODE": "1",
+    # A program that is killed for its time would take its buffered output with it.
+    "PYTHONUNBUFFERED": "1",
+}
+
+_SECRET_NAME = re.compile(
+    r"secret|token|passw|passphrase|passwd|credential|private|cookie|session|api_?key|(^|_)_*(key|keys|auth|pwd|pat)($|_)",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(
+    r"://[^/\s@]+@"  # an address with a user or a password in it
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"|\b(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,})"
+)
+_SHORTEST_SECRET = 6
+"""A shorter "secret" is found in innocent values."""
+
+
+def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequence[str] = ()) -> dict[str, str]:
+    """What of `source` commands may see, with what bough sets on top.
+
+    `extra` names come along too, whatever they are called (`NAME`, or `PREFIX*`): the person asked for them. Nothing
+    that holds one of `secrets`, bough's own keys, ever does.
+    """
+    known = tuple(secret for secret in secrets if len(secret) >= _SHORTEST_SECRET)
+    env = {
+        name: value
+        for name, value in source.items()
+        if not any(secret in value for secret in known)
+        and (_named(name, extra) or (_listed(name) and not looks_secret(name, value)))
+    }
+    return {"PATH": os.defpath, **env, **FIXED}
+
+
+def looks_secret(name: str, value: str) -> bool:
+    return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
+
+
+def _listed(name: str) -> bool:
+    return name in NAMES or name.startswith(PREFIXES)
+
+
+def _named(name: str, extra: Sequence[str]) -> bool:
+    return any(name.startswith(e[:-1]) if e.endswith("*") else name == e for e in extra if e != "*")

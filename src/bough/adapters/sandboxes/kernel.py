@@ -1,0 +1,151 @@
+"""The Linux calls that Python has no name for: Landlock, and the adoption of orphans.
+
+Only the standard library is imported here, because the spawner runs without bough.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 24, 36, 38
+# The same on every architecture that Linux gained since 2011, and on x86.
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+CREATE_RULESET_VERSION = 1
+RULE_PATH_BENEATH = 1
+
+WRITE_FILE = 1 << 1
+IN_FOLDERS = sum(1 << bit for bit in range(4, 13))
+"""Removing and making entries of every kind."""
+DEVICES = 1 << 6 | 1 << 11
+"""Making device files, which nobody may: root would have the whole disk through one."""
+REFER = 1 << 13
+TRUNCATE = 1 << 14
+IOCTL_DEV = 1 << 15
+_CAPABILITIES = 64
+_KEPT = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 29, 31})
+"""Of root's capabilities: owners and modes of files, signals, changing users, low ports, raw sockets, chroot."""
+SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2
+
+
+def landlock_abi() -> int:
+    """The version of Landlock that this kernel speaks; 0 when there is none."""
+    if sys.platform != "linux":
+        return 0
+    try:
+        return _syscall(LANDLOCK_CREATE_RULESET, None, 0, CREATE_RULESET_VERSION)
+    except OSError:
+        return 0
+
+
+def confine(writable: Sequence[str], abi: int) -> None:
+    """From here on, this thread and what it starts can change files only below (or at) the `writable` paths.
+
+    Reading and executing stay as they were. Where the kernel can (ABI 6), signals to processes outside and sockets
+    in the abstract namespace are out of reach too. Paths that do not exist are passed over. Irrevocable.
+    """
+    handled = _handled(abi)
+    scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
+    # The kernel takes a shorter structure from a caller that knows less; an older one refuses a longer one.
+    attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
+    ruleset = _syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    try:
+        for path in writable:
+            _allow(ruleset, path, handled)
+        _drop_capabilities()
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        _syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def _handled(abi: int) -> int:
+    """Every way of changing the file system that this version of Landlock can forbid."""
+    handled = WRITE_FILE | IN_FOLDERS
+    for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
+        handled |= right if abi >= since else 0
+    return handled
+
+
+def _allow(ruleset: int, path: str, handled: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        folder = stat.S_ISDIR(os.fstat(place).st_mode)
+        allowed = handled & ~DEVICES if folder else handled & (WRITE_FILE | TRUNCATE | IOCTL_DEV)
+        _syscall(LANDLOCK_ADD_RULE, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", allowed, place), 0)
+    finally:
+        os.close(place)
+
+
+def _drop_capabilities() -> None:
+    """What root's commands lose: all that reaches past the file system, into other processes and the kernel."""
+    if os.geteuid() == 0:
+        for capability in range(_CAPABILITIES):
+            if capability not in _KEPT:
+                with suppress(OSError):  # unknown to this kernel, or not ours to drop
+                    _prctl(PR_CAPBSET_DROP, capability)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, wherever it has hidden from its group."""
+    if sys.platform == "linux":
+        _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def children() -> list[int]:
+    """The processes whose parent this one is now."""
+    me = os.getpid()
+    try:
+        return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
+    except FileNotFoundError:  # a kernel built without that file
+        return [pid for pid in processes() if _parent(pid) == me]
+
+
+def processes() -> list[int]:
+    """Every process that /proc shows; empty where there is no /proc."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 (names are enough)
+    except FileNotFoundError:
+        return []
+
+
+def _parent(pid: int) -> int:
+    try:
+        # The second field is the name in brackets and may hold anything, brackets too.
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
+    except (OSError, IndexError):
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _libc() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _syscall(number: int, *arguments: int | bytes | None) -> int:
+    import ctypes
+
+    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    answer = int(_libc().syscall(ctypes.c_long(number), *words))
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return answer
+
+
+def _prctl(option: int, value: int) -> None:
+    import ctypes
+
+    if _libc().prctl(option, *(ctypes.c_ulong(n) for n in (value, 0, 0, 0))) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,0 +1,226 @@
+"""The small processes that start commands for bough and see to it that nothing of them is left.
+
+bough starts one spawner and asks it for *supervisors*: forks of this small process, one for each command that runs at
+the same time, used again and again. A supervisor starts a command in a session of its own and becomes the parent of
+every orphan among the command's descendants, so that "is anything left?" is a question that the kernel answers: a
+daemon that left its group and cleared its environment is found too. It ends all of them when the command ends, when
+bough asks for it, and when bough is gone, however it went: then the control socket is closed.
+
+On systems without such adoption the command's process group is ended, which is what there is.
+
+Only the standard library is imported here (and `kernel`): the spawner runs isolated from the person's Python set-up,
+without installed packages and with an empty environment.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bough.adapters.sandboxes import kernel
+
+GRACE = 0.5
+"""Seconds between asking a command to end and ending it."""
+PATIENCE = 5.0
+"""Seconds to wait for killed processes to be gone: one may hang in the kernel, for good."""
+HIRE, QUIT = b"+", b"-"
+"""What bough may send to the spawner; the first with a supervisor's control socket."""
+END, END_NOW = b"t", b"k"
+"""What bough may send to a supervisor while its command runs."""
+RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
+
+
+def serve() -> None:
+    """Take orders from the socket that is our standard input until bough closes it."""
+    os.closerange(3, 65536)
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    kernel.landlock_abi()  # loads what every supervisor would otherwise have to load for itself
+    orders = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    while True:
+        order, handles = _receive(orders, 1)
+        if order != HIRE:
+            os._exit(0)
+        if os.fork() == 0:
+            orders.close()
+            Supervisor(socket.socket(fileno=handles[0])).serve()
+            os._exit(0)
+        os.close(handles[0])
+
+
+def _receive(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
+    """Some bytes and the handles that came with them, which are for us alone: no command must inherit one."""
+    body, handles, _, _ = socket.recv_fds(link, size, 1)
+    for handle in handles:
+        os.set_inheritable(handle, False)
+    return body, list(handles)
+
+
+class Supervisor:
+    """Carries one command after the other from its request to its report."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        kernel.adopt_orphans()
+        self._woken, wakes = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(wakes, False)
+        signal.signal(signal.SIGCHLD, lambda number, frame: None)
+        signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+
+    def serve(self) -> None:
+        clean = True
+        while clean and (received := self._receive()):
+            request, output = received
+            command, trouble = _start(request, output)
+            os.close(output)
+            if trouble is None:
+                try:
+                    status = self._attend(command)
+                finally:  # whatever befalls us
+                    clean = self._end_all(command)
+                report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
+            else:
+                report = trouble
+            os.chdir("/")
+            try:
+                self._control.sendall(json.dumps(report).encode() + b"\n")
+            except OSError:
+                return  # bough is gone
+
+    def _receive(self) -> tuple[dict[str, Any], int] | None:
+        """The next request: its length in four bytes, with which the output's pipe comes along, then JSON. None when
+        bough has no more."""
+        head, handles = _receive(self._control, 4)
+        length = int.from_bytes(head, "big")
+        body = bytearray()
+        while len(body) < length:
+            piece = self._control.recv(min(length - len(body), 1 << 20))
+            if not piece:
+                return None
+            body += piece
+        return (json.loads(body), handles[0]) if handles else None
+
+    def _attend(self, command: int) -> int:
+        """Wait for the command; end it when bough says so or is gone. Its wait status."""
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        poll.register(self._control, select.POLLIN)
+        end_at: float | None = None
+        while True:
+            pid, status = os.waitpid(command, os.WNOHANG)
+            if pid:
+                return status
+            if end_at is not None and time.monotonic() >= end_at:
+                _signal_group(command, signal.SIGKILL)
+                end_at = None
+            wait = None if end_at is None else max(0.0, end_at - time.monotonic()) * 1000 + 1
+            ready = [handle for handle, _ in poll.poll(wait)]
+            if self._woken in ready:
+                os.read(self._woken, 4096)
+            if self._control.fileno() in ready:
+                order = self._order()
+                _signal_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
+                if order == END:
+                    end_at = time.monotonic() + GRACE
+                elif not order:
+                    poll.unregister(self._control)
+
+    def _order(self) -> bytes:
+        try:
+            return self._control.recv(1)
+        except ConnectionResetError:
+            return b""
+
+    def _end_all(self, command: int) -> bool:
+        """Kill until the kernel says that no descendant is left. False when one would not go."""
+        _signal_group(command, signal.SIGKILL)
+        poll = select.poll()
+        poll.register(self._woken, select.POLLIN)
+        give_up = time.monotonic() + PATIENCE
+        while time.monotonic() < give_up:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid:
+                continue
+            for child in kernel.children():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(child, signal.SIGKILL)
+            if poll.poll(20):
+                os.read(self._woken, 4096)
+        return False
+
+
+def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:
+    """The command's process, or what went wrong when it could not be started.
+
+    Landlock confines a thread and what that thread starts. So a thread of its own, which ends right away, starts the
+    command without a fork of Python, and this process stays free, and out of the command's reach.
+    """
+    step = "folder"
+    started: list[int] = []
+    trouble: list[dict[str, Any]] = []
+
+    def start() -> None:
+        nonlocal step
+        try:
+            os.chdir(request["cwd"])
+            step = "confine"
+            if request["writable"] is not None:
+                kernel.confine(request["writable"], request["abi"])
+            step = "exec"
+            started.append(_spawn(request["argv"], request["env"], output))
+        except (OSError, ValueError) as error:
+            number = error.errno if isinstance(error, OSError) else 0
+            trouble.append({"failed": step, "errno": number, "why": str(error)})
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    return (started[0], None) if started else (0, trouble[0])
+
+
+def _spawn(argv: list[str], env: dict[str, str], output: int) -> int:
+    """Start a command in a session of its own, with nothing to read, and its output and errors in one."""
+    return os.posix_spawn(
+        _find(argv[0], env.get("PATH", os.defpath)),
+        argv,
+        env,
+        file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
+        setsid=True,
+        setsigmask=(),
+        setsigdef=RESET,
+    )
+
+
+def _find(name: str, path: str) -> str:
+    """The program of that name, as a shell would find it."""
+    if "/" in name:
+        return name
+    for folder in path.split(os.pathsep):
+        program = Path(folder, name)
+        if os.access(program, os.X_OK) and program.is_file():
+            return str(program)
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
+
+
+def _signal_group(command: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(command, number)

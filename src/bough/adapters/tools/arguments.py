@@ -1,0 +1,83 @@
+"""From the JSON text that a model wrote to checked arguments, or to a message that says how to do it right."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bough.adapters.tools.tool import Refusal, Tool
+
+LONGEST = 4_000_000
+"""Characters of arguments; a model writes less, a broken stream may not."""
+
+
+def schema(arguments: type[Struct]) -> dict[str, Any]:
+    """The JSON schema of a tool's arguments: one flat object that stands by itself."""
+    (described,) = msgspec.json.schema(arguments)["$defs"].values()
+    return {
+        "type": "object",
+        "properties": {name: _typed(argument) for name, argument in described["properties"].items()},
+        "required": described["required"],
+        "additionalProperties": False,
+    }
+
+
+def _typed(argument: dict[str, Any]) -> dict[str, Any]:
+    """Some providers want a type beside a list of choices."""
+    return {"type": "string", **argument} if "enum" in argument else argument
+
+
+def decode(tool: Tool, raw: str) -> Struct:
+    """The arguments of a call. `Refusal` when they are not those of the tool."""
+    if len(raw) > LONGEST:
+        raise _wrong(tool, f"the arguments are {len(raw):,} characters long, and {LONGEST:,} is the most")
+    try:
+        values = msgspec.json.decode(raw) if raw.strip() else {}
+    except UnicodeError:
+        raise _wrong(tool, "the arguments hold half of a character (a lone surrogate)") from None
+    except RecursionError:
+        raise _wrong(tool, "the arguments are nested too deeply") from None
+    except msgspec.DecodeError as error:
+        raise _wrong(tool, f"the arguments are not valid JSON ({error})") from None
+    if not isinstance(values, dict):
+        raise _wrong(tool, "the arguments must be one JSON object")
+    return _checked(tool, values)
+
+
+def _checked(tool: Tool, values: dict[str, Any]) -> Struct:
+    known = tool.arguments.__struct_fields__
+    for name in values:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean `{close[0]}`?" if close else ""
+            raise _wrong(tool, f"there is no argument `{name[:100]}`{hint}")
+    # Many models write null for what they leave out, and numbers in quotes.
+    given = {name: value for name, value in values.items() if value is not None}
+    try:
+        arguments: Struct = msgspec.convert(given, tool.arguments, strict=False)
+    except (msgspec.ValidationError, OverflowError) as error:
+        raise _wrong(tool, str(error)) from None
+    return arguments
+
+
+def _wrong(tool: Tool, what: str) -> Refusal:
+    return Refusal(f"Wrong call of `{tool.name}`: {what}. {usage(tool)}", fault=True)
+
+
+def usage(tool: Tool) -> str:
+    """How to call a tool, in a sentence."""
+    required = schema(tool.arguments)["required"]
+    names = (
+        f"{name}{'' if name in required else '?'}: {_kind(described)}"
+        for name, described in schema(tool.arguments)["properties"].items()
+    )
+    return f"Call it as {tool.name}({', '.join(names)}), for example with {tool.example}."
+
+
+def _kind(described: dict[str, Any]) -> str:
+    if "enum" in described:
+        return " | ".join(f'"{choice}"' for choice in described["enum"])
+    return str(described.get("type", "value"))

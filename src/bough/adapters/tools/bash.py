@@ -1,0 +1,84 @@
+"""`bash`: a command line in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.adapters.tools.text import clean, head_and_tail
+from bough.adapters.tools.tool import Bench, Refusal, Tool
+from bough.core.rules import Rules
+from bough.ports import Finished, ToolResult
+
+_LONGEST = 100_000
+"""Bytes of a command line: the system takes 128 kB in one argument."""
+_LARGE = 1_000_000
+"""Bytes of output whose cleaning would hold up everyone else."""
+
+
+class Bash(Struct, frozen=True, forbid_unknown_fields=True):
+    command: Annotated[str, Meta(description="The command line, run by `bash -c` in the folder you start in.")]
+    timeout: Annotated[float, Meta(description="Seconds until it is ended; 0: the usual time.", ge=0)] = 0
+
+
+async def bash(arguments: Bash, bench: Bench) -> ToolResult:
+    _check(arguments.command)
+    rules = bench.rules
+    timeout = min(arguments.timeout or rules.bash_timeout, rules.bash_longest)
+    finished = await bench.sandbox.run(
+        [shutil.which("bash") or "sh", "-c", arguments.command],
+        workspace=bench.workspace,
+        timeout=timeout,
+        limit=rules.kept,
+        progress=bench.progress,
+    )
+    text = await cleaned(finished.output)
+    shown, cut = head_and_tail(text.rstrip("\n"), rules.shown - 400)
+    output = "\n".join(part for part in (shown, _ending(finished, timeout, rules)) if part)
+    return ToolResult(output, ok=finished.exit_status == 0, whole=finished.output if cut else None)
+
+
+def _check(command: str) -> None:
+    if not command.strip():
+        raise Refusal("`command` is empty: give the command line to run.", fault=True)
+    if "\0" in command:
+        raise Refusal("`command` holds a NUL character, which no command line can.", fault=True)
+    if len(command.encode()) > _LONGEST:
+        raise Refusal(
+            f"`command` is longer than {_LONGEST:,} bytes: `write` the long part to a file and use that in the command."
+        )
+
+
+async def cleaned(output: bytes) -> str:
+    return clean(output) if len(output) < _LARGE else await asyncio.to_thread(clean, output)
+
+
+def _ending(finished: Finished, timeout: float, rules: Rules) -> str:
+    """How it ended, as the last line of what the model sees."""
+    took = f"{finished.seconds:.1f} s"
+    if not finished.killed:
+        silent = "" if finished.output.strip() else "no output, "
+        return f"({silent}exit status {finished.exit_status}, {took})"
+    advice = "do less at once"
+    if "output" in finished.killed:
+        advice = "print less (quiet options, head, tail), or redirect it to a file in $TMPDIR"
+    elif finished.seconds >= timeout and timeout < rules.bash_longest:
+        advice = f"do less at once, or ask for more time with `timeout` (up to {rules.bash_longest:g})"
+    return f"(killed {finished.killed}, with everything it started: {advice})"
+
+
+BASH = Tool(
+    name="bash",
+    description=(
+        "Run a command line. Each call is a shell of its own, without a terminal or input; when it ends, all that it "
+        "started is ended too, so servers run only within one call. Only the workspace and $TMPDIR can be written, not "
+        "/tmp. Long output is shown as head and tail."
+    ),
+    arguments=Bash,
+    example='{"command": "python -m pytest -q tests/test_app.py", "timeout": 120}',
+    writes=True,
+    act=bash,
+)

@@ -1,0 +1,122 @@
+"""`edit`: exact replacement in a file. What is not replaced stays byte for byte: line ends, encoding, the last line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.adapters.tools import closest, paths
+from bough.adapters.tools.files import is_binary, load
+from bough.adapters.tools.text import cut_line, head_and_tail, plural
+from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
+from bough.ports import ToolResult
+
+_AROUND = 2
+"""Lines shown before and after a change."""
+_SHOWN = 2_000
+"""Characters of a change, or of the closest place, that are shown."""
+_NAMED = 20
+"""Matches whose lines are named."""
+
+
+class Edit(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the folder you start in.", min_length=1)]
+    old: Annotated[
+        str,
+        Meta(description="The text to replace, exactly as in the file, without line numbers. Must occur exactly once."),
+    ]
+    new: Annotated[str, Meta(description="The text to put there instead.")]
+    all: Annotated[bool, Meta(description="Replace every occurrence of `old`.")] = False
+
+
+def edit(arguments: Edit, bench: Bench) -> ToolResult:
+    place = paths.find(bench.workspace, arguments.path, writing=True)
+    if not arguments.old:
+        raise Refusal("`old` is empty: give the text to replace, or use `write` for a new file.", fault=True)
+    raw = load(place, bench)
+    if is_binary(raw):
+        raise Refusal(f"`{place.shown}` is a binary file, not text: it cannot be edited.")
+    text = raw.decode("utf-8", "surrogateescape")  # bytes that are no text come back as they were
+    old, new = _in_its_line_ends(text, arguments)
+    if old == new:
+        raise Refusal("`old` and `new` are the same: there is nothing to change.")
+    count = text.count(old)
+    if count == 0:
+        raise Refusal(_not_found(place, text, arguments.old))
+    if count > 1 and not arguments.all:
+        raise Refusal(
+            f"`old` occurs {count} times in `{place.shown}`, {_lines(text, old)}: give more of the text around the "
+            "one you mean, or set `all` to true to replace every one."
+        )
+    paths.write_bytes(place, text.replace(old, new).encode("utf-8", "surrogateescape"))
+    return ToolResult(_confirmation(place, text, old, new, count))
+
+
+def _in_its_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
+    """Old and new text with the file's own line ends: `read` does not show them, so the model writes plain ones."""
+    crlf = text.count("\r\n")
+    if not crlf or crlf != text.count("\n"):
+        return arguments.old, arguments.new
+    old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (arguments.old, arguments.new))
+    return old, new
+
+
+def _lines(text: str, old: str) -> str:
+    numbers: list[str] = []
+    at = text.find(old)
+    while at >= 0 and len(numbers) < _NAMED:
+        numbers.append(str(text.count("\n", 0, at) + 1))
+        at = text.find(old, at + len(old))
+    more = "" if at < 0 else " …"
+    return f"at lines {', '.join(numbers)}{more}"
+
+
+def _not_found(place: paths.Place, text: str, old: str) -> str:
+    lines = text.splitlines()
+    found = closest.passage(lines, old.strip("\r\n").splitlines())
+    if found is None:
+        return f"`old` does not occur in `{place.shown}`, nor anything like it: `read` it again and copy it exactly."
+    start, end, white = found
+    shown, _ = head_and_tail("\n".join(cut_line(line, 500) for line in lines[start:end]), _SHOWN)
+    how = "It differs only in white space from" if white else "The closest place is"
+    lined = f"line {end}, which is" if end == start + 1 else f"lines {start + 1}-{end}, which are"
+    return (
+        f"`old` does not occur in `{place.shown}`. {how} {lined} exactly:\n{shown}\n"
+        "(Copy the text to replace from there, without line numbers.)"
+    )
+
+
+def _confirmation(place: paths.Place, text: str, old: str, new: str, count: int) -> str:
+    at = text.find(old)
+    line = text.count("\n", 0, at) + 1
+    often = "" if count == 1 else f" {count} times, first"
+    shown, _ = head_and_tail("\n".join(_diff(text, at, old, new)), _SHOWN)
+    removed, added = (plural(part.count("\n") + 1, "line") for part in (old, new))
+    return f"Edited {place.shown}{often} at line {line} ({removed} became {added}):\n{shown}"
+
+
+def _diff(text: str, at: int, old: str, new: str) -> list[str]:
+    """The first change with the lines around it."""
+    begin = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at + len(old))
+    end = len(text) if end < 0 else end
+    before, after = text[begin:at], text[at + len(old) : end]
+    above = text[max(0, begin - 4_000) : begin].splitlines()[-_AROUND:]
+    below = text[end + 1 : end + 4_000].splitlines()[:_AROUND]
+    was, now = (f"{before}{part}{after}".splitlines() for part in (old, new))
+    marked = [("  ", above), ("- ", was), ("+ ", now), ("  ", below)]
+    return [f"{mark}{cut_line(line, 300)}" for mark, lines in marked for line in lines]
+
+
+EDIT = Tool(
+    name="edit",
+    description=(
+        "Replace text in a file: `old`, which must be exactly as in the file and occur exactly once, by `new`. "
+        "Take enough of the lines around for it to be unmistakable."
+    ),
+    arguments=Edit,
+    example='{"path": "src/app.py", "old": "x = 1\\n", "new": "x = 2\\n"}',
+    writes=True,
+    act=in_thread(edit),
+)

@@ -1,0 +1,141 @@
+"""`read` and `write`: whole files, as text."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.adapters.tools import closest, paths
+from bough.adapters.tools.text import cut_line, plural, size
+from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
+from bough.ports import ToolResult
+
+BIGGEST = 32_000_000
+"""Bytes of a file that is read or edited as a whole."""
+_LOOKED_AT = 8_192
+"""Bytes at the beginning that tell text from anything else."""
+
+
+class Read(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the folder you start in.", min_length=1)]
+    start: Annotated[int, Meta(description="The first line to show; lines count from 1.", ge=1)] = 1
+    lines: Annotated[int, Meta(description="How many lines to show; 0: as many as fit.", ge=0)] = 0
+
+
+class Write(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The file, relative to the folder you start in.", min_length=1)]
+    content: Annotated[str, Meta(description="All that the file shall hold.")]
+
+
+def read(arguments: Read, bench: Bench) -> ToolResult:
+    place = paths.find(bench.workspace, arguments.path)
+    raw = load(place, bench)
+    if not raw:
+        return ToolResult(f"({place.shown} is empty)")
+    if is_binary(raw):
+        raise Refusal(
+            f"`{place.shown}` is a binary file ({size(len(raw))}), not text: look at it with `bash` (file, xxd, "
+            "strings)."
+        )
+    lines = raw.decode("utf-8", "replace").split("\n")
+    unfinished = lines[-1] != ""
+    if not unfinished:
+        lines.pop()
+    if arguments.start > len(lines):
+        raise Refusal(f"`{place.shown}` has only {plural(len(lines), 'line')}: `start` must not be greater.")
+    return ToolResult(_page(arguments, lines, unfinished, bench.rules.shown))
+
+
+def _page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:
+    """Numbered lines, as many as asked for and as fit, and a last line that says where in the file they are."""
+    first = arguments.start - 1
+    wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
+    room = max(shown - 200, 200)
+    # A giant line must not push out the others, nor may a lone one be cut for nothing.
+    longest = max(room // min(len(wished), 8) - 10, 60)
+    page: list[str] = []
+    for number, line in enumerate(wished, arguments.start):
+        numbered = f"{number:>6}\t{cut_line(line.removesuffix(chr(13)), longest)}"
+        room -= len(numbered) + 1
+        if room < 0 and page:
+            break
+        page.append(numbered)
+    last = first + len(page)
+    return "\n".join([*page, _where(arguments, lines, last, unfinished)])
+
+
+def _where(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:
+    crlf = "; lines end in CRLF" if lines[0].endswith("\r") else ""
+    if last < len(lines):
+        return f"(lines {arguments.start}-{last} of {len(lines):,}{crlf}; go on with start={last + 1})"
+    end = "; no newline at the end" if unfinished else ""
+    return f"(end of the file: {plural(len(lines), 'line')}{crlf}{end})"
+
+
+def load(place: paths.Place, bench: Bench) -> bytes:
+    """A file's bytes, or a refusal that says what is there instead."""
+    try:
+        return paths.read_bytes(place, BIGGEST)
+    except (FileNotFoundError, NotADirectoryError):
+        hint = closest.hint(place, bench.workspace) or " Look around with `list`."
+        raise Refusal(f"There is no file `{place.shown}`.{hint}") from None
+    except IsADirectoryError:
+        raise Refusal(f"`{place.shown}` is a folder: see what is in it with `list`.") from None
+
+
+def is_binary(raw: bytes) -> bool:
+    return b"\0" in raw[:_LOOKED_AT]
+
+
+def write(arguments: Write, bench: Bench) -> ToolResult:
+    place = paths.find(bench.workspace, arguments.path, writing=True)
+    content = arguments.content.encode()
+    if not place.steps or arguments.path.endswith("/"):
+        raise Refusal(f"`{arguments.path}` is a folder: give the path of a file.")
+    before = _before(place)
+    try:
+        paths.write_bytes(place, content)
+    except NotADirectoryError:
+        raise Refusal(
+            f"`{place.shown}` cannot be written: something on the way to it is a file, not a folder."
+        ) from None
+    except IsADirectoryError:
+        raise Refusal(f"`{place.shown}` is a folder: give the path of a file.") from None
+    now = f"{plural(_count(content), 'line')}, {size(len(content))}"
+    if before is None:
+        return ToolResult(f"Made {place.shown} ({now}).")
+    same = " It already held exactly that." if before == content else ""
+    return ToolResult(f"Wrote {place.shown} anew ({now}; before: {plural(_count(before), 'line')}).{same}")
+
+
+def _before(place: paths.Place) -> bytes | None:
+    try:
+        return paths.read_bytes(place, BIGGEST)
+    except (OSError, Refusal):  # what hinders writing too is told by writing
+        return None
+
+
+def _count(content: bytes) -> int:
+    return content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
+
+
+READ = Tool(
+    name="read",
+    description="Show a text file with line numbers. Long files come in pages: go on with `start`.",
+    arguments=Read,
+    example='{"path": "src/app.py", "start": 1, "lines": 200}',
+    writes=False,
+    act=in_thread(read),
+)
+WRITE = Tool(
+    name="write",
+    description=(
+        "Make a file, or replace all of an existing one. Missing folders are made. To change a part of a file, `edit` "
+        "is shorter and safer."
+    ),
+    arguments=Write,
+    example='{"path": "src/new.py", "content": "print(1)\\n"}',
+    writes=True,
+    act=in_thread(write),
+)

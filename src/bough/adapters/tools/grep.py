@@ -1,0 +1,120 @@
+"""A stand-in for ripgrep, run as a program of its own: `grep.py PATTERN PATH GLOB CONTEXT COLUMNS`.
+
+Prints what `rg --null --line-number --with-filename` would, and exits as it does: 0 found, 1 not found, 2 wrong.
+Only the standard library is imported: it runs without bough.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+_LOOKED_AT = 8_192
+"""Bytes at the beginning that tell text from anything else."""
+_BIGGEST = 200_000_000
+"""Bytes of a file that is still searched."""
+
+
+def main(argv: list[str]) -> int:
+    pattern, path, glob, context, columns = argv
+    try:
+        regex = re.compile(pattern)
+        fits = re.compile(glob_regex(glob.removeprefix("!")))
+    except (re.error, OverflowError, RecursionError) as error:
+        say(f"the pattern is not a regular expression that Python knows: {error}\n")
+        return 2
+    found = False
+    for name in sorted(files(path)):
+        if glob and bool(fits.fullmatch(name if "/" in glob else name.rpartition("/")[2])) is glob.startswith("!"):
+            continue
+        for apart, line in matches(name, regex, int(context)):
+            if apart and found and int(context):
+                say("--\n")
+            say(f"{name}\0{cut(line, int(columns))}\n")
+            found = True
+    return 0 if found else 1
+
+
+def say(text: str) -> None:
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
+def files(path: str) -> Iterator[str]:
+    """The files to search: those that git would not ignore, or, without git or below what it ignores, all."""
+    if not Path(path).is_dir():
+        yield path
+        return
+    known = of_git(path)
+    if known:
+        yield from (name for name in known if is_file(name))
+        return
+    for folder, folders, names in os.walk(path):
+        folders[:] = [name for name in folders if name != ".git"]
+        yield from (name for name in (str(Path(folder, name)) for name in names) if is_file(name))
+
+
+def of_git(path: str) -> list[str]:
+    listing = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path]
+    try:
+        done = subprocess.run(listing, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    except OSError:
+        return []
+    return list({os.fsdecode(name) for name in done.stdout.split(b"\0") if name}) if done.returncode == 0 else []
+
+
+def is_file(name: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(name).st_mode)
+    except OSError:
+        return False
+
+
+def matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[bool, str]]:
+    """The lines to print, numbered and marked, each with whether it stands apart from the one before."""
+    try:
+        raw = Path(name).read_bytes() if Path(name).stat().st_size <= _BIGGEST else b""
+    except OSError:
+        return
+    if b"\0" in raw[:_LOOKED_AT]:
+        return
+    lines = raw.decode("utf-8", "surrogateescape").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    hits = [number for number, line in enumerate(lines) if regex.search(line.removesuffix("\r"))]
+    wanted = set(hits)
+    shown = -1
+    for hit in hits:
+        for number in range(max(hit - context, shown + 1), min(hit + context + 1, len(lines))):
+            mark = ":" if number in wanted else "-"
+            yield shown < 0 or number > shown + 1, f"{number + 1}{mark}{lines[number]}"
+            shown = number
+
+
+def cut(line: str, columns: int) -> str:
+    return line if len(line) <= columns else f"{line[:columns]} [... omitted end of long line]"
+
+
+def glob_regex(glob: str) -> str:
+    """A file pattern as git knows it (`**`, `{a,b}`), as a regular expression."""
+    pieces = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
+    tokens = re.findall(r"\*\*/|/\*\*|\*\*|\[!?\]?[^\]]*\]|.", glob.removeprefix("/"), re.DOTALL)
+    depth = 0
+    regex = ""
+    for token in tokens:
+        depth += (token == "{") - (token == "}" and depth > 0)
+        if token.startswith("[") and len(token) > 1:
+            regex += "[" + re.sub(r"^!", "^", token[1:-1]).replace("\\", "\\\\") + "]"
+        elif token == "," and not depth:
+            regex += ","
+        else:
+            regex += pieces.get(token, re.escape(token))
+    return regex
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,113 @@
+"""`list`: what is in a folder, as a small tree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.adapters.tools import closest, paths
+from bough.adapters.tools.text import head_and_tail, size
+from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
+from bough.ports import ToolResult
+
+_ENTRIES = 500
+"""Lines of the tree at the most."""
+_IN_ONE = 100
+"""Entries shown of one folder below the first."""
+_COUNTED = 20_000
+"""Entries of one folder that are looked at."""
+
+
+class List(Struct, frozen=True, forbid_unknown_fields=True):
+    path: Annotated[str, Meta(description="The folder, relative to the folder you start in.")] = "."
+    depth: Annotated[int, Meta(description="How many levels to show.", ge=1, le=10)] = 2
+
+
+def list_folder(arguments: List, bench: Bench) -> ToolResult:
+    place = paths.find(bench.workspace, arguments.path)
+    what = paths.kind(place)
+    if what == "missing":
+        raise Refusal(f"There is no folder `{place.shown}`.{closest.hint(place, bench.workspace)}")
+    if what != "folder":
+        raise Refusal(f"`{place.shown}` is a {what}, not a folder{': use `read`' if what == 'file' else ''}.")
+    tree = [f"{place.shown}/"]
+    with paths.opened_folder(place, place.steps) as folder:
+        for line in _tree(folder, arguments.depth, 1):
+            if len(tree) > _ENTRIES:
+                tree.append("… (more: list a folder below, or a smaller depth)")
+                break
+            tree.append(line)
+    if len(tree) == 1:
+        return ToolResult(f"({place.shown} is empty)")
+    shown, _ = head_and_tail("\n".join(tree), bench.rules.shown)
+    return ToolResult(shown)
+
+
+def _tree(folder: int, depth: int, level: int) -> Iterator[str]:
+    """The entries below an open folder, folders first; links are named and never followed."""
+    entries, left = _entries(folder)
+    shown = entries if level == 1 else entries[:_IN_ONE]
+    for entry in shown:
+        indent = "  " * level
+        if entry.is_symlink():
+            yield f"{indent}{entry.name} -> {os.readlink(entry.name, dir_fd=folder)}"
+        elif entry.is_dir(follow_symlinks=False):
+            yield from _subtree(folder, entry.name, depth, level)
+        else:
+            yield f"{indent}{entry.name}  {_size(entry)}"
+    left += len(entries) - len(shown)
+    if left:
+        yield f"{'  ' * level}… {left:,} more"
+
+
+def _subtree(folder: int, name: str, depth: int, level: int) -> Iterator[str]:
+    indent = "  " * level
+    try:
+        below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError as error:
+        yield f"{indent}{name}/  ({error.strerror})"
+        return
+    try:
+        if level < depth:
+            yield f"{indent}{name}/"
+            yield from _tree(below, depth, level + 1)
+        else:
+            entries, left = _entries(below)
+            yield f"{indent}{name}/  ({len(entries) + left:,} inside)"
+    finally:
+        os.close(below)
+
+
+def _entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
+    """Entries in the order of a tree, without `.git`; and how many more there are than are looked at."""
+    entries: list[os.DirEntry[str]] = []
+    left = 0
+    with os.scandir(folder) as found:
+        for entry in found:
+            if entry.name == ".git":
+                continue
+            if len(entries) < _COUNTED:
+                entries.append(entry)
+            else:
+                left += 1
+    return sorted(entries, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name)), left
+
+
+def _size(entry: os.DirEntry[str]) -> str:
+    try:
+        return size(entry.stat(follow_symlinks=False).st_size)
+    except OSError:  # gone in this moment
+        return "?"
+
+
+LIST = Tool(
+    name="list",
+    description="Show what is in a folder, as a tree with sizes. `.git` is left out.",
+    arguments=List,
+    example='{"path": "src", "depth": 2}',
+    writes=False,
+    act=in_thread(list_folder),
+)

@@ -1,0 +1,159 @@
+"""Where the file tools may go: inside the workspace, links included, whoever swaps a folder for a link meanwhile.
+
+A path is resolved once, must then lie below the workspace's real root, and is opened from there folder by folder
+without following any link: what is opened is what was checked. Only files and folders are ever opened; a pipe or a
+device would hang the call, or worse.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bough.adapters.tools.text import size
+from bough.adapters.tools.tool import Refusal
+from bough.ports import Workspace
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path inside the workspace, all links resolved."""
+
+    root: str
+    steps: tuple[str, ...]
+    """The names that lead from the root to it."""
+    shown: str
+    """As the model knows it: relative to where it starts."""
+
+    @property
+    def path(self) -> Path:
+        return Path(self.root, *self.steps)
+
+
+def find(workspace: Workspace, path: str, *, writing: bool = False) -> Place:
+    """The place that a model's path means. `Refusal` when it is none that it may go to."""
+    if "\0" in path:
+        raise Refusal(f"`{path!r}` is not a path: it holds a NUL character.", fault=True)
+    if path.startswith("~"):
+        raise Refusal(f"`{path}`: `~` is not expanded here; paths are relative to the folder you start in.")
+    root = os.path.realpath(workspace.root)
+    try:
+        real = os.path.realpath(workspace.folder / path)
+    except (OSError, ValueError) as error:
+        raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
+    if real != root and not real.startswith(f"{root}{os.sep}"):
+        raise Refusal(_outside(workspace, path))
+    steps = tuple(Path(real).relative_to(root).parts)
+    if writing and any(step.lower() == ".git" for step in steps):
+        raise Refusal(
+            f"`{path}` belongs to git: it cannot be written. Change the files themselves; bough commits them."
+        )
+    return Place(root, steps, os.path.relpath(real, os.path.realpath(workspace.folder)))
+
+
+def _outside(workspace: Workspace, path: str) -> str:
+    plain = os.path.normpath(workspace.folder / path)
+    if plain.startswith(f"{workspace.root}{os.sep}"):
+        return f"`{path}` leads out of the workspace through a link: it can be read with `bash`, and not be changed."
+    return f"`{path}` is outside of the workspace: use a path inside, relative to {workspace.folder}."
+
+
+@contextmanager
+def opened_folder(place: Place, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+    """A folder below the root, as a handle; with `make`, what is missing on the way is made."""
+    handle = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for step in steps:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(step, dir_fd=handle)
+            below = os.open(step, _FOLDER, dir_fd=handle)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def kind(place: Place) -> str:
+    """`file`, `folder`, `missing`, or what else is there."""
+    if not place.steps:
+        return "folder"
+    try:
+        with opened_folder(place, place.steps[:-1]) as parent:
+            return _kind(os.stat(place.steps[-1], dir_fd=parent, follow_symlinks=False).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return "missing"
+
+
+def _kind(mode: int) -> str:
+    names = {
+        stat.S_IFREG: "file",
+        stat.S_IFDIR: "folder",
+        stat.S_IFLNK: "link",
+        stat.S_IFIFO: "pipe",
+        stat.S_IFSOCK: "socket",
+    }
+    return names.get(stat.S_IFMT(mode), "device")
+
+
+def read_bytes(place: Place, limit: int) -> bytes:
+    """A whole file of at most `limit` bytes. `FileNotFoundError` when there is none."""
+    with opened_folder(place, place.steps[:-1]) as parent:
+        name = place.steps[-1] if place.steps else "."
+        _require_file(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
+        # Should it have become a pipe in this moment, opening does not wait for a writer.
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent)
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(file.fileno())
+        _require_file(place, found)
+        if found.st_size > limit:
+            raise Refusal(
+                f"`{place.shown}` is too big for this ({size(found.st_size)}): use `search`, or `bash` with sed, head "
+                "or tail, to see parts of it."
+            )
+        return file.read(limit)
+
+
+def _require_file(place: Place, found: os.stat_result) -> None:
+    what = _kind(found.st_mode)
+    if what == "folder":
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place.shown)
+    if what != "file":
+        raise Refusal(f"`{place.shown}` is a {what}, not a file.")
+
+
+def write_bytes(place: Place, content: bytes) -> None:
+    """Put content in a file's place, all or nothing; the mode stays. Folders on the way are made."""
+    with opened_folder(place, place.steps[:-1], make=True) as parent:
+        name = place.steps[-1] if place.steps else "."
+        mode = _mode_of_old(place, name, parent)
+        scrap = f".bough-{secrets.token_hex(8)}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            with os.fdopen(os.open(scrap, flags, 0o666, dir_fd=parent), "wb") as file:
+                file.write(content)
+                if mode is not None:
+                    os.fchmod(file.fileno(), mode)
+            os.replace(scrap, name, src_dir_fd=parent, dst_dir_fd=parent)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(scrap, dir_fd=parent)
+            raise
+
+
+def _mode_of_old(place: Place, name: str, parent: int) -> int | None:
+    try:
+        old = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _require_file(place, old)
+    return stat.S_IMODE(old.st_mode)

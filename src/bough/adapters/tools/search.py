@@ -1,0 +1,136 @@
+"""`search`: lines that match, by ripgrep where it is installed, else by our own `grep.py`; the same to look at.
+
+Either is a command in the sandbox: it can be ended when a pattern takes forever, and reads no configuration.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.adapters.tools import closest, paths
+from bough.adapters.tools.text import head_and_tail, plain
+from bough.adapters.tools.tool import Bench, Refusal, Tool
+from bough.ports import Finished, ToolResult, Workspace
+
+_TIMEOUT = 60.0
+_KEPT = 2_000_000
+"""Bytes of matches that are looked at."""
+_COLUMNS = "500"
+"""The length at which a line is cut."""
+_LINE = re.compile(r"(.*?)\0(\d+)([:-])(.*)")
+
+
+class Search(Struct, frozen=True, forbid_unknown_fields=True):
+    pattern: Annotated[
+        str, Meta(description="A regular expression, matched line by line; (?i) ignores case.", min_length=1)
+    ]
+    path: Annotated[str, Meta(description="The file or folder to search, relative to the folder you start in.")] = "."
+    glob: Annotated[str, Meta(description="Only files whose name fits, for example *.py or src/**/*.ts.")] = ""
+    context: Annotated[int, Meta(description="Lines to show before and after each match.", ge=0, le=20)] = 0
+    limit: Annotated[int, Meta(description="How many matches to show.", ge=1, le=1000)] = 100
+
+
+def make_search(ripgrep: str | None) -> Tool:
+    """The tool, with this ripgrep or without."""
+    return Tool(
+        name="search",
+        description=(
+            "Find lines by a regular expression, in files that git does not ignore (hidden ones too, binary ones not). "
+            "Each match is shown as path:line:text."
+        ),
+        arguments=Search,
+        example='{"pattern": "def total\\\\(", "path": "src", "glob": "*.py", "context": 2}',
+        writes=False,
+        act=_search_by(_ripgrep(ripgrep) if ripgrep else _own),
+    )
+
+
+Argv = Callable[[Search, str, Workspace], list[str]]
+
+
+def _ripgrep(program: str) -> Argv:
+    def argv(arguments: Search, path: str, workspace: Workspace) -> list[str]:
+        options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
+        # Above the workspace is bough's own folder, which ignores all that is in it.
+        options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
+        options += ["--with-filename", "--no-heading", "--line-number", "--null", "--color=never"]
+        options += ["--max-columns", _COLUMNS, "--max-columns-preview", "--context", str(arguments.context)]
+        globs = [f"--glob={arguments.glob}"] if arguments.glob else []
+        return [program, *options, *globs, "--glob=!.git", "--regexp", arguments.pattern, "--", path]
+
+    return argv
+
+
+def _own(arguments: Search, path: str, workspace: Workspace) -> list[str]:
+    script = Path(__file__).with_name("grep.py")
+    options = [arguments.pattern, path, arguments.glob, str(arguments.context), _COLUMNS]
+    return [sys.executable, "-I", "-S", "-X", "utf8", str(script), *options]
+
+
+def _search_by(argv: Argv) -> Callable[[Search, Bench], Awaitable[ToolResult]]:
+    async def search(arguments: Search, bench: Bench) -> ToolResult:
+        if "\0" in arguments.pattern or "\0" in arguments.glob:
+            raise Refusal("`pattern` and `glob` must not hold a NUL character.", fault=True)
+        place = paths.find(bench.workspace, arguments.path)
+        what = paths.kind(place)
+        if what == "missing":
+            raise Refusal(f"There is no `{place.shown}` to search.{closest.hint(place, bench.workspace)}")
+        if what not in ("file", "folder"):
+            raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")
+        finished = await bench.sandbox.run(
+            argv(arguments, place.shown, bench.workspace), workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT
+        )
+        return _result(arguments, place.shown, finished, bench.rules.shown)
+
+    return search
+
+
+def _result(arguments: Search, where: str, finished: Finished, room: int) -> ToolResult:
+    text = finished.output.decode("utf-8", "replace")
+    lines, matches = _matches(text, arguments.limit)
+    if not matches:
+        return _nothing(arguments, where, finished, text)
+    count = f"{matches:,} match{'es' if matches > 1 else ''}"
+    if finished.killed:
+        count = f"at least {count}; the search was killed {finished.killed}"
+    if matches > arguments.limit:
+        count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
+    listed, cut = head_and_tail("\n".join(lines), room - 200)
+    whole = "\n".join(lines).encode() if cut else None
+    return ToolResult(f"{listed}\n({count})", whole=whole)
+
+
+def _matches(output: str, limit: int) -> tuple[list[str], int]:
+    """The lines to show, up to the limit of matches, and how many matches there are in all."""
+    lines: list[str] = []
+    matches, full = 0, False
+    for line in (ended.rstrip("\r") for ended in output.split("\n")):
+        found = _LINE.fullmatch(line)
+        if found is None:
+            full = full or (line == "--" and matches >= limit)
+            if line == "--" and not full:
+                lines.append(line)
+            continue
+        path, number, mark, text = found.groups()
+        matches += mark == ":"
+        if matches <= limit and not full:
+            lines.append(f"{path.removeprefix('./')}{mark}{number}{mark}{plain(text)}")
+    return lines, matches
+
+
+def _nothing(arguments: Search, where: str, finished: Finished, output: str) -> ToolResult:
+    if finished.killed:
+        return ToolResult(
+            f"The search was killed {finished.killed}: use a simpler pattern or a smaller `path`.", ok=False
+        )
+    if finished.exit_status == 1:
+        only = f" in files like {arguments.glob}" if arguments.glob else ""
+        return ToolResult(f"No line in {where} matches `{arguments.pattern}`{only}.")
+    said, _ = head_and_tail(plain(output).strip(), 2_000)
+    return ToolResult(f"The search failed: {said}", ok=False)

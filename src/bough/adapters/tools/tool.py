@@ -1,0 +1,55 @@
+"""What a tool is made of: a name, words for the model, a structure for its arguments, and an act."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from bough.core.rules import Rules
+from bough.ports import Sandbox, ToolResult, Workspace
+
+
+class Refusal(Exception):
+    """A call that cannot be carried out. Its text is for the model: what is wrong, and what to do instead."""
+
+    def __init__(self, message: str, fault: bool = False) -> None:
+        """`fault`: the call itself was unusable, whatever the state of the workspace."""
+        super().__init__(message)
+        self.fault = fault
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a tool has at hand while it carries out one call."""
+
+    workspace: Workspace
+    rules: Rules
+    sandbox: Sandbox
+    progress: Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Tool:
+    name: str
+    description: str
+    arguments: type[Struct]
+    example: str
+    """A right call's arguments, as JSON."""
+    writes: bool
+    act: Callable[[Any, Bench], Awaitable[ToolResult]]
+
+
+A = TypeVar("A", bound=Struct)
+
+
+def in_thread(act: Callable[[A, Bench], ToolResult]) -> Callable[[A, Bench], Awaitable[ToolResult]]:
+    """An act that works on files, kept from holding up everyone else."""
+
+    async def threaded(arguments: A, bench: Bench) -> ToolResult:
+        return await asyncio.to_thread(act, arguments, bench)
+
+    return threaded

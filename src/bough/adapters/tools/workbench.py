@@ -1,0 +1,62 @@
+"""The tools that every agent has. Whatever is wrong with a call is answered so that the model can do better."""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+
+from bough.adapters.tools.arguments import decode, schema
+from bough.adapters.tools.bash import BASH
+from bough.adapters.tools.edit import EDIT
+from bough.adapters.tools.files import READ, WRITE
+from bough.adapters.tools.listing import LIST
+from bough.adapters.tools.notes import DONE, NOTE
+from bough.adapters.tools.search import make_search
+from bough.adapters.tools.text import printable
+from bough.adapters.tools.tool import Bench, Refusal, Tool
+from bough.core.messages import Call, ToolSpec
+from bough.core.rules import Rules
+from bough.ports import Sandbox, ToolResult, Workspace
+
+
+class WorkbenchTools:
+    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note` and `done`. Holds nothing of a call."""
+
+    def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
+        """`ripgrep`: the program for `search`; without it on the path, or with None, bough searches by itself."""
+        self._sandbox = sandbox
+        search = make_search(shutil.which(ripgrep) if ripgrep else None)
+        tools = (READ, WRITE, EDIT, search, LIST, BASH, NOTE, DONE)
+        self._tools = {tool.name: tool for tool in tools}
+        self._specs = tuple(ToolSpec(t.name, t.description, schema(t.arguments), t.writes) for t in tools)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        return self._specs
+
+    async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
+        try:
+            tool = self._named(call.name)
+            arguments = decode(tool, call.arguments)
+            result = await tool.act(arguments, Bench(workspace, rules, self._sandbox, progress))
+            return replace(result, output=printable(result.output))
+        except Refusal as refusal:
+            return ToolResult(printable(str(refusal)), ok=False, fault=refusal.fault)
+        except OSError as error:
+            return ToolResult(printable(f"`{call.name}` failed: {_reason(error)}."), ok=False)
+
+    def _named(self, name: str) -> Tool:
+        if name in self._tools:
+            return self._tools[name]
+        close = difflib.get_close_matches(name.lower()[:50], self._tools, 1, 0.5)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        raise Refusal(f"There is no tool `{name[:100]}`.{hint} There are: {', '.join(self._tools)}.", fault=True)
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return "a part of the path is a link or a file where a folder was expected"
+    return error.strerror or str(error)

@@ -1,0 +1,65 @@
+"""What a check said at the base of a task, found out once and beside the work.
+
+The answer depends on nothing but the base tree and the command, so it is kept in `.bough/baselines/` for later runs;
+it is a cache that may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from bough.core.acceptance import Case, Check, Report
+
+Measure = Callable[[], Awaitable[Report]]
+
+
+class Baselines:
+    """Each baseline is measured at most once at a time, however many tasks ask for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._under_way: dict[Path, asyncio.Task[Report]] = {}
+
+    def know(self, tree: str, check: Check, report: Report) -> None:
+        """What the check says at this tree was seen elsewhere."""
+        _keep(self._path(tree, check), report)
+
+    def _path(self, tree: str, check: Check) -> Path:
+        return self._folder / f"{tree}-{hashlib.sha256(check.command.encode()).hexdigest()[:16]}.json"
+
+    def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Report]:
+        path = self._path(tree, check)
+        task = self._under_way.get(path)
+        if task is None or task.cancelled():
+            task = self._under_way[path] = asyncio.create_task(_known_or_measured(path, measure))
+        return task
+
+    async def close(self) -> None:
+        for task in self._under_way.values():
+            task.cancel()
+        await asyncio.gather(*self._under_way.values(), return_exceptions=True)
+
+
+async def _known_or_measured(path: Path, measure: Measure) -> Report:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Report)
+    except (FileNotFoundError, msgspec.DecodeError):
+        report = await measure()
+    _keep(path, report)
+    return report
+
+
+def _keep(path: Path, report: Report) -> None:
+    # Outcomes are all that is asked of a baseline; messages and traces would only fill the disk.
+    outcomes = tuple(Case(case.id, case.outcome) for case in report.cases)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(f".{secrets.token_hex(4)}")
+    part.write_bytes(msgspec.json.encode(replace(report, cases=outcomes)))
+    part.replace(path)

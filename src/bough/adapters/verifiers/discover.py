@@ -1,0 +1,83 @@
+"""Finding the check that proves a task: what the step says, then what is named after the task, then the project's own.
+
+Pure: it looks at a listing of the workspace and asks a reader for single files. Nothing is run, and nothing found means
+that nobody said how this task is to be proven, which is never a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import PurePosixPath
+from shlex import quote
+
+from bough.adapters.verifiers import makefiles
+from bough.adapters.verifiers.languages import JAVASCRIPT, RUNNABLE, run_file
+from bough.adapters.verifiers.look import Look, last
+from bough.adapters.verifiers.projects import project_check, runner_behind
+from bough.core.acceptance import Check
+from bough.core.ids import GOAL
+from bough.core.plan import Step
+
+
+def discover(step: Step, task: str, files: Collection[str], read: Callable[[str], str | None]) -> Check | None:
+    """The check of a task and why it is the one; None when there is none to be found.
+
+    `files` are the workspace's files as relative paths, `read` gives the text of one (None when it is not there or no
+    text). In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*`
+    or `test_{id}.*` anywhere; the project's own test command. The id is the last segment of the task's path, in which
+    dashes and underscores are the same and case does not matter. The goal has no id to name files after.
+    """
+    look = Look(files, read)
+    if step.test_command and step.test_command.strip():
+        return Check(step.test_command, "the step's test_command", runner_behind(step.test_command, look))
+    name = "" if task == GOAL else _same(task.rsplit("/", 1)[-1])
+    return _said(step, look) or (_named_after(name, look) if name else None) or project_check(look)
+
+
+def _said(step: Step, look: Look) -> Check | None:
+    """The step's `test_file`. One outside the workspace, or in a language without a runner, cannot be the check."""
+    if not step.test_file or not step.test_file.strip():
+        return None
+    path = PurePosixPath(step.test_file.strip())
+    if path.is_absolute() or ".." in path.parts:
+        return None
+    made = run_file(str(path), look)
+    return Check(made[0], f"the step's test_file {path}", made[1]) if made else None
+
+
+def _named_after(name: str, look: Look) -> Check | None:
+    for path in look:
+        if path.startswith("tests/") and path.count("/") == 1 and path.endswith(".py"):
+            made = run_file(path, look) if _same(PurePosixPath(path).stem) == f"test_{name}" else None
+            if made:
+                return Check(made[0], f"{path}, named after the task", made[1])
+    makefile, known = makefiles.targets(look)
+    target = next((target for target in sorted(known) if _same(target) == f"test_{name}"), "")
+    if target:
+        return Check(f"make {quote(target)}", f"the target {target} of {makefile}", "")
+    return _anywhere(name, look)
+
+
+def _anywhere(name: str, look: Look) -> Check | None:
+    """`{id}_test.*` and `test_{id}.*`, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them."""
+    named = {f"test_{name}", f"{name}_test", f"{name}_spec"}
+    fitting = [path for path in look if _same(last(path).rpartition(".")[0]) in named and _suffix(path) in RUNNABLE]
+    for path in sorted(fitting, key=lambda path: (RUNNABLE.index(_suffix(path)), path.count("/"), path)):
+        made = run_file(path, look)
+        if made:
+            more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
+            return Check(made[0], f"{path}, named after the task{more}", made[1])
+    return None
+
+
+def _suffix(path: str) -> str:
+    suffix = path[path.rfind(".") :].lower()
+    return ".js" if suffix in JAVASCRIPT else suffix
+
+
+_SEPARATORS = str.maketrans("-. ", "___")
+
+
+def _same(name: str) -> str:
+    """A name in which dashes, dots and underscores are one, and case is none."""
+    return name.translate(_SEPARATORS).casefold()

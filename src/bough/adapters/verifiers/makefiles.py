@@ -1,0 +1,66 @@
+"""The targets that a Makefile really has: rules, and neither words in comments or recipes nor names in .PHONY."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from bough.adapters.verifiers.look import Look
+
+NAMES = ("GNUmakefile", "makefile", "Makefile")
+"""In the order in which make looks for them; it reads the first."""
+_RULE = re.compile(r"(?P<targets>[^:=#\t][^:=#]*?)\s*(?:::?(?![:=]))(?P<rest>.*)")
+_OWN_VARIABLE = re.compile(r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?=")
+_INCLUDE = re.compile(r"[-s]?include\s+(.+)")
+_DEEPEST = 4
+
+
+def targets(look: Look) -> tuple[str, frozenset[str]]:
+    """The Makefile that make would read here, and the names of its explicit targets, those of files that it includes
+    among them. Empty when there is none."""
+    name = next((name for name in NAMES if name in look.files), "")
+    return name, frozenset(_targets(look, name, 0)) if name else frozenset()
+
+
+def _targets(look: Look, path: str, depth: int) -> Iterator[str]:
+    inside_define = False
+    for line in _logical_lines(look.text(path)):
+        word = line.split(maxsplit=1)[0] if line.split() else ""
+        if inside_define or word == "define":
+            inside_define = word != "endef"
+            continue
+        include = _INCLUDE.fullmatch(line.strip())
+        if include and depth < _DEEPEST:
+            for name in include[1].split():
+                other = str(PurePosixPath(name))
+                if other in look.files:
+                    yield from _targets(look, other, depth + 1)
+        elif not line.startswith("\t"):
+            yield from _named(line)
+
+
+def _named(line: str) -> Iterator[str]:
+    rule = _RULE.match(line)
+    # `test: FLAGS = -x` gives a target a variable; it does not make the target.
+    if rule is None or _OWN_VARIABLE.match(rule["rest"]):
+        return
+    if "$(" in re.sub(r"\$\([^()]*\)", "", rule["targets"]):
+        return  # The colon stands inside of a call.
+    for name in rule["targets"].split():
+        if "%" not in name and "$" not in name and not re.fullmatch(r"\.[A-Z_]+", name):
+            yield name
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines joined where a backslash says so, without comments."""
+    held = ""
+    for line in text.splitlines():
+        whole = held + line
+        if whole.endswith("\\") and not whole.endswith("\\\\"):
+            held = whole[:-1] + " "
+            continue
+        held = ""
+        yield whole if whole.startswith("\t") else re.sub(r"(?<!\\)#.*", "", whole).rstrip()
+    if held:
+        yield held

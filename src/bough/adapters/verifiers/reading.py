@@ -1,0 +1,75 @@
+"""What a test run said: its report where there is one, else its closing lines, else nothing but its exit status.
+
+Everything read here was written by programs that run the agent's code. So no reader raises, whatever the bytes; no
+word in the output decides anything; and where two witnesses of one run disagree, the worse count stands. A closing
+line cannot make up for an exit status, nor the other way round: both are the verdict's business.
+"""
+
+from __future__ import annotations
+
+from bough.adapters.verifiers.cases import counted, plain, worse
+from bough.adapters.verifiers.closings import closing, cut_short
+from bough.adapters.verifiers.counting import Progress, counting
+from bough.adapters.verifiers.junit import read_file, read_jest, read_junit
+from bough.adapters.verifiers.listed import go_events, listed, readable
+from bough.adapters.verifiers.trimming import failures, trim, trimmed
+from bough.core.acceptance import Report
+
+__all__ = [
+    "Progress",
+    "counting",
+    "cut_short",
+    "failures",
+    "read_jest",
+    "read_junit",
+    "read_lines",
+    "readable",
+    "report",
+    "trim",
+    "trimmed",
+]
+
+_LONGEST_OUTPUT = 32 * 1024 * 1024
+_LONGEST_LINE = 4_000
+
+
+def report(junit: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
+    """What came of a run: of its report file (JUnit XML or jest's JSON), its output and how it ended.
+
+    `root` is the workspace's path: ids and traces then say nothing of where the checkout lies. With how = "exit status"
+    nothing is known of single tests, and the counts are 0. A command that was killed (`exit_status` None) never got to
+    finish its report, so whatever lies there is not looked at.
+    """
+    said = _said(output, runner, root)
+    cases = read_file(junit, root) if junit and exit_status is not None else None
+    if cases is None:
+        return said[0] if said else Report("exit status")
+    told = counted("junit", cases)
+    return worse(told, said[1]) if said else told
+
+
+def read_lines(output: str, runner: str, root: str = "") -> Report | None:
+    """What the closing lines of a known runner say; None when there are none. An empty `runner`: any of them."""
+    said = _said(output, runner, root)
+    return said[0] if said else None
+
+
+def _said(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
+    """The closing lines' report as it counts alone, and as it is held against a report file."""
+    lines = [line[:_LONGEST_LINE].rstrip("\r") for line in plain(output[-_LONGEST_OUTPUT:]).split("\n")]
+    if events := go_events(lines):
+        # The last word of a package is its own event; without one the run was cut off.
+        ended = any(event.Action in ("pass", "fail", "skip") and not event.Test for event in events)
+        made = counted("closing line", listed(lines, "go", root))
+        return (made, made) if ended else None
+    found = closing(lines, runner)
+    if found is None:
+        return None
+    name, said = found
+    cases = listed(lines, name, root)
+    named = counted("closing line", cases)
+    ran = said.passed + said.failed + said.skipped > 0
+    passed = max(said.passed, named.passed) if ran else 0
+    failed = max(said.failed, named.failed)
+    alone = Report("closing line", cases, max(passed - said.doubtful, 0), failed, said.skipped)
+    return alone, Report("closing line", cases, passed, failed, said.skipped)

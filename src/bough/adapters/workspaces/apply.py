@@ -1,0 +1,285 @@
+"""Bringing a run's changes into the person's files.
+
+Promises: a file that is no longer as the run found it is never overwritten or removed; one such file and nothing at
+all is written. Each file is replaced whole. Killed half-way, doing it again completes it. Their index and refs are not
+touched, nothing is written outside the project, through a link or into a `.git`.
+"""
+
+# Paths are bytes: a name on disk need not be text.
+# ruff: noqa: PTH102, PTH105, PTH106, PTH112, PTH115, PTH120, PTH211
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.program import Git
+from bough.adapters.workspaces.scan import EXECUTABLE, HOME, LINK, PLAIN, Entry, Tracked, join, reserved
+from bough.core.errors import UsageError, WorkspaceError
+
+
+class ApplyConflict(UsageError):
+    """The person changed what the run changed."""
+
+    def __init__(self, message: str, paths: list[str]) -> None:
+        super().__init__(message)
+        self.paths = paths
+
+
+class Move(NamedTuple):
+    """One path that is to change; None where there is no file."""
+
+    kind: str
+    path: bytes
+    base: Entry | None
+    target: Entry | None
+
+
+class _Behind(NamedTuple):
+    """A file or a link where the path needs a folder."""
+
+    path: bytes
+
+
+_FOLDER = "folder"
+_OTHER = "other"
+_Present = Entry | _Behind | str | None
+
+
+def shown(path: bytes) -> str:
+    return path.decode(errors="backslashreplace")
+
+
+@dataclass
+class Applying:
+    git: Git
+    top: bytes
+    moves: dict[bytes, Move]
+    _touched: set[bytes] = field(default_factory=set)
+    _done: int = 0
+
+    def run(self) -> None:
+        for path in self.moves:
+            _refuse_odd(path)
+        waiting, conflicts = self._sort()
+        if conflicts:
+            raise _conflict(conflicts)
+        removals = [move for move in waiting if move.target is None]
+        writes = [move for move in waiting if move.target is not None]
+        written = Tracked(move.path for move in writes)
+        blocking = {move.path for move in removals if _in_the_way(move.path, written)}
+        try:
+            # A file stays until nothing but its removal is left to do, unless it stands in a new one's way.
+            self._remove_all([move for move in removals if move.path in blocking])
+            self._write_all(writes)
+            self._remove_all([move for move in removals if move.path not in blocking])
+        finally:
+            for folder in self._touched:
+                if os.path.isdir(folder):
+                    disk.flush_folder(folder)
+
+    def _sort(self) -> tuple[list[Move], list[bytes]]:
+        waiting, conflicts = [], []
+        for move in self.moves.values():
+            verdict = self._verdict(move)
+            if verdict is None:
+                conflicts.append(move.path)
+            elif verdict:
+                waiting.append(move)
+        return waiting, conflicts
+
+    def _verdict(self, move: Move) -> bool | None:
+        """True: to be done; False: nothing to do; None: the person's own change is there."""
+        present = self._present(move.path)
+        if present == move.target:
+            return False
+        if isinstance(present, _Behind):
+            if move.target is None:
+                return False
+            return True if move.base is None and self._leaves(present.path) else None
+        if present == _FOLDER:
+            if move.target is None:
+                return False
+            return True if all(self._leaves(path) for path in self._inside(move.path)) else None
+        return True if present == move.base else None
+
+    def _leaves(self, path: bytes) -> bool:
+        """Whether what is at this path is removed by this very change."""
+        move = self.moves.get(path)
+        return move is not None and move.target is None and self._present(path) == move.base
+
+    def _inside(self, path: bytes) -> Iterator[bytes]:
+        """Everything in a folder that is not itself a folder."""
+        folders = [path]
+        for folder in folders:  # grows while it is walked
+            for entry in disk.entries(join(self.top, folder)):
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(join(folder, entry.name))
+                else:
+                    yield join(folder, entry.name)
+
+    def _present(self, path: bytes) -> _Present:
+        parts = path.split(b"/")
+        for count in range(1, len(parts)):
+            parent = b"/".join(parts[:count])
+            mode = _mode(join(self.top, parent))
+            if mode is None:
+                return None
+            if not stat.S_ISDIR(mode):
+                return _Behind(parent)
+        return look(join(self.top, path))
+
+    def _again(self, move: Move) -> None:
+        """Right before it is touched, a file must still be what it was when everything was looked through."""
+        present = self._present(move.path)
+        if present != move.base and present != (_FOLDER if move.target is not None else None):
+            raise ApplyConflict(
+                f"{shown(move.path)} changed while bough was applying the run: {self._done} of {len(self.moves)} files "
+                "are in place, the others are as they were; put your change aside and run `bough apply` again.",
+                [shown(move.path)],
+            )
+
+    def _remove_all(self, moves: list[Move]) -> None:
+        for move in moves:
+            self._again(move)
+            full = join(self.top, move.path)
+            disk.remove(full)
+            self._done += 1
+            folder = os.path.dirname(full)
+            self._touched.add(folder)
+            while folder != self.top and _removed_if_empty(folder):
+                folder = os.path.dirname(folder)
+                self._touched.add(folder)
+
+    def _write_all(self, moves: list[Move]) -> None:
+        contents = self.git.blobs([move.target.id for move in moves if move.target is not None])
+        for move, pieces in zip(moves, contents, strict=True):
+            assert move.target is not None
+            full = join(self.top, move.path)
+            folder = os.path.dirname(full)
+            self._make_folders(move.path)
+            part = b"%s/.bough-apply-%s" % (folder, disk.text_id(move.path).hex()[:16].encode())
+            try:
+                _write_part(part, full, move.target.mode, pieces)
+                self._again(move)
+                _drop_empty_folder(full)
+                os.replace(part, full)
+            except BaseException:
+                disk.remove(part)
+                raise
+            self._done += 1
+            self._touched.add(folder)
+
+    def _make_folders(self, path: bytes) -> None:
+        parts = path.split(b"/")
+        for count in range(1, len(parts)):
+            folder = join(self.top, b"/".join(parts[:count]))
+            mode = _mode(folder)
+            if mode is None:
+                os.mkdir(folder)
+                self._touched.add(os.path.dirname(folder))
+            elif not stat.S_ISDIR(mode):
+                raise WorkspaceError(f"bough does not write {shown(path)}: {os.fsdecode(folder)} is not a folder.")
+
+
+def look(full: bytes) -> Entry | str | None:
+    """What is at a path, as a tree would say it."""
+    mode = _mode(full)
+    if mode is None:
+        return None
+    if stat.S_ISLNK(mode):
+        return Entry(LINK, disk.text_id(os.readlink(full)))
+    if stat.S_ISDIR(mode):
+        return _FOLDER
+    id = disk.blob_id(full) if stat.S_ISREG(mode) else None
+    return _OTHER if id is None else Entry(EXECUTABLE if mode & stat.S_IXUSR else PLAIN, id)
+
+
+def _mode(full: bytes) -> int | None:
+    try:
+        return os.lstat(full).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def _in_the_way(path: bytes, written: Tracked) -> bool:
+    """A file where a folder is to be, or in a folder where a file is to be."""
+    if path in written.folders:
+        return True
+    while path := path.rpartition(b"/")[0]:
+        if path in written.paths:
+            return True
+    return False
+
+
+def _removed_if_empty(folder: bytes) -> bool:
+    try:
+        os.rmdir(folder)
+    except OSError:
+        return False
+    return True
+
+
+def _drop_empty_folder(full: bytes) -> None:
+    """A folder where a file is to be has by now only empty folders in it."""
+    mode = _mode(full)
+    if mode is None or not stat.S_ISDIR(mode):
+        return
+    folders = [full]
+    for folder in folders:  # grows while it is walked
+        folders += [entry.path for entry in disk.entries(folder)]
+    for folder in reversed(folders):
+        os.rmdir(folder)
+
+
+def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) -> None:
+    """The new file beside the old one, with the old one's owner and permissions but for the executable bit."""
+    disk.remove(part)
+    if mode == LINK:
+        os.symlink(b"".join(pieces), part)
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(part, flags, 0o777 if mode == EXECUTABLE else 0o666)
+    with os.fdopen(fd, "wb") as file:
+        file.writelines(pieces)
+        file.flush()
+        _take_after(fd, full, mode == EXECUTABLE)
+        disk.flush(fd)
+
+
+def _take_after(fd: int, full: bytes, executable: bool) -> None:
+    try:
+        old = os.lstat(full)
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(old.st_mode):
+        return
+    mode = stat.S_IMODE(old.st_mode)
+    mode = mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
+    if (old.st_uid, old.st_gid) != (os.geteuid(), os.getegid()):
+        try:
+            os.fchown(fd, old.st_uid, old.st_gid)
+        except PermissionError:
+            mode &= 0o777  # then it is ours, as with any editor that saves by replacing
+    os.fchmod(fd, mode)
+
+
+def _refuse_odd(path: bytes) -> None:
+    parts = path.split(b"/")
+    if parts[0].lower() == HOME or any(part in (b"", b".", b"..") or reserved(part) for part in parts):
+        raise WorkspaceError(f"bough does not write {shown(path)}: the run's tree names a path that no file may have.")
+
+
+def _conflict(paths: list[bytes]) -> ApplyConflict:
+    names = [shown(path) for path in paths]
+    listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
+    return ApplyConflict(
+        f"Nothing was applied, because you changed what the run changed: {listed}. Put your changes to these files "
+        "aside (git stash, or copies elsewhere) and run `bough apply` again, or take the run's work by hand from "
+        "`bough diff`.",
+        names,
+    )

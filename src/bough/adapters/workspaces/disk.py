@@ -1,0 +1,184 @@
+"""Files on disk: made durable, read without following links, removed whatever their permissions are."""
+
+# Paths are bytes: a name on disk need not be text.
+# ruff: noqa: PTH101, PTH120
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from bough.core.errors import WorkspaceError
+
+T = TypeVar("T")
+
+CHUNK = 1 << 20
+
+
+def flush(fd: int) -> None:
+    """What was written is on the disk, not only on its way there."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
+    elif hasattr(os, "fdatasync"):
+        os.fdatasync(fd)
+    else:
+        os.fsync(fd)
+
+
+def flush_folder(folder: str | bytes | Path) -> None:
+    """The names in a folder are on the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        flush(fd)
+    finally:
+        os.close(fd)
+
+
+def write_whole(path: Path, body: bytes, durable: bool = True) -> None:
+    """The file has either its old or its new content, whatever happens."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+    fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(body)
+            file.flush()
+            if durable:
+                flush(file.fileno())
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    if durable:
+        flush_folder(path.parent)
+
+
+def write(fd: int, body: bytes) -> None:
+    """All of it: the system may take it in parts."""
+    rest = memoryview(body)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+def open_regular(path: bytes) -> int | None:
+    """A descriptor for reading; None when it is not (or no longer) a regular file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            return None
+        raise
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    return None
+
+
+def pieces(fd: int) -> Iterator[bytes]:
+    while piece := os.read(fd, CHUNK):
+        yield piece
+
+
+def blob_id(path: bytes) -> bytes | None:
+    """The id git gives a file's content; None when there is no such regular file. Nothing is stored."""
+    while True:
+        fd = open_regular(path)
+        if fd is None:
+            return None
+        try:
+            size = os.fstat(fd).st_size
+            sha = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
+            count = 0
+            for piece in pieces(fd):
+                sha.update(piece)
+                count += len(piece)
+        finally:
+            os.close(fd)
+        if count == size:  # else it was being written to: look again
+            return sha.digest()
+
+
+def text_id(body: bytes) -> bytes:
+    return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).digest()
+
+
+def with_access(action: Callable[[], T], *paths: bytes) -> T:
+    """Do it; when permissions forbid it, give ourselves access to these (our own) files and folders and do it again."""
+    try:
+        return action()
+    except PermissionError:
+        for path in paths:
+            _give_access(path)
+        return action()
+
+
+def ensure_access(folder: bytes) -> None:
+    """A folder of our own can be listed and entered; `NotADirectoryError` when it is none (any more)."""
+    mode = os.lstat(folder).st_mode
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(errno.ENOTDIR, "is not a folder", folder)
+    if mode & 0o500 != 0o500:
+        _give_access(folder)
+
+
+def _give_access(path: bytes) -> None:
+    mode = os.lstat(path).st_mode
+    if stat.S_ISDIR(mode):
+        os.chmod(path, stat.S_IMODE(mode) | 0o700)
+    elif stat.S_ISREG(mode):
+        os.chmod(path, stat.S_IMODE(mode) | 0o600)
+
+
+def remove(path: bytes) -> None:
+    """Remove a file, a link (never what it points to) or a whole folder; nothing there is fine."""
+    try:
+        mode = os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    parent = os.path.dirname(path)
+    if not stat.S_ISDIR(mode):
+        with_access(partial(os.unlink, path), parent)
+        return
+    folders = [path]
+    for folder in folders:  # grows while it is walked
+        folders += _empty(folder)
+    for folder in reversed(folders):
+        with_access(partial(os.rmdir, folder), os.path.dirname(folder))
+
+
+def entries(folder: bytes) -> list[os.DirEntry[bytes]]:
+    with os.scandir(folder) as found:
+        return list(found)
+
+
+def _empty(folder: bytes) -> list[bytes]:
+    """Remove what is in a folder but for its subfolders, which are returned."""
+    folders = []
+    for entry in with_access(partial(entries, folder), folder):
+        if entry.is_dir(follow_symlinks=False):
+            folders.append(entry.path)
+        else:
+            with_access(partial(os.unlink, entry.path), folder)
+    return folders
+
+
+def explain(error: OSError, doing: str) -> WorkspaceError:
+    """A sentence for what the system refused."""
+    where = os.fsdecode(error.filename) if error.filename is not None else ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return WorkspaceError(
+            f"The disk is full, so bough could not {doing}: free some space, then run the same command again."
+        )
+    if error.errno == errno.EROFS:
+        return WorkspaceError(f"bough could not {doing}: {where or 'the disk'} is read-only; make it writable first.")
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return WorkspaceError(f"bough could not {doing}: you have no permission for {where or 'a file it needs'}.")
+    return WorkspaceError(f"bough could not {doing}: {error.strerror or error}{f' ({where})' if where else ''}.")

@@ -1,0 +1,415 @@
+"""Private workspaces beside the person's files, in a git repository of bough's own.
+
+Promises: a tree that `take` or `snapshot` returned is exactly the bytes, executable bits and links that were on disk,
+and survives the machine being switched off. The person's files, index, refs, hooks and settings are only read, but for
+`apply`. Everything is safe to kill and to call again, and may be used by several runs and processes at once.
+
+    .bough/repo.git            all trees, contents and checkpoint commits (refs/bough/RUN/TASK)
+    .bough/work/RUN/TASK       a task's checkout, with a small git repository of its own for the agent's use
+    .bough/scratch/RUN/TASK    its temporary files
+
+A checkout's own repository borrows objects from `repo.git` and nothing else: whatever an agent does with git (commit,
+stash, gc, odd settings, deleting it) stays there, and bough neither needs it nor runs git in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from bough.adapters.workspaces import disk, person, shared
+from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
+from bough.adapters.workspaces.checkout import fill, restore
+from bough.adapters.workspaces.home import ATTRIBUTES, find_root, prepare_home, prepare_repository
+from bough.adapters.workspaces.objects import Batch, Objects
+from bough.adapters.workspaces.program import Git
+from bough.adapters.workspaces.scan import Entry, Found, Scanner, Tracked, tree
+from bough.core.errors import WorkspaceError
+from bough.ports import Change
+
+__all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LEFTOVER = 24 * 3600.0
+
+
+async def _aside(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """In a thread, since disks and programs are slow; what the system refuses becomes one sentence."""
+    try:
+        return await asyncio.to_thread(action, *args, **kwargs)
+    except OSError as error:
+        raise disk.explain(error, doing) from error
+
+
+class Repository:
+    """bough's own repository: what the workspaces and their owner share."""
+
+    def __init__(self, home: Path) -> None:
+        self.path = home / "repo.git"
+        self.git = Git(self.path)
+        self.objects = Objects(self.path, self.existing)
+        self._clock = os.fsencode(self.path / "clock")
+
+    def existing(self, ids: Sequence[bytes]) -> set[bytes]:
+        asked = b"".join(id.hex().encode() + b"\n" for id in ids)
+        out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked)
+        return {bytes.fromhex(line.split()[0].decode()) for line in out.splitlines() if not line.endswith(b" missing")}
+
+    def clock(self) -> int:
+        """The time as the disk stamps it on files."""
+        os.utime(self._clock)
+        return os.stat(self._clock).st_mtime_ns  # noqa: PTH116
+
+    def ignores(self, top: bytes, paths: Collection[bytes]) -> set[bytes]:
+        # A path that begins with a colon would be taken for something else; after `./` it is not.
+        asked = b"".join(b"./%s\0" % path for path in paths)
+        out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
+        return {path.removeprefix(b"./") for path in out.split(b"\0")}
+
+    def listing(self, id: str) -> dict[bytes, Entry]:
+        """The files of a tree. Its objects are durable, because somebody was told of it."""
+        files = {}
+        for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", _named(id)).split(b"\0"):
+            head, _, path = line.partition(b"\t")
+            if path:
+                mode, kind, name = head.split()
+                self.objects.durable.add(bytes.fromhex(name.decode()))
+                if kind == b"blob":
+                    files[path] = Entry(mode, bytes.fromhex(name.decode()))
+        return files
+
+    def commit(self, id: str, parent: str, message: str) -> str:
+        """A commit with bough as its author; the same one again when the parent already says just that."""
+        _named(id)
+        body = message.encode(errors="replace").replace(b"\0", b"") + b"\n"
+        if parent:
+            head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
+            if head.startswith(f"tree {id}\n".encode()) and text == body:
+                return parent
+        who = f"bough <bough@localhost> {int(time.time())} +0000"
+        lines = [f"tree {id}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}", "", ""]
+        with Batch(self.objects) as batch:
+            made = batch.add(b"commit", "\n".join(lines).encode() + body)
+            batch.flush()
+        return made.hex()
+
+    def branch(self, run: str, task: str) -> Path:
+        return self.path / "refs" / "bough" / safe(run) / safe(task)
+
+    def diff(self, base: str, tree: str, *options: str) -> bytes:
+        fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+        return self.git.run("diff-tree", *fixed, *options, _named(base), _named(tree))
+
+
+class GitWorkspace:
+    """One task's checkout. Calls are serial; what was found last is remembered: a snapshot reads only what changed."""
+
+    def __init__(self, repository: Repository, branch: Path, scanner: Scanner, folder: str, scratch: Path) -> None:
+        self.root = Path(os.fsdecode(scanner.top))
+        self.folder = _start(self.root, folder)
+        self.scratch = scratch
+        self._repository = repository
+        self._branch = branch
+        self._start = folder
+        self._scanner = scanner
+        self._tracked = Tracked()
+        self._found: Found | None = None
+        self._busy = threading.Lock()
+
+    def begin(self, tracked: Collection[bytes], found: Found | None) -> None:
+        """What the task started from, and the files as they are when that is known."""
+        self._tracked = Tracked(tracked)
+        self._found = found
+
+    async def snapshot(self) -> str:
+        return await _aside(f"keep the files of {self.root}", self._snapshot)
+
+    def _snapshot(self) -> str:
+        with self._busy, Batch(self._repository.objects) as batch:
+            found = self._scanner.scan(self._found, self._tracked, batch)
+            id = tree(found, batch)
+            batch.flush()
+            self._found = found
+        return id.hex()
+
+    async def restore(self, tree: str) -> None:
+        await _aside(f"restore the files of {self.root}", self._restore, tree)
+
+    def _restore(self, tree: str) -> None:
+        with self._busy:
+            wanted = self._repository.listing(tree)
+            before, self._found = self._found, None
+            self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
+            _start(self.root, self._start)
+
+    async def checkpoint(self, tree: str, message: str) -> str:
+        return await _aside("keep a checkpoint", self._checkpoint, tree, message)
+
+    def _checkpoint(self, tree: str, message: str) -> str:
+        with self._busy:
+            commit = self._repository.commit(tree, _commit_at(self._branch), message)
+            self._branch.parent.mkdir(parents=True, exist_ok=True)
+            disk.write_whole(self._branch, f"{commit}\n".encode())
+        return commit
+
+
+class GitWorkspaces:
+    """Workspaces for the project at `root`; `home` is its `.bough`.
+
+    `link_ignored` shares ignored heavy folders with the workspaces by links: only with a sandbox that denies writing
+    through them.
+    """
+
+    def __init__(self, root: Path, home: Path, link_ignored: bool) -> None:
+        self._root = root
+        self._home = home
+        self._link_ignored = link_ignored
+        self._repository = Repository(home)
+        self._top = os.fsencode(root)
+        self._ready = False
+        self._lock = threading.Lock()
+        self._busy: dict[Path, threading.Lock] = {}
+
+    def _prepared(self) -> Repository:
+        with self._lock:
+            if not self._ready:
+                prepare_repository(self._home)
+                self._repository.objects.recover(time.time() - _LEFTOVER)
+                self._ready = True
+        return self._repository
+
+    async def take(self) -> str:
+        return await _aside(f"keep the files of {self._root}", self._take)
+
+    def _take(self) -> str:
+        repository = self._prepared()
+        git, cache = repository.git, repository.path / "person"
+        mine = Tracked()
+        excludes = person.excludes(git, self._root)
+        if person.is_repository(git, self._root):
+            mine.add(person.tracked(git, self._root))
+        if (repository.path / "info" / "exclude").read_bytes() != excludes:
+            disk.write_whole(repository.path / "info" / "exclude", excludes)
+        scanner = Scanner(
+            self._top,
+            ignores=lambda paths: repository.ignores(self._top, paths),
+            clock=repository.clock,
+            own=False,
+            embedded=lambda folder: person.embedded(git, self._root, folder),
+        )
+        with Batch(repository.objects, ask=True) as batch:
+            found = scanner.scan(person.load(cache, repository.existing), mine, batch, settled=False)
+            id = tree(found, batch)
+            batch.flush()
+        person.save(cache, found)
+        return id.hex()
+
+    async def open(self, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+        return await _aside(f"set up the workspace of {task}", self._open, run, task, tree, folder)
+
+    def _open(self, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+        self._prepared()
+        if Path(folder).is_absolute() or ".." in Path(folder).parts:
+            raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
+        checkout, scratch = self._places(run, task)
+        with self._alone(checkout):
+            return self._open_at(checkout, scratch, run, task, tree, folder)
+
+    def _alone(self, place: Path) -> threading.Lock:
+        """One at a time for a workspace: a cancelled caller's thread may still be at it."""
+        with self._lock:
+            return self._busy.setdefault(place, threading.Lock())
+
+    def _open_at(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+        repository = self._repository
+        listing = repository.listing(tree)
+        found = None if _is_folder(checkout) else self._make(checkout, listing)
+        top = os.fsencode(checkout)
+        links = self._share(top)
+        self._make_agents_repository(checkout, tree, f"{safe(run)}/{safe(task)}", links)
+        scratch.mkdir(parents=True, exist_ok=True)
+        scanner = Scanner(
+            top,
+            ignores=lambda paths: repository.ignores(top, paths),
+            clock=repository.clock,
+            shared=lambda path, link: shared.is_shared(self._top, path, link),
+        )
+        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch)
+        workspace.begin(listing, found)
+        return workspace
+
+    def _places(self, run: str, task: str) -> tuple[Path, Path]:
+        return self._home / "work" / safe(run) / safe(task), self._home / "scratch" / safe(run) / safe(task)
+
+    def _make(self, checkout: Path, listing: dict[bytes, Entry]) -> Found:
+        """Filled beside its place and moved there whole: a checkout that exists is complete."""
+        disk.remove(os.fsencode(checkout))
+        part = checkout.with_name(f"{checkout.name}.part")
+        disk.remove(os.fsencode(part))
+        part.mkdir(parents=True)
+        found = Found()
+        for path, file in fill(self._repository.git, os.fsencode(part), listing, self._repository.clock).items():
+            found.put(path, file)
+        found.take_rules()
+        part.rename(checkout)
+        return found
+
+    def _share(self, top: bytes) -> list[bytes]:
+        if not self._link_ignored:
+            shared.unshare(self._top, top)
+            return []
+        paths = list(shared.candidates(self._top))
+        ignored = self._repository.ignores(self._top, paths) if paths else set()
+        return shared.share(self._top, top, [path for path in paths if path in ignored])
+
+    def _make_agents_repository(self, checkout: Path, tree: str, branch: str, links: list[bytes]) -> None:
+        """So that `git status`, `git diff` and even `git commit` work in the checkout and reach nothing outside it."""
+        place = checkout / ".git"
+        if _is_folder(place):
+            return
+        disk.remove(os.fsencode(place))
+        part = checkout.parent / f"{checkout.name}.git.part"
+        disk.remove(os.fsencode(part))
+        for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
+            (part / name).mkdir(parents=True)
+        excludes = (self._repository.path / "info" / "exclude").read_bytes()
+        files = {
+            "HEAD": f"ref: refs/heads/bough/{branch}\n",
+            "config": _AGENTS_CONFIG,
+            "objects/info/alternates": "../../../../../repo.git/objects\n",
+            f"refs/heads/bough/{branch}": self._repository.commit(tree, "", "Where the task starts") + "\n",
+            "info/attributes": ATTRIBUTES,
+        }
+        for name, text in files.items():
+            (part / name).write_text(text)
+        (part / "info" / "exclude").write_bytes(excludes + b"".join(b"\n/" + _literal(path) for path in links) + b"\n")
+        self._repository.git.run("read-tree", tree, index=part / "index")
+        part.rename(place)
+
+    async def discard(self, run: str, task: str) -> None:
+        await _aside(f"remove the workspace of {task}", self._discard, run, task)
+
+    def _discard(self, run: str, task: str) -> None:
+        places = self._places(run, task)
+        with self._alone(places[0]):
+            for place in places:
+                for ending in ("", ".part", ".git.part"):
+                    disk.remove(os.fsencode(place.with_name(place.name + ending)))
+                with suppress(OSError):  # other tasks of the run are still there, or none ever was
+                    place.parent.rmdir()
+
+    async def changes(self, base: str, tree: str) -> list[Change]:
+        return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]
+
+    def _moves(self, base: str, tree: str) -> list[Move]:
+        parts = self._prepared().diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
+        return [_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
+
+    async def paths(self, tree: str) -> list[str]:
+        return [shown(path) for path in await _aside("list files", self._prepared().listing, tree)]
+
+    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        return await _aside("read files", self._texts, tree, paths)
+
+    def _texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        repository, wanted = self._prepared(), set(paths)
+        found = {shown(path): entry.id for path, entry in repository.listing(tree).items() if shown(path) in wanted}
+        contents = repository.git.blobs(list(found.values()))
+        return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
+
+    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
+        return await _aside("compare", self._diff, base, tree, "--stat" if stat else "-p")
+
+    def _diff(self, base: str, tree: str, form: str) -> str:
+        return self._prepared().diff(base, tree, form).decode(errors="replace")
+
+    async def apply(self, base: str, tree: str) -> list[Change]:
+        return await _aside(f"write to {self._root}", self._apply, base, tree)
+
+    def _apply(self, base: str, tree: str) -> list[Change]:
+        moves = self._moves(base, tree)
+        Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
+        return [Change(move.kind, shown(move.path)) for move in moves]
+
+
+_AGENTS_CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tautocrlf = false
+\thooksPath = /dev/null
+\tfsmonitor = false
+[gc]
+\tauto = 0
+[commit]
+\tgpgSign = false
+[user]
+\tname = bough
+\temail = bough@localhost
+"""
+
+
+def safe(name: str) -> str:
+    """A run or task as the name of one folder or branch: different for different names on any file system."""
+    text = "".join(_safe_letter(letter) for letter in name)
+    if text and len(text) <= 100:
+        return text
+    return f"{text[:60]}__{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:24]}"
+
+
+def _safe_letter(letter: str) -> str:
+    if re.fullmatch("[a-z0-9-]", letter):
+        return letter
+    if letter == "/":
+        return "+"
+    return "".join(f"_{byte:02x}" for byte in letter.encode(errors="surrogatepass"))
+
+
+def _named(tree: str) -> str:
+    if not re.fullmatch("[0-9a-f]{40}", tree):
+        raise WorkspaceError(f"{tree!r} does not name a tree: the journal that says so is damaged.")
+    return tree
+
+
+def _move(head: bytes, path: bytes) -> Move:
+    old_mode, new_mode, old, new, kind = head.removeprefix(b":").split()
+    base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
+    target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
+    return Move(kind.decode(), path, base, target)
+
+
+def _literal(path: bytes) -> bytes:
+    """A path as an ignore pattern that means just it."""
+    return re.sub(rb"([\\*?\[\] ])", rb"\\\1", path)
+
+
+def _commit_at(branch: Path) -> str:
+    """Empty when there is none yet."""
+    text = branch.read_text(errors="replace").strip() if branch.is_file() else ""
+    return text if re.fullmatch("[0-9a-f]{40}", text) else ""
+
+
+def _start(root: Path, folder: str) -> Path:
+    """Where the agent starts: there even when the folder has no files, and never behind a link."""
+    place = root
+    for name in Path(folder).parts:
+        place = place / name
+        if not place.is_symlink() and not place.exists():
+            place.mkdir()
+        if not _is_folder(place):
+            return root
+    return place
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()

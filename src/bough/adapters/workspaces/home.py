@@ -1,0 +1,155 @@
+"""Where bough keeps what it needs beside the person's files: the project, `.bough/` and the repository in it."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from pathlib import Path
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.program import Git, found
+from bough.core.errors import WorkspaceError
+
+HOME = ".bough"
+
+_BARRIER = "gitdir: .bough-has-no-repository-here\n"
+"""A `.git` file that ends git's search upward: git in a workspace that lost its own must not find the person's."""
+
+JUNK = """\
+# What no project wants kept, unless it is tracked or a rule of the project says otherwise.
+__pycache__/
+*.pyc
+.pytest_cache/
+.mypy_cache/
+.ruff_cache/
+.hypothesis/
+.tox/
+.nox/
+.coverage
+*.egg-info/
+node_modules/
+.venv/
+venv/
+.DS_Store
+"""
+
+ATTRIBUTES = "* -text !eol -crlf !filter !ident !working-tree-encoding\n"
+"""Contents are exactly the bytes on disk, whatever `.gitattributes` say; no filter program is started."""
+
+
+def find_root(folder: Path) -> Path:
+    """The top of the project that a folder is in: the nearest one upward with a `.bough`, else the top of the git
+    working tree, else the folder itself.
+
+    A `.bough` in a plain folder (somebody's home, say) does not claim the git repositories below it, and a `.bough`
+    never claims what is inside itself: a workspace is a project of its own.
+    """
+    folder = folder.resolve()
+    repository = None
+    for place in (folder, *folder.parents):
+        if (place / HOME).is_dir() and not folder.is_relative_to(place / HOME):
+            if repository is None or (place / ".git").exists():
+                return place
+            break
+        if repository is None and (place / ".git").exists():
+            repository = place
+    if repository is None:
+        return folder
+    if not found():
+        return repository
+    status, out, _ = Git(folder).ask("rev-parse", "--show-toplevel", folder=folder)
+    top = out.rstrip(b"\n")
+    return Path(os.fsdecode(top)) if status == 0 and top else folder
+
+
+def prepare_home(root: Path) -> Path:
+    """`.bough/` in the project, private to the person and ignored by git without a word in their own `.gitignore`."""
+    home = root / HOME
+    try:
+        _real_folder(home, 0o700)
+        _keep_file(home / ".gitignore", "*\n")
+        for name in ("work", "scratch"):
+            _real_folder(home / name)
+            _keep_file(home / name / ".git", _BARRIER)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise WorkspaceError(
+                f"bough cannot write in {root}, where it keeps its runs (in {HOME}): make the folder writable, "
+                "or run bough in a copy of it."
+            ) from error
+        raise disk.explain(error, f"set up {home}") from error
+    return home
+
+
+def _real_folder(path: Path, mode: int = 0o755) -> None:
+    """A link could have come with a cloned repository and lead bough to write anywhere."""
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
+        raise WorkspaceError(f"{path} is in the way: bough needs a folder of that name; move it elsewhere.")
+    if not path.exists():
+        path.mkdir(mode=mode, exist_ok=True)
+        disk.flush_folder(path.parent)
+
+
+def _keep_file(path: Path, text: str) -> None:
+    """Looked at in every process, so it need not be on the disk at once."""
+    if path.is_symlink() or not path.is_file() or path.read_bytes() != text.encode():
+        disk.write_whole(path, text.encode(), durable=False)
+
+
+def prepare_repository(home: Path) -> Path:
+    """bough's own repository, with exactly the settings that it must have: a cloned project may bring a false one."""
+    repo = home / "repo.git"
+    _real_folder(home)
+    if not repo.is_symlink() and not repo.exists():
+        _create(home, repo)
+    for name in (".", "objects", "objects/pack", "refs", "info", "log"):
+        _real_folder(repo / name)
+    _keep_file(repo / "HEAD", "ref: refs/heads/main\n")
+    _keep_file(repo / "config", _config(repo))
+    _keep_file(repo / "info" / "attributes", ATTRIBUTES)
+    for name in ("clock", "info/exclude"):
+        if not (repo / name).is_file():
+            (repo / name).touch()
+    return repo
+
+
+def _create(home: Path, repo: Path) -> None:
+    """Made elsewhere and put in place whole, so that no half-made one is ever seen; the first of two wins."""
+    part = home / f"repo.{os.getpid()}.{os.urandom(4).hex()}.part"
+    for name in ("objects/pack", "refs", "info", "log"):
+        (part / name).mkdir(parents=True)
+    for folder in (part / "objects", part):
+        disk.flush_folder(folder)
+    try:
+        part.rename(repo)
+    except OSError:
+        disk.remove(os.fsencode(part))
+        if not repo.is_dir():
+            raise
+    disk.flush_folder(home)
+
+
+def _config(repo: Path) -> str:
+    """No garbage collection (only journals name most trees), no programs (hooks, monitors); ignore rules outside the
+    files are in `info/exclude` alone."""
+    lines = [
+        "[core]",
+        "\trepositoryformatversion = 0",
+        "\tbare = false",
+        f"\tignorecase = {_yes((repo / 'hEaD').exists())}",
+        f"\tprecomposeunicode = {_yes(sys.platform == 'darwin')}",
+        "\thooksPath = /dev/null",
+        "\tfsmonitor = false",
+        "\tquotePath = false",
+        "\texcludesFile = /dev/null",
+        "[gc]",
+        "\tauto = 0",
+        "[maintenance]",
+        "\tauto = false",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _yes(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,244 @@
+"""bough's own git repository of file contents, trees and commits, written without the git program.
+
+Promises: what `Batch.flush` returned from survives the machine being switched off; a half-written object is never seen;
+any number of threads and processes may write at once. The format is git's (`git fsck` accepts it), so that the git
+program reads, compares and shows what is kept here. Written in process because that is several times cheaper than
+`git add` with `git write-tree`, and because contents are then exactly the bytes on disk: no filter, no line-ending or
+encoding conversion of a `.gitattributes` can touch them.
+
+Few new objects are appended to a log of this process, which is flushed once, before they are put in place without
+flushing each and its folder: six flushes become one. What the log of a process that is gone holds is packed by the
+next. Many new objects are written as a pack at once.
+"""
+
+# Paths are bytes: a name on disk need not be text.
+# ruff: noqa: PTH101, PTH102, PTH104, PTH110, PTH120, PTH123
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.log import Log, logs_left, read_log
+from bough.adapters.workspaces.pack import pack
+from bough.core.errors import WorkspaceError
+
+LOOSE_MOST = 20
+"""More new objects than this are written as one pack."""
+_LOGGED = 256 << 10
+"""Bytes up to which an object is logged; a larger one is flushed by itself, not written twice."""
+_LOG_LONGEST = 8 << 20
+_PENDING_MOST = 32 << 20
+_STREAMED = 4 << 20
+
+
+class Objects:
+    """The object folder of a repository. `existing` says which of some ids git already finds."""
+
+    def __init__(self, repo: Path, existing: Callable[[Sequence[bytes]], set[bytes]]) -> None:
+        self.folder = os.fsencode(repo / "objects")
+        self.existing = existing
+        self.durable: set[bytes] = set()
+        """Known to be on the disk: written by us, or named by a journal."""
+        self._logs = os.fsencode(repo / "log")
+        self._log = Log(self._logs)
+
+    def path(self, id: bytes) -> bytes:
+        name = id.hex().encode()
+        return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
+
+    def part(self) -> bytes:
+        """A new name for something that is being written; `recover` knows it by its prefix."""
+        return b"%s/pack/tmp_bough_%d_%s" % (self.folder, os.getpid(), os.urandom(6).hex().encode())
+
+    def recover(self, older_than: float) -> None:
+        """Secure what processes that are gone had only in their logs, and remove what they left half-written."""
+        for log in logs_left(self._logs):
+            with log:
+                self._pack_log(log.path)
+                disk.remove(log.path)
+        for folder in (self.folder + b"/pack", self._logs):
+            for entry in disk.entries(folder):
+                half = entry.name.startswith(b"tmp_bough_") or entry.name.endswith(b".part")
+                if half and entry.stat(follow_symlinks=False).st_mtime < older_than:
+                    disk.remove(entry.path)
+
+    def _pack_log(self, path: bytes) -> None:
+        read = ((id, _unpacked(id, squeezed)) for id, squeezed in read_log(path))
+        objects = {id: whole for id, whole in read if whole is not None}
+        if not objects:
+            return
+        with Batch(self) as batch:
+            batch.write_pack(objects)
+            batch.put_in_place()
+        for id in objects:
+            disk.remove(self.path(id))
+
+    def keep(self, objects: dict[bytes, bytes]) -> None:
+        """Make these (in the form of single files) durable by way of the log."""
+        self._log.append(objects)
+        if self._log.size > _LOG_LONGEST:
+            self._log.replace(_LOG_LONGEST, self._pack_log)
+
+
+class Batch:
+    """Objects that are made durable together. Ids are known at once; nothing may be told of them before `flush`.
+
+    To be used in a `with` block: what was not flushed by its end takes no room on the disk."""
+
+    def __init__(self, objects: Objects, ask: bool = False) -> None:
+        """`ask` git first which objects it has, also when there are few: for somebody who may have none that is new."""
+        self._objects = objects
+        self._ask = ask
+        self._pending: dict[bytes, tuple[bytes, bytes]] = {}
+        self._bytes = 0
+        self._written: list[tuple[bytes, bytes]] = []
+        """Parts on disk and their final paths."""
+        self._flushed: set[bytes] = set()
+        """Folders that must be flushed too, because no log knows what was written to them."""
+        self._added: set[bytes] = set()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        for part, _ in self._written:
+            disk.remove(part)
+
+    def add(self, kind: bytes, body: bytes) -> bytes:
+        id = hashlib.sha1(b"%s %d\0" % (kind, len(body)) + body, usedforsecurity=False).digest()
+        if id not in self._objects.durable and id not in self._added:
+            self._added.add(id)
+            self._pending[id] = (kind, body)
+            self._bytes += len(body)
+            if self._bytes > _PENDING_MOST:
+                self._write_pending()
+        return id
+
+    def add_file(self, path: bytes) -> bytes | None:
+        """A regular file's content; None when there is no such file (any more)."""
+        for _ in range(5):
+            fd = disk.open_regular(path)
+            if fd is None:
+                return None
+            try:
+                size = os.fstat(fd).st_size
+                if size <= _STREAMED:
+                    return self.add(b"blob", b"".join(disk.pieces(fd)))
+                id = self._stream(fd, size)
+            finally:
+                os.close(fd)
+            if id is not None:
+                return id
+        raise WorkspaceError(f"{os.fsdecode(path)} keeps changing while bough reads it: stop what writes to it first.")
+
+    def _stream(self, fd: int, size: int) -> bytes | None:
+        """Store a large file without having it in memory; None when its size changed meanwhile."""
+        head = b"blob %d\0" % size
+        sha = hashlib.sha1(head, usedforsecurity=False)
+        squeeze = zlib.compressobj(1)
+
+        def squeezed() -> Iterable[bytes]:
+            nonlocal size
+            yield squeeze.compress(head)
+            for piece in disk.pieces(fd):
+                size -= len(piece)
+                sha.update(piece)
+                yield squeeze.compress(piece)
+            yield squeeze.flush()
+
+        part = self._write_part(squeezed(), durable=True)
+        id = sha.digest()
+        if size != 0 or id in self._objects.durable or id in self._added:
+            self._written.pop()
+            disk.remove(part)
+            return id if size == 0 else None
+        self._added.add(id)
+        self._place(self._objects.path(id), durable=True)
+        return id
+
+    def flush(self) -> None:
+        """Everything added is durable and can be named."""
+        self._write_pending()
+        self.put_in_place()
+        self._objects.durable |= self._added
+        self._added = set()
+
+    def put_in_place(self) -> None:
+        for part, path in self._written:
+            os.chmod(part, 0o444)
+            self._rename(part, path)
+        for folder in self._flushed:
+            disk.flush_folder(folder)
+        self._written, self._flushed = [], set()
+
+    def _rename(self, part: bytes, path: bytes) -> None:
+        try:
+            os.rename(part, path)
+        except FileNotFoundError:  # the first object in its folder
+            folder = os.path.dirname(path)
+            with suppress(FileExistsError):
+                os.mkdir(folder)
+            if folder in self._flushed:
+                self._flushed.add(self._objects.folder)
+            os.rename(part, path)
+
+    def _write_pending(self) -> None:
+        pending, self._pending, self._bytes = self._pending, {}, 0
+        if len(pending) > LOOSE_MOST or (pending and self._ask):
+            for id in self._objects.existing(list(pending)):
+                del pending[id]
+                self._flushed.add(self._objects.folder + b"/pack")  # another process may be about to do it
+        if len(pending) > LOOSE_MOST:
+            self.write_pack(pending)
+            return
+        loose = {}
+        for id, (kind, body) in pending.items():
+            path = self._objects.path(id)
+            if not os.path.exists(path):
+                loose[id] = zlib.compress(b"%s %d\0" % (kind, len(body)) + body, 1)
+            elif len(body) > _LOGGED:  # a smaller one that can be seen there is in somebody's log
+                self._flushed.add(os.path.dirname(path))
+        if logged := {id: squeezed for id, squeezed in loose.items() if len(squeezed) <= _LOGGED}:
+            self._objects.keep(logged)
+        for id, squeezed in loose.items():
+            self._write_part([squeezed], durable=id not in logged)
+            self._place(self._objects.path(id), durable=id not in logged)
+
+    def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
+        """One pack and its index, which is put in place last: it makes the pack seen."""
+        name, body, index = pack(pending)
+        for ending, pieces in ((b".pack", body), (b".idx", [index])):
+            self._write_part(pieces, durable=True)
+            self._place(b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
+
+    def _write_part(self, body: Iterable[bytes], durable: bool) -> bytes:
+        part = self._objects.part()
+        self._written.append((part, b""))
+        with open(part, "xb") as out:
+            out.writelines(body)
+            if durable:
+                out.flush()
+                disk.flush(out.fileno())
+        return part
+
+    def _place(self, path: bytes, durable: bool) -> None:
+        """Where the part written last belongs."""
+        self._written[-1] = (self._written[-1][0], path)
+        if durable:
+            self._flushed.add(os.path.dirname(path))
+
+
+def _unpacked(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
+    """Kind and body of a logged object; None when it is not what its id says: the log may have come from anywhere."""
+    try:
+        whole = zlib.decompress(squeezed)
+    except zlib.error:
+        return None
+    head, _, body = whole.partition(b"\0")
+    return (head.split()[0], body) if hashlib.sha1(whole, usedforsecurity=False).digest() == id else None

@@ -1,0 +1,98 @@
+"""The person's own repository, only ever read: which files they track, and what they ignore outside `.gitignore`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.home import JUNK
+from bough.adapters.workspaces.program import Git
+from bough.adapters.workspaces.scan import HOME, File, Found, join
+from bough.core.errors import WorkspaceError
+
+
+def is_repository(git: Git, root: Path) -> bool:
+    """Whether the files are under git; an error when git cannot say."""
+    status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", folder=root)
+    if status == 0 and out.strip() == b"true":
+        return True
+    if status == 0:
+        raise WorkspaceError(f"{root} is the inside of a git repository: run bough in a working tree of it.")
+    if "not a git repository" in complaint and not (root / ".git").exists():
+        return False
+    raise WorkspaceError(f"git cannot read the repository at {root}: {complaint}.")
+
+
+def tracked(git: Git, root: Path) -> list[bytes]:
+    status, out, complaint = git.ask("ls-files", "-z", folder=root)
+    if status != 0:
+        raise WorkspaceError(f"git cannot list the files of {root}: {complaint}.")
+    paths = _split(out)
+    if any(path.startswith(HOME + b"/") or path == HOME for path in paths):
+        raise WorkspaceError(
+            f"This repository has {HOME.decode()} under version control, which is bough's private folder: "
+            f"run `git rm -r -q --cached {HOME.decode()}` and move it elsewhere, then run bough again."
+        )
+    return paths
+
+
+def embedded(git: Git, root: Path, folder: bytes) -> list[bytes]:
+    """What a submodule or an embedded repository tracks, as paths from the root.
+
+    When git cannot say, its files are untracked ones: kept unless a rule ignores them.
+    """
+    status, out, _ = git.ask("ls-files", "-z", folder=root / os.fsdecode(folder))
+    return [join(folder, path) for path in _split(out)] if status == 0 else []
+
+
+def excludes(git: Git, root: Path) -> bytes:
+    """Ignore rules beside `.gitignore`, weakest first: bough's own, the person's for all projects, and for this one."""
+    unset, name, _ = git.ask("config", "--path", "--get", "core.excludesFile", folder=root)
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))  # noqa: PTH111 - never fails
+    everywhere = settings / "git" / "ignore" if unset else root / os.fsdecode(name.removesuffix(b"\n"))
+    _, name, _ = git.ask("rev-parse", "--git-path", "info/exclude", folder=root)
+    here = root / os.fsdecode(name.removesuffix(b"\n"))
+    return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in (everywhere, here) if path.is_file())])
+
+
+def _split(out: bytes) -> list[bytes]:
+    return [path for path in out.split(b"\0") if path]
+
+
+class _Kept(msgspec.Struct, array_like=True):
+    path: bytes
+    mode: bytes
+    id: bytes
+    stamp: tuple[int, ...]
+    sure: bool
+
+
+def save(path: Path, found: Found) -> None:
+    """Remember what was found, so that the next run reads only what changed since."""
+    body = msgspec.msgpack.encode([_Kept(where, *file) for where, file in found.files()])
+    disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False)
+
+
+def load(path: Path, existing: Callable[[Sequence[bytes]], set[bytes]]) -> Found | None:
+    """None when there is nothing to trust: missing, cut off or damaged, or contents that are no longer there."""
+    try:
+        body = path.read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(body[32:]).digest() != body[:32]:
+        return None
+    try:
+        kept = msgspec.msgpack.decode(body[32:], type=list[_Kept])
+    except msgspec.MsgspecError:
+        return None
+    found = Found()
+    if {each.id for each in kept} - existing([each.id for each in kept]):
+        return None
+    for each in kept:
+        found.put(each.path, File(each.mode, each.id, each.stamp, each.sure))
+    return found

@@ -1,0 +1,418 @@
+"""Walking through a test's body: what it asserts, under which conditions, what it does, skips and replaces."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from bough.core.tamper import checks as c
+from bough.core.tamper.checks import Bare, Check, Guard
+from bough.core.tamper.scope import Scope, assign, callee, is_fixture, resolve
+from bough.core.tamper.syntax import (
+    Function,
+    always,
+    constant,
+    constants,
+    dotted,
+    dump,
+    elements,
+    last,
+    never,
+    short,
+    show,
+    statements,
+    without_docstring,
+)
+
+MOST_CHECKS = 5_000
+_BROAD = ("Exception", "BaseException", "AssertionError", "Failed")
+_QUIET = ("print", "pprint", "sleep", "debug", "info", "warning", "log", "setLevel", "flush", "record_property")
+
+
+class Skip(NamedTuple):
+    """A place in a body that skips or expects failure."""
+
+    key: str
+    says: str
+    line: int
+    path: str
+
+
+class Patch(NamedTuple):
+    """Something that a test replaces by a stand-in."""
+
+    target: str
+    line: int
+    path: str
+
+
+@dataclass
+class Found:
+    """What a walk brings home."""
+
+    checks: list[Check] = field(default_factory=list)
+    dead: list[Check] = field(default_factory=list)
+    """Assertions that cannot be reached."""
+    cut: str = ""
+    """What makes them unreachable."""
+    acts: list[ast.expr] = field(default_factory=list)
+    """Other calls that the test makes, resolved."""
+    constants: set[str] = field(default_factory=set)
+    skips: list[Skip] = field(default_factory=list)
+    patches: list[Patch] = field(default_factory=list)
+    own: dict[str, int] = field(default_factory=dict)
+    """Names that the test binds itself, with the line."""
+
+
+@dataclass
+class Walk:
+    """One walk; `owner` is the function that is being read."""
+
+    found: Found
+    case: int = -1
+
+    def function(self, node: Function, scope: Scope, guards: tuple[Guard, ...] = ()) -> None:
+        self._block(without_docstring(node.body), scope, guards, node)
+
+    def _block(self, body: list[ast.stmt], scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+        """Walks the statements; true when what follows the block cannot be reached."""
+        for index, statement in enumerate(body):
+            ends, guards = self._statement(statement, scope, guards, owner)
+            if ends:
+                self._unreachable(body[index + 1 :], scope, guards, owner, statement)
+                return True
+        return False
+
+    def _unreachable(
+        self, rest: list[ast.stmt], scope: Scope, guards: tuple[Guard, ...], owner: Function, by: ast.stmt
+    ) -> None:
+        if not rest:
+            return
+        aside = Walk(Found(), self.case)
+        aside._block(rest, scope.branch(), guards, owner)
+        if aside.found.checks and not self.found.cut:
+            self.found.cut = short(ast.unparse(by).partition("\n")[0], 60)
+        self.found.dead += aside.found.checks + aside.found.dead
+
+    def _statement(
+        self, node: ast.stmt, scope: Scope, guards: tuple[Guard, ...], owner: Function
+    ) -> tuple[bool, tuple[Guard, ...]]:
+        if isinstance(node, ast.Assert):
+            fails: list[Bare] = [("fail", c.NOTHING, c.NOTHING, "")]
+            self._add(fails if never(node.test) else c.of_condition(node.test, scope), node, scope, guards, owner)
+            return never(node.test), guards
+        if isinstance(node, ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign):
+            return self._simple(node, scope, guards, owner), guards
+        if isinstance(node, ast.Raise):
+            self._raise(node, scope, guards, owner)
+            return True, guards
+        if isinstance(node, ast.If):
+            return self._if(node, scope, guards, owner)
+        if isinstance(node, ast.For | ast.AsyncFor):
+            self._for(node, scope, guards, owner)
+        elif isinstance(node, ast.While):
+            self._while(node, scope, guards, owner)
+        elif isinstance(node, ast.Try):
+            return self._try(node, scope, guards, owner), guards
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            return self._with(node, scope, guards, owner), guards
+        elif isinstance(node, ast.Match):
+            for case in node.cases:
+                when = Guard(f"case {dump(case.pattern)}", f"case {show(case.pattern, 40)}")
+                self._block(case.body, scope.branch(), (*guards, when), owner)
+        elif isinstance(node, Function):
+            self._inner(node, scope, guards, owner)
+        elif isinstance(node, ast.ClassDef):
+            self.found.own.setdefault(node.name, node.lineno)
+        return isinstance(node, ast.Break | ast.Continue), guards
+
+    def _simple(
+        self,
+        node: ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign,
+        scope: Scope,
+        guards: tuple[Guard, ...],
+        owner: Function,
+    ) -> bool:
+        """A statement that is one expression. True when it ends the test."""
+        value = node.value
+        plain = value.value if isinstance(value, ast.Await) else value
+        ends = isinstance(node, ast.Return)
+        if isinstance(plain, ast.Call):
+            ends = self._call(plain, node, scope, guards, owner) or ends
+        elif value is not None:
+            self._see(resolve(value, scope))
+        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            assign(node, scope)
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                self._assigned(target, node, scope)
+        return ends
+
+    def _assigned(self, target: ast.expr, node: ast.stmt, scope: Scope) -> None:
+        if isinstance(target, ast.Name):
+            self.found.own.setdefault(target.id, node.lineno)
+        elif isinstance(target, ast.Tuple | ast.List):
+            for one in target.elts:
+                self._assigned(one, node, scope)
+        elif isinstance(target, ast.Attribute):
+            root = dotted(target).split(".")[0]
+            if root in scope.source.imports and root not in scope.names:
+                self._patch(dotted(target), node, scope)
+
+    def _call(self, call: ast.Call, node: ast.stmt, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+        called = last(call.func)
+        if self._skipping(call, node, scope):
+            return True
+        if called in ("_exit", "abort") or (
+            called in ("exit", "quit") and dotted(call.func) in ("exit", "quit", "sys.exit")
+        ):
+            return True
+        self._patching(call, node, scope)
+        if called == "assume" and call.args:
+            self.found.skips.append(self._skip("assume", call, node, scope))
+        inlined = callee(call, scope)
+        if inlined is not None:
+            home, function, bound_self = inlined
+            if len(self.found.checks) < MOST_CHECKS:
+                self._see(*(resolve(a, scope) for a in call.args if not isinstance(a, ast.Starred)))
+                self._block(
+                    without_docstring(function.body), scope.enter(home, function, call, bound_self), guards, function
+                )
+            return False
+        asserted = c.of_call(call, scope)
+        if asserted is not None:
+            self._add(asserted, node, scope, guards, owner)
+            return called == "fail"
+        if called not in _QUIET and not any(p.line == node.lineno for p in self.found.patches):
+            act = resolve(call, scope)
+            self.found.acts.append(act)
+            self._see(act)
+        return False
+
+    def _see(self, *values: ast.expr) -> None:
+        for value in values:
+            self.found.constants |= constants(value)
+
+    def _add(self, bare: list[Bare], node: ast.stmt, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
+        if len(self.found.checks) >= MOST_CHECKS:
+            return
+        for kind, left, right, detail in bare:
+            self._see(left, right)
+            where = (scope.source.path, node.lineno, owner.name, self.case)
+            shown = show(node)
+            self.found.checks.append(Check(kind, left, right, detail, guards, shown, *where))
+
+    def _raise(self, node: ast.Raise, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
+        raised = last(node.exc)
+        if raised in ("SkipTest", "Skipped"):
+            self.found.skips.append(self._skip("skip", node, node, scope))
+        elif raised in ("AssertionError", "failureException"):
+            self._add([("fail", c.NOTHING, c.NOTHING, "")], node, scope, guards, owner)
+
+    def _if(
+        self, node: ast.If, scope: Scope, guards: tuple[Guard, ...], owner: Function
+    ) -> tuple[bool, tuple[Guard, ...]]:
+        if never(node.test) or always(node.test):
+            live, gone = (node.body, node.orelse) if always(node.test) else (node.orelse, node.body)
+            self._unreachable(gone, scope, guards, owner, ast.Expr(value=_headed("if", node.test)))
+            return self._block(live, scope, guards, owner), guards
+        if len(node.body) == 1 and not node.orelse and _fails(node.body[0]):
+            self._add(c.of_condition(node.test, scope, False), node, scope, guards, owner)
+            return False, guards
+        test = resolve(node.test, scope)
+        self._see(test)
+        yes = Guard(f"if {dump(test)}", f"if {show(node.test, 60)}")
+        no = Guard(f"unless {dump(test)}", f"unless {show(node.test, 60)}")
+        ends = self._block(node.body, scope, (*guards, yes), owner)
+        other = self._block(node.orelse, scope, (*guards, no), owner)
+        if ends and other:
+            return True, guards
+        return False, (*guards, no) if ends else (*guards, yes) if other else guards
+
+    def _for(self, node: ast.For | ast.AsyncFor, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
+        values = resolve(node.iter, scope)
+        items = _written_out(values)
+        if items is None:
+            self._see(values)
+            scope.bind(node.target, ast.Call(func=ast.Name(id="each", ctx=ast.Load()), args=[values], keywords=[]))
+            over = Guard(f"for {dump(values)}", f"for each of {show(node.iter, 60)}")
+            self._block(node.body, scope, (*guards, over), owner)
+        elif not items:
+            self._unreachable(node.body, scope, guards, owner, ast.Expr(value=_headed("for", node.iter)))
+        else:
+            for item in items:
+                scope.bind(node.target, item)
+                self._block(node.body, scope, guards, owner)
+        self._block(node.orelse, scope, guards, owner)
+
+    def _while(self, node: ast.While, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
+        if never(node.test):
+            self._unreachable(node.body, scope, guards, owner, ast.Expr(value=_headed("while", node.test)))
+            return
+        test = resolve(node.test, scope)
+        inside = (
+            guards if always(node.test) else (*guards, Guard(f"while {dump(test)}", f"while {show(node.test, 60)}"))
+        )
+        self._block(node.body, scope, inside, owner)
+
+    def _try(self, node: ast.Try, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+        inside = guards
+        swallowing = [handler for handler in node.handlers if _swallows(handler)]
+        if swallowing:
+            caught = show(swallowing[0].type, 40) if swallowing[0].type is not None else ""
+            inside = (
+                *guards,
+                Guard("swallowed", f"inside try, where `except {caught}".rstrip() + ":` swallows a failure"),
+            )
+        if any(isinstance(s, ast.Return | ast.Break | ast.Continue) for s in statements(node.finalbody)):
+            inside = (*guards, Guard("swallowed", "inside try, where leaving `finally:` swallows a failure"))
+        ends = self._block(node.body, scope, inside, owner)
+        for handler in node.handlers:
+            caught = dump(handler.type) if handler.type is not None else ""
+            when = Guard(f"except {caught}", "in an except block")
+            self._block(handler.body, scope.branch(), (*guards, when), owner)
+        ends = (self._block(node.orelse, scope, inside, owner) or ends) and not node.handlers
+        return self._block(node.finalbody, scope, guards, owner) or ends
+
+    def _with(self, node: ast.With | ast.AsyncWith, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+        inside = guards
+        asserted: list[ast.Call] = []
+        for item in node.items:
+            context = item.context_expr
+            if c.raising(context) and isinstance(context, ast.Call):
+                asserted.append(context)
+            elif last(context) == "suppress" and isinstance(context, ast.Call):
+                if any(last(arg) in _BROAD for arg in context.args):
+                    inside = (
+                        *inside,
+                        Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure"),
+                    )
+            elif isinstance(context, ast.Call):
+                self._call(context, node, scope, guards, owner)
+            value = resolve(context, scope)
+            if item.optional_vars is not None:
+                scope.bind(item.optional_vars, value)
+        for call in asserted:
+            if any(
+                last(arg) in _BROAD for arg in [*call.args[:1], *(elements(call.args[0]) or [] if call.args else [])]
+            ):
+                inside = (
+                    *inside,
+                    Guard(f"inside {last(call)}", f"inside `with {show(call, 40)}:`, which expects a failure"),
+                )
+        ends = self._block(node.body, scope, inside, owner)
+        for call in asserted:
+            body = [resolve(value, scope) for value in _expressions(node.body)]
+            self._add([c.of_raising(call, body, scope)], node, scope, guards, owner)
+        return ends and not asserted
+
+    def _inner(self, node: Function, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
+        """A function inside the test: walked where it is called by name, or here when it is only handed on."""
+        self.found.own.setdefault(node.name, node.lineno)
+        scope.inner[node.name] = node
+        scope.names.pop(node.name, None)
+        used = [n for n in ast.walk(owner) if isinstance(n, ast.Name) and n.id == node.name]
+        called = [
+            s.value.func
+            for s in ast.walk(owner)
+            if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Name)
+        ]
+        if used and not any(isinstance(f, ast.Name) and f.id == node.name for f in called):
+            inside = scope.branch()
+            inside.depth += 1
+            for argument in [*node.args.args, *node.args.kwonlyargs]:
+                inside.names.pop(argument.arg, None)
+            self._block(without_docstring(node.body), inside, guards, node)
+
+    def _skipping(self, call: ast.Call, node: ast.stmt, scope: Scope) -> bool:
+        called, whole = last(call.func), dotted(call.func)
+        known = whole in ("pytest.skip", "pytest.xfail", "skip", "xfail", "pytest.importorskip", "importorskip")
+        if not known and called not in ("skipTest", "importorskip", "skip_test"):
+            return False
+        self.found.skips.append(self._skip(called, call, node, scope))
+        return called not in ("importorskip",)
+
+    def _skip(self, kind: str, what: ast.AST, node: ast.stmt, scope: Scope) -> Skip:
+        return Skip(f"{kind} {dump(what)}", show(what, 60), node.lineno, scope.source.path)
+
+    def _patching(self, call: ast.Call, node: ast.stmt, scope: Scope) -> None:
+        target = patched(call)
+        if target:
+            self._patch(target, node, scope)
+
+    def _patch(self, target: str, node: ast.stmt, scope: Scope) -> None:
+        self.found.patches.append(Patch(target, node.lineno, scope.source.path))
+
+
+def patched(call: ast.Call) -> str:
+    """The dotted target of `patch("a.b")`, `patch.object(a, "b")`, `monkeypatch.setattr(a, "b", …)` and the like."""
+    whole, called = dotted(call.func), last(call.func)
+    if called in ("patch", "setattr", "object") and ("patch" in whole or whole == "setattr") and call.args:
+        first = constant(call.args[0])
+        if isinstance(first, str):
+            return first
+        second = constant(call.args[1]) if len(call.args) > 1 else ...
+        if isinstance(second, str):
+            return f"{dotted(call.args[0])}.{second}"
+    return ""
+
+
+def _headed(word: str, test: ast.expr) -> ast.expr:
+    return ast.Name(id=f"{word} {show(test, 30)}:", ctx=ast.Load())
+
+
+def _fails(node: ast.stmt) -> bool:
+    if isinstance(node, ast.Raise):
+        return last(node.exc) == "AssertionError"
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last(node.value) == "fail"
+
+
+def _swallows(handler: ast.ExceptHandler) -> bool:
+    caught = [] if handler.type is None else elements(handler.type) or [handler.type]
+    if handler.type is not None and not any(last(one) in _BROAD for one in caught):
+        return False
+    return not any(isinstance(s, ast.Raise) or _fails(s) for s in handler.body)
+
+
+def _written_out(values: ast.expr) -> list[ast.expr] | None:
+    """The elements of a literal that is looped over, `{…}.items()` included."""
+    if isinstance(values, ast.Call) and last(values.func) == "items" and isinstance(values.func, ast.Attribute):
+        pairs = values.func.value
+        if isinstance(pairs, ast.Dict) and None not in pairs.keys:
+            both = zip(pairs.keys, pairs.values, strict=True)
+            return [ast.Tuple(elts=[k, v], ctx=ast.Load()) for k, v in both if k is not None]
+        return None
+    if isinstance(values, ast.Dict):
+        return None if None in values.keys else [k for k in values.keys if k is not None]
+    return elements(values)
+
+
+def _expressions(body: list[ast.stmt]) -> list[ast.expr]:
+    """The expressions of the statements of a block; a `raise` as the call that it is like."""
+    found: list[ast.expr] = []
+    for node in statements(body):
+        if isinstance(node, ast.Raise):
+            found.append(
+                ast.Call(func=ast.Name(id="raise", ctx=ast.Load()), args=[node.exc] if node.exc else [], keywords=[])
+            )
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            found += [item.context_expr for item in node.items]
+        elif isinstance(node, ast.For | ast.AsyncFor):
+            found.append(node.iter)
+        elif isinstance(node, ast.If | ast.While):
+            found.append(node.test)
+        elif isinstance(value := getattr(node, "value", None), ast.expr):
+            found.append(value)
+    return found
+
+
+def fixtures_used(function: Function, scope: Scope, depth: int = 0) -> list[tuple[Scope, Function]]:
+    """The fixtures that a test or fixture asks for by name, and those that they ask for."""
+    found = []
+    for argument in function.args.args:
+        known = scope.project.fixture(scope.source, argument.arg)
+        if known is not None and known[1] is not function and depth < 4 and is_fixture(known[1]):
+            inside = Scope(scope.project, known[0])
+            found.append((inside, known[1]))
+            found += fixtures_used(known[1], inside, depth + 1)
+    return found

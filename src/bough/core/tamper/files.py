@@ -1,0 +1,244 @@
+"""Which paths the tamper gate looks at, and what each of them is. Paths are relative, with forward slashes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+LARGEST = 500_000
+"""Characters. A longer file is not read: that it changed at all is what is reported."""
+
+RUNNER_MODULES = frozenset(
+    {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "doctest", "nose", "nose2", "xdist", "tox", "nox"}
+    | {"hypothesis", "pytest_cov", "pytest_asyncio", "pytest_mock", "pytest_timeout", "testtools", "assertpy"}
+)
+"""Python modules that decide what a test run says."""
+
+RUNNER_PROGRAMS = frozenset(
+    {"pytest", "py.test", "unittest", "python", "python3", "tox", "nox", "nose2", "jest", "vitest", "mocha", "node"}
+    | {"npm", "npx", "yarn", "pnpm", "bun", "deno", "ava", "tap", "playwright", "cypress", "go", "cargo", "make"}
+    | {"gradle", "gradlew", "mvn", "mvnw", "rspec", "rake", "bundle", "phpunit", "dotnet", "ctest", "bats", "prove"}
+    | {
+        "mix",
+        "swift",
+        "bazel",
+        "just",
+        "task",
+        "hatch",
+        "pdm",
+        "poetry",
+        "uv",
+        "gotestsum",
+        "nextest",
+        "tsx",
+        "ts-node",
+    }
+)
+JS_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "@jest", "jest-cli"})
+
+LANGUAGES = {
+    "python": ("py", "pyi"),
+    "javascript": ("js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"),
+    "go": ("go",),
+    "rust": ("rs",),
+    "ruby": ("rb",),
+    "jvm": ("java", "kt", "kts", "scala", "groovy"),
+    "csharp": ("cs", "fs", "vb"),
+    "php": ("php",),
+    "elixir": ("ex", "exs"),
+    "swift": ("swift",),
+    "c": ("c", "cc", "cpp", "cxx", "h", "hh", "hpp", "m", "mm"),
+    "shell": ("sh", "bash", "bats"),
+    "perl": ("t", "pl"),
+    "dart": ("dart",),
+}
+_LANGUAGE = {ending: language for language, endings in LANGUAGES.items() for ending in endings}
+
+_TEST_FOLDER = re.compile(r"(?:^|[-_.])(?:tests?|specs?|e2e)(?:$|[-_.])|^__(?:tests|mocks|snapshots)__$", re.I)
+_DATA_FOLDER = re.compile(r"(?:^|[-_.])tests?(?:$|[-_.])|^__(?:tests|snapshots)__$|^testdata$", re.I)
+_FOREIGN = frozenset(
+    {"node_modules", ".venv", "venv", "site-packages", ".git", ".tox", ".nox", "__pycache__", ".bough"}
+)
+_TEST_NAME = {
+    "python": re.compile(r"^(?:test.*|.*_tests?|conftest)\.py$"),
+    "javascript": re.compile(r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"),
+    "go": re.compile(r"_test\.go$"),
+    "rust": re.compile(r"\.rs$"),
+    "ruby": re.compile(r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"),
+    "jvm": re.compile(r"(?:Tests?|IT|Spec|TestCase)\.\w+$|^Test[A-Z]"),
+    "csharp": re.compile(r"Tests?\.\w+$|^Test[A-Z]"),
+    "php": re.compile(r"Test\.php$"),
+    "elixir": re.compile(r"_test\.exs$|^test_helper\.exs$"),
+    "swift": re.compile(r"Tests?\.swift$"),
+    "c": re.compile(r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$"),
+    "shell": re.compile(r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$"),
+    "perl": re.compile(r"\.t$"),
+    "dart": re.compile(r"_test\.dart$"),
+}
+_DATA = frozenset({"json", "jsonl", "ndjson", "yaml", "yml", "toml", "csv", "tsv", "txt", "snap", "ambr", "golden"})
+_MORE_DATA = frozenset({"expected", "out", "approved", "snapshot", "xml", "html", "md", "sql", "ini", "cfg", "feature"})
+
+_CONFIG_NAMES = frozenset(
+    {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "setup.cfg", "tox.ini", "noxfile.py"}
+    | {"tox.toml", "setup.py", "package.json", "karma.conf.js", "Cargo.toml", "CMakeLists.txt", "CTestCustom.cmake"}
+    | {"pom.xml", "build.gradle", "build.gradle.kts", "Rakefile", ".rspec", "phpunit.xml", "phpunit.xml.dist"}
+    | {"justfile", "Justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", ".env", "entry_points.txt", "mix.exs"}
+)
+_CONFIG_PATTERNS = (
+    "jest.config.*",
+    "vitest.config.*",
+    "vitest.workspace.*",
+    "vite.config.*",
+    ".mocharc*",
+    "jest.setup.*",
+)
+_MORE_PATTERNS = ("playwright.config.*", "cypress.config.*", "ava.config.*", "vitest.setup.*", "*.mk", "*.mak")
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+"""In the order in which make looks for them."""
+_CI_NAMES = frozenset(
+    {".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", "appveyor.yml", ".appveyor.yml"}
+    | {"bitbucket-pipelines.yml", ".drone.yml", ".cirrus.yml", ".woodpecker.yml", "cloudbuild.yaml", "buildspec.yml"}
+)
+
+
+def name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def folder_of(path: str) -> str:
+    """The folder that a path is in, empty for the root."""
+    return path.rpartition("/")[0]
+
+
+def folders(path: str) -> list[str]:
+    return path.split("/")[:-1]
+
+
+def ending(path: str) -> str:
+    name = name_of(path)
+    return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+def language(path: str) -> str:
+    return _LANGUAGE.get(ending(path), "")
+
+
+def foreign(path: str) -> bool:
+    """Installed or generated, not the project's own."""
+    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folders(path))
+
+
+def in_tests(path: str) -> bool:
+    return any(_TEST_FOLDER.search(part) for part in folders(path))
+
+
+def test_file(path: str) -> bool:
+    """Code of the test side: tests, and what lies beside them."""
+    if foreign(path):
+        return False
+    named = _TEST_NAME.get(language(path))
+    return named is not None and (named.search(name_of(path)) is not None or in_tests(path))
+
+
+def test_data(path: str) -> bool:
+    """Recorded expectations and inputs that tests read."""
+    if foreign(path) or language(path):
+        return False
+    kind = ending(path)
+    if kind in ("snap", "ambr", "golden", "approved") or "__snapshots__" in folders(path):
+        return True
+    return (kind in _DATA or kind in _MORE_DATA) and any(_DATA_FOLDER.search(part) for part in folders(path))
+
+
+def makefile(path: str) -> bool:
+    return name_of(path) in _MAKEFILES or ending(path) in ("mk", "mak")
+
+
+def makefile_rank(path: str) -> int:
+    return _MAKEFILES.index(name_of(path)) if name_of(path) in _MAKEFILES else len(_MAKEFILES)
+
+
+def ci_file(path: str) -> bool:
+    inside = path.startswith(
+        (".github/workflows/", ".github/actions/", ".circleci/", ".buildkite/", ".forgejo/workflows/")
+    )
+    return name_of(path) in _CI_NAMES or (inside and ending(path) in ("yml", "yaml", "sh", "js", "json"))
+
+
+def config_file(path: str) -> bool:
+    name = name_of(path)
+    if name in _CONFIG_NAMES or any(fnmatchcase(name, pattern) for pattern in (*_CONFIG_PATTERNS, *_MORE_PATTERNS)):
+        return not foreign(path) or name == "entry_points.txt"
+    return path.endswith((".cargo/config.toml", ".cargo/config"))
+
+
+def script(path: str) -> bool:
+    """A program that a check may well call."""
+    if foreign(path):
+        return False
+    top = path.split("/")[0]
+    in_scripts = top in ("scripts", "script", "bin", "ci", "tools", "hack", "dev", ".ci")
+    return language(path) == "shell" or (in_scripts and (not ending(path) or bool(language(path))))
+
+
+def shadow_candidate(path: str) -> bool:
+    """Could stand in front of the test runner."""
+    name = name_of(path)
+    if name in ("sitecustomize.py", "usercustomize.py", "entry_points.txt") or ending(path) == "pth":
+        return True
+    parts = path.split("/")
+    stem = name.removesuffix(".py")
+    if (name.endswith(".py") and stem in RUNNER_MODULES) or any(part in RUNNER_MODULES for part in parts[:-1]):
+        return True
+    return program_in_front(path) or fake_package(path)
+
+
+def program_in_front(path: str) -> bool:
+    """`bin/pytest`: a program of a runner's name in a folder that may be on the search path."""
+    parts = path.split("/")
+    stem = parts[-1].removesuffix(".sh").removesuffix(".cmd").removesuffix(".exe")
+    return stem in RUNNER_PROGRAMS and len(parts) > 1 and parts[-2] in ("bin", ".bin", "Scripts", ".local")
+
+
+def fake_package(path: str) -> bool:
+    parts = path.split("/")
+    return any(a == "node_modules" and b in JS_RUNNERS for a, b in pairwise(parts))
+
+
+def words(command: str) -> list[str]:
+    """A command line's words; one that a shell could not read is split at its blanks."""
+    try:
+        return shlex.split(command, comments=False)
+    except ValueError:
+        return command.split()
+
+
+def plain_path(word: str) -> str:
+    """A word of a command as a path: `./tests/test_a.py::test_b` → `tests/test_a.py`."""
+    path = word.split("::")[0]
+    while path.startswith("./"):
+        path = path[2:]
+    return path.rstrip("/")
+
+
+def named(command: str, path: str) -> bool:
+    """The command names exactly this file, as a path or as a Python module."""
+    for word in words(command):
+        plain = plain_path(word)
+        if plain == path:
+            return True
+        if path.endswith(".py") and re.fullmatch(r"[\w.]+", word) and path == word.replace(".", "/") + ".py":
+            return True
+    return False
+
+
+def watched(path: str, command: str = "") -> bool:
+    """The gate wants to see this file: a test, test configuration, a CI file, a Makefile, a script, Python code (it
+    can bend the runner from anywhere), anything that could stand in front of the runner, or what the command names."""
+    if shadow_candidate(path) or config_file(path) or ci_file(path) or makefile(path):
+        return True
+    if language(path) in ("python", "rust") and not foreign(path):
+        return True
+    return test_file(path) or test_data(path) or script(path) or (bool(command) and named(command, path))

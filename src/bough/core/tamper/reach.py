@@ -1,0 +1,65 @@
+"""Which tests a check runs: the paths and expressions of its command line and of pytest's settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from bough.core.tamper.syntax import parse
+
+NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
+
+
+@dataclass(frozen=True)
+class Reach:
+    roots: tuple[str, ...] = ()
+    """Paths that are run; empty: all."""
+    ignored: tuple[str, ...] = ()
+    marks: str = ""
+    """The expression of `-m`."""
+    keywords: str = ""
+    """The expression of `-k`."""
+
+    def covers(self, path: str) -> bool:
+        if any(fnmatchcase(part, pattern) for part in path.split("/")[:-1] for pattern in NOT_ENTERED):
+            return any(_under(path, root) for root in self.roots)
+        if any(_under(path, entry) or fnmatchcase(path, entry) for entry in self.ignored):
+            return False
+        return not self.roots or any(_under(path, root) for root in self.roots)
+
+    def selects(self, path: str, title: str, labels: Iterable[str]) -> bool:
+        names = [part.lower() for part in [*title.split("."), *path.split("/"), *labels]]
+        marked = set(labels)
+        return _holds(self.marks, lambda word: word in marked) and _holds(
+            self.keywords, lambda word: any(word.lower() in part for part in names)
+        )
+
+    @property
+    def selection(self) -> str:
+        parts = [f"-m {self.marks!r}" if self.marks else "", f"-k {self.keywords!r}" if self.keywords else ""]
+        return " ".join(part for part in parts if part)
+
+
+def _under(path: str, root: str) -> bool:
+    return root in ("", ".") or path == root or path.startswith(f"{root}/") or fnmatchcase(path, f"{root}/*")
+
+
+def _holds(expression: str, known: Callable[[str], bool]) -> bool:
+    """Evaluate `not slow and (unit or fast)`; an expression that cannot be read selects everything."""
+    tree = parse(expression.strip()) if expression.strip() else "broken"
+    if not isinstance(tree, ast.Module) or len(tree.body) != 1 or not isinstance(tree.body[0], ast.Expr):
+        return True
+    return _value(tree.body[0].value, known)
+
+
+def _value(node: ast.expr, known: Callable[[str], bool]) -> bool:
+    if isinstance(node, ast.BoolOp):
+        combine = all if isinstance(node.op, ast.And) else any
+        return combine([_value(value, known) for value in node.values])
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        return not _value(node.operand, known)
+    if isinstance(node, ast.Call):
+        return _value(node.func, known)
+    return known(node.id) if isinstance(node, ast.Name) else True

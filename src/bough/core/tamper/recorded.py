@@ -1,0 +1,85 @@
+"""Recorded expectations: snapshots, golden files and other data that tests read. They may grow."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from bough.core.acceptance import Tampering
+from bough.core.tamper import files
+from bough.core.tamper.syntax import short
+
+_ASIDE = (
+    "readme",
+    "requirements",
+    "tsconfig",
+    ".eslintrc",
+    "docker-compose",
+    "package",
+    "changelog",
+    "license",
+    "cmake",
+)
+
+
+def compare(before: Mapping[str, str], after: Mapping[str, str], changed: list[str]) -> Iterator[Tampering]:
+    added = {after[path] for path in changed if path in after and path not in before}
+    for path in changed:
+        if path not in before or files.name_of(path).lower().startswith(_ASIDE):
+            continue
+        if path not in after:
+            if before[path] not in added and before[path].strip():
+                yield Tampering(path, 0, f"test data {path} was removed")
+            continue
+        what = _lost(before[path], after[path])
+        if what:
+            yield Tampering(path, 0, f"test data changed: {what}")
+
+
+def _lost(old: str, new: str) -> str:
+    try:
+        return _missing(json.loads(old), json.loads(new), "$", 0)
+    except (ValueError, RecursionError):
+        pass
+    there = Counter(_plain(line) for line in new.splitlines())
+    for line in old.splitlines():
+        plain = _plain(line)
+        there[plain] -= 1
+        if plain and there[plain] < 0:
+            return f"`{short(plain, 60)}` is gone"
+    return ""
+
+
+def _plain(line: str) -> str:
+    return line.strip().rstrip(",")
+
+
+def _missing(old: object, new: object, place: str, depth: int) -> str:
+    """The first value of `old` that `new` does not have."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key, value in old.items():
+            if key not in new:
+                return f"{place}.{key} is gone"
+            what = _missing(value, new[key], f"{place}.{key}", depth + 1)
+            if what:
+                return what
+        return ""
+    if isinstance(old, list) and isinstance(new, list):
+        there = Counter(_said(one) for one in new)
+        for index, value in enumerate(old):
+            there[_said(value)] -= 1
+            if there[_said(value)] < 0:
+                grown = (
+                    index < len(new)
+                    and isinstance(value, dict | list)
+                    and not _missing(value, new[index], place, depth + 1)
+                )
+                if not grown:
+                    return f"{place}[{index}] `{short(_said(value), 50)}` is gone"
+        return ""
+    return "" if _said(old) == _said(new) else f"{place}: {short(_said(old), 40)} became {short(_said(new), 40)}"
+
+
+def _said(value: object) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,0 +1,416 @@
+"""What a name in a test file stands for: locals, fixtures, constants and small functions are put in place of their
+names, so that renaming a variable, extracting a function or moving a value into a fixture leaves an assertion equal."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from bough.core.tamper import files
+from bough.core.tamper.syntax import (
+    Function,
+    digest,
+    dotted,
+    elements,
+    last,
+    name,
+    parse,
+    size,
+    statements,
+    without_docstring,
+)
+
+LARGEST_VALUE = 200
+"""Nodes of an expression that may be put in place of a name; a larger one is carried as its digest."""
+DEEPEST_CALL = 4
+Node = TypeVar("Node", bound=ast.AST)
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    attribute: str = ""
+    """Empty for `import module`."""
+    level: int = 0
+
+
+@dataclass
+class Source:
+    """One Python file, read once: what its names are bound to at the top level."""
+
+    path: str
+    tree: ast.Module
+    imports: dict[str, Import] = field(default_factory=dict)
+    values: dict[str, ast.expr] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    bound: dict[str, ast.stmt] = field(default_factory=dict)
+    """The last statement that binds a name."""
+    rebound: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for statement in statements(self.tree.body):
+            self._bind(statement)
+
+    def _bind(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for imported, source in imported_names(statement):
+                self.imports[imported] = source
+                self.bound[imported] = statement
+        elif isinstance(statement, Function):
+            self.functions[statement.name] = statement
+            self.bound[statement.name] = statement
+        elif isinstance(statement, ast.ClassDef):
+            self.classes[statement.name] = statement
+            self.bound[statement.name] = statement
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                if isinstance(target, ast.Name):
+                    if target.id in self.values:
+                        self.rebound.add(target.id)
+                    self.values[target.id] = statement.value
+                    self.bound[target.id] = statement
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    self.bound[target.id] = statement
+
+    def value(self, wanted: str) -> ast.expr | None:
+        """What a top-level name is set to, when it is set once."""
+        if wanted in self.rebound or not isinstance(self.bound.get(wanted), ast.Assign | ast.AnnAssign):
+            return None
+        return self.values[wanted]
+
+
+def imported_names(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, Import]]:
+    if isinstance(statement, ast.Import):
+        return [
+            (alias.asname, Import(alias.name)) if alias.asname else (alias.name.split(".")[0], Import(alias.name))
+            for alias in statement.names
+        ]
+    module = statement.module or ""
+    return [(a.asname or a.name, Import(module, a.name, statement.level)) for a in statement.names]
+
+
+@dataclass
+class Project:
+    """The watched files of one side, parsed when they are first asked for."""
+
+    texts: Mapping[str, str]
+    parsed: dict[str, Source | None] = field(default_factory=dict)
+
+    def source(self, path: str) -> Source | None:
+        if path not in self.parsed:
+            text = self.texts.get(path)
+            tree = parse(text) if text is not None and len(text) <= files.LARGEST else "broken"
+            self.parsed[path] = Source(path, tree) if isinstance(tree, ast.Module) else None
+        return self.parsed[path]
+
+    def module(self, source: Source, wanted: Import) -> Source | None:
+        """The test-side file that an import names; product modules stay what they are: names."""
+        parts = [part for part in wanted.module.split(".") if part]
+        if wanted.level:
+            here = files.folders(source.path)
+            bases = ["/".join(here[: len(here) - wanted.level + 1])]
+        else:
+            folder = files.folder_of(source.path)
+            bases = list(dict.fromkeys([folder, *_parents(folder), "src"]))
+        for base in bases:
+            stem = "/".join([base, *parts] if base else parts)
+            for path in (f"{stem}.py", f"{stem}/__init__.py"):
+                if path in self.texts and files.test_file(path):
+                    return self.source(path)
+        return None
+
+    def conftests(self, path: str) -> list[Source]:
+        """Nearest first."""
+        folder = files.folder_of(path)
+        names = [f"{base}/conftest.py" if base else "conftest.py" for base in [folder, *_parents(folder)]]
+        return [found for found in (self.source(n) for n in dict.fromkeys(names) if n in self.texts) if found]
+
+    def function(self, source: Source, wanted: str) -> tuple[Source, Function] | None:
+        """A function of the test side that a name in `source` stands for."""
+        if isinstance(source.bound.get(wanted), Function):
+            return source, source.functions[wanted]
+        imported = source.imports.get(wanted)
+        if imported is None or not imported.attribute:
+            return None
+        home = self.module(source, imported)
+        if home is not None and home is not source and isinstance(home.bound.get(imported.attribute), Function):
+            return home, home.functions[imported.attribute]
+        return None
+
+    def value(self, source: Source, wanted: str) -> tuple[Source, ast.expr] | None:
+        found = source.value(wanted)
+        if found is not None:
+            return source, found
+        imported = source.imports.get(wanted)
+        home = self.module(source, imported) if imported is not None and imported.attribute else None
+        if imported is None or home is None or home is source:
+            return None
+        found = home.value(imported.attribute)
+        return None if found is None else (home, found)
+
+    def fixture(self, source: Source, wanted: str) -> tuple[Source, Function] | None:
+        for place in [source, *self.conftests(source.path)]:
+            found = self.function(place, wanted)
+            if found is not None and is_fixture(found[1]):
+                return found
+        return None
+
+
+def _parents(folder: str) -> list[str]:
+    parts = folder.split("/") if folder else []
+    return ["/".join(parts[:count]) for count in range(len(parts) - 1, -1, -1)]
+
+
+def is_fixture(function: Function) -> bool:
+    return any(last(decorator) in ("fixture", "yield_fixture") for decorator in function.decorator_list)
+
+
+@dataclass
+class Scope:
+    """Names at one place of a test."""
+
+    project: Project
+    source: Source
+    names: dict[str, ast.expr] = field(default_factory=dict)
+    fields: dict[str, ast.expr] = field(default_factory=dict)
+    """What `self.x` is."""
+    inner: dict[str, Function] = field(default_factory=dict)
+    """Functions defined inside the test."""
+    klass: ast.ClassDef | None = None
+    depth: int = 0
+    fresh: int = 0
+
+    def bind(self, target: ast.expr, value: ast.expr) -> None:
+        kept = value if size(value) <= LARGEST_VALUE else digest(value)
+        if isinstance(target, ast.Name):
+            self.names[target.id] = kept
+            self.inner.pop(target.id, None)
+        elif isinstance(target, ast.Attribute) and last(target.value) in ("self", "cls"):
+            self.fields[target.attr] = kept
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = elements(value)
+            for index, one in enumerate(target.elts):
+                if parts is not None and len(parts) == len(target.elts):
+                    self.bind(one, parts[index])
+                else:
+                    self.bind(one, ast.Subscript(value=kept, slice=ast.Constant(value=index), ctx=ast.Load()))
+
+    def branch(self) -> Scope:
+        """A copy for a block whose bindings may not outlive it."""
+        copies = (dict(self.names), dict(self.fields), dict(self.inner))
+        return Scope(self.project, self.source, *copies, self.klass, self.depth, self.fresh)
+
+    def enter(self, home: Source, function: Function, call: ast.Call | None, bound_self: bool) -> Scope:
+        """The scope inside a function that is called here."""
+        scope = Scope(self.project, home, depth=self.depth + 1)
+        if bound_self:
+            scope.fields, scope.klass = self.fields, self.klass
+        if function.name in self.inner:
+            scope.names, scope.inner = dict(self.names), self.inner
+        arguments = function.args
+        parameters = [a.arg for a in [*arguments.posonlyargs, *arguments.args]]
+        parameters = parameters[1:] if bound_self and parameters else parameters
+        defaults = dict(zip(parameters[::-1], arguments.defaults[::-1], strict=False))
+        for only, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=False):
+            if default is not None:
+                defaults[only.arg] = default
+        for parameter, default in defaults.items():
+            scope.names[parameter] = resolve(default, Scope(self.project, home, depth=self.depth + 1))
+        if call is None:
+            for index, parameter in enumerate(parameters):
+                scope.names[parameter] = name(f"@{index}")
+            return scope
+        plain = [a for a in call.args if not isinstance(a, ast.Starred)]
+        for parameter, value in zip(parameters, plain, strict=False):
+            scope.bind(ast.Name(id=parameter), resolve(value, self))
+        for item in call.keywords:
+            if item.arg is not None:
+                scope.bind(ast.Name(id=item.arg), resolve(item.value, self))
+        return scope
+
+
+def resolve(node: ast.expr, scope: Scope) -> ast.expr:
+    """The expression with names replaced by what they stand for. Alike expressions become equal trees."""
+    if isinstance(node, ast.Name):
+        return _resolve_name(node, scope)
+    if isinstance(node, ast.Attribute):
+        return _resolve_attribute(node, scope)
+    if isinstance(node, ast.Constant):
+        return ast.Constant(value=node.value) if node.kind else node
+    if isinstance(node, ast.Await):
+        return resolve(node.value, scope)
+    if isinstance(node, ast.NamedExpr):
+        value = resolve(node.value, scope)
+        scope.bind(node.target, value)
+        return value
+    if isinstance(node, ast.Call):
+        made = value_of_call(node, scope)
+        if made is not None:
+            return made
+    if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        return _rebuild(node, _with_own_names(node, scope))
+    return _rebuild(node, scope)
+
+
+def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
+    if node.id in scope.names:
+        return scope.names[node.id]
+    if node.id in scope.inner:
+        return node
+    imported = scope.source.imports.get(node.id)
+    if scope.depth < DEEPEST_CALL:
+        found = scope.project.value(scope.source, node.id)
+        if found is not None:
+            home, value = found
+            made = resolve(value, Scope(scope.project, home, depth=scope.depth + 1))
+            return made if size(made) <= LARGEST_VALUE else digest(made)
+    if imported is not None:
+        return name(imported.attribute or imported.module.rpartition(".")[2])
+    return node
+
+
+def _resolve_attribute(node: ast.Attribute, scope: Scope) -> ast.expr:
+    if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") and node.attr in scope.fields:
+        return scope.fields[node.attr]
+    whole = dotted(node.value)
+    root = whole.split(".")[0]
+    imported = scope.source.imports.get(root)
+    if imported is not None and root not in scope.names and not imported.attribute and not _has_call(node.value):
+        top = imported.module.split(".")[0]
+        if whole == imported.module or (whole == root and (root != top or imported.module == top)):
+            return name(node.attr)
+    return _rebuild(node, scope)
+
+
+def _has_call(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call | ast.Subscript) for n in ast.walk(node))
+
+
+def _with_own_names(node: ast.expr, scope: Scope) -> Scope:
+    """Parameters of a lambda and targets of a comprehension are named by their position."""
+    inside = scope.branch()
+    bound: list[str] = []
+    if isinstance(node, ast.Lambda):
+        bound = [a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
+    for part in getattr(node, "generators", []):
+        bound += [n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)]
+    for one in bound:
+        inside.names[one] = name(f"~{inside.fresh}")
+        inside.fresh += 1
+    return inside
+
+
+def _rebuild(node: ast.expr, scope: Scope) -> ast.expr:
+    return _map(node, lambda child: resolve(child, scope))
+
+
+def _map(node: Node, change: Callable[[ast.expr], ast.expr]) -> Node:
+    """The node with its expressions changed; the node itself when none was."""
+    changed: dict[str, object] = {}
+    for key, old in ast.iter_fields(node):
+        new: object = old
+        if isinstance(old, ast.expr):
+            new = change(old)
+        elif isinstance(old, ast.AST):
+            new = _map(old, change)
+        elif isinstance(old, list):
+            made = [_changed_child(item, change) for item in old]
+            new = made if any(a is not b for a, b in zip(made, old, strict=True)) else old
+        if new is not old:
+            changed[key] = new
+    if not changed:
+        return node
+    fields = {key: changed.get(key, old) for key, old in ast.iter_fields(node)}
+    return type(node)(**fields)
+
+
+def _changed_child(item: object, change: Callable[[ast.expr], ast.expr]) -> object:
+    if isinstance(item, ast.expr):
+        return change(item)
+    return _map(item, change) if isinstance(item, ast.AST) else item
+
+
+def callee(call: ast.Call, scope: Scope) -> tuple[Source, Function, bool] | None:
+    """The test-side function that a call runs, and whether it is a method of the test's class."""
+    if scope.depth >= DEEPEST_CALL:
+        return None
+    if isinstance(call.func, ast.Name):
+        if call.func.id in scope.inner:
+            return scope.source, scope.inner[call.func.id], False
+        if call.func.id in scope.names:
+            return None
+        found = scope.project.function(scope.source, call.func.id)
+        return None if found is None or is_fixture(found[1]) else (*found, False)
+    if isinstance(call.func, ast.Attribute) and last(call.func.value) in ("self", "cls") and scope.klass is not None:
+        method = method_of(scope.klass, call.func.attr, scope.source)
+        return None if method is None else (scope.source, method, True)
+    return None
+
+
+def method_of(klass: ast.ClassDef, wanted: str, source: Source, depth: int = 0) -> Function | None:
+    for statement in reversed(klass.body):
+        if isinstance(statement, Function) and statement.name == wanted:
+            return statement
+    for base in klass.bases if depth < DEEPEST_CALL else []:
+        parent = source.classes.get(last(base))
+        found = method_of(parent, wanted, source, depth + 1) if parent is not None and parent is not klass else None
+        if found is not None:
+            return found
+    return None
+
+
+def value_of_call(call: ast.Call, scope: Scope) -> ast.expr | None:
+    found = callee(call, scope)
+    if found is None:
+        return None
+    home, function, bound_self = found
+    return value_of(function, scope.enter(home, function, call, bound_self))
+
+
+def value_of(function: Function, inside: Scope) -> ast.expr | None:
+    """What a function returns or yields, when that can be read off without following branches."""
+    made = _returned(without_docstring(function.body), inside)
+    return None if made is None else (made if size(made) <= LARGEST_VALUE else digest(made))
+
+
+def _returned(body: list[ast.stmt], inside: Scope) -> ast.expr | None:
+    for statement in body:
+        if isinstance(statement, ast.Return):
+            return resolve(statement.value, inside) if statement.value is not None else None
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Yield):
+            return resolve(statement.value.value, inside) if statement.value.value is not None else None
+        if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            assign(statement, inside)
+        elif isinstance(statement, ast.With | ast.AsyncWith):
+            for item in statement.items:
+                if item.optional_vars is not None:
+                    inside.bind(item.optional_vars, resolve(item.context_expr, inside))
+            made = _returned(statement.body, inside)
+            if made is not None:
+                return made
+        elif isinstance(statement, ast.Try) and not statement.handlers:
+            made = _returned(statement.body, inside)
+            if made is not None:
+                return made
+        elif any(isinstance(s, ast.Return) for s in statements([statement])):
+            return None
+    return None
+
+
+def assign(statement: ast.Assign | ast.AnnAssign | ast.AugAssign, scope: Scope) -> ast.expr | None:
+    """Carry an assignment out in the scope; gives the value that was assigned."""
+    if statement.value is None:
+        return None
+    value = resolve(statement.value, scope)
+    if isinstance(statement, ast.AugAssign):
+        value = ast.BinOp(left=resolve(statement.target, scope), op=statement.op, right=value)
+        scope.bind(statement.target, value)
+        return value
+    for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+        scope.bind(target, value)
+    return value

@@ -1,0 +1,391 @@
+"""Tests of other languages, and Python that is no tree, compared as text: tests, marks, assertions and values."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from bough.core.acceptance import Tampering
+from bough.core.tamper import files
+from bough.core.tamper.languages import LANGUAGES, Language
+from bough.core.tamper.syntax import short
+
+ALIKE = 0.8
+MOST = 2_000
+"""Tests of one file that are looked at."""
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`')
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\w.]*")
+_SAID = re.compile(
+    r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
+)
+_ALWAYS = re.compile(
+    r"expect\(\s*(true|1|false|null|undefined)\s*\)|assert(?:\w*!|\.\w+|\w*)\s*\(\s*(?:t,\s*)?(?:true|1)\b\s*[,)]"
+    r"|\|\|\s*true\b|^if\s+false\b|(?:Equals?|_eq!|toBe|toEqual)\(\s*(?P<one>\w+)\s*,\s*(?P=one)\s*\)",
+    re.I,
+)
+_STRONG = re.compile(
+    r"[Ee]qual|_eq\b|\beq\b|toBe\(|toBe$|Same|deep|Strict|\bis\b|is_deeply|shouldBe\b|must_equal|toHaveBeenCalledWith|throws?\w*\(\s*\w",
+    re.I,
+)
+_MIDDLE = re.compile(
+    r"contain|match|greater|less|delta|close|near|throw|raise|error|include|length|count|like|instance", re.I
+)
+
+
+@dataclass
+class Unit:
+    """One test as text."""
+
+    path: str
+    title: str
+    line: int
+    text: str
+    """Without comments, blanks squeezed."""
+    assertions: list[str] = field(default_factory=list)
+    unreachable: int = 0
+    values: set[str] = field(default_factory=set)
+    skips: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class Sheet:
+    """One file as text."""
+
+    path: str
+    units: list[Unit] = field(default_factory=list)
+    loose: Counter[str] = field(default_factory=Counter)
+    """Skip marks outside of single tests."""
+    only: Counter[str] = field(default_factory=Counter)
+    tricks: Counter[str] = field(default_factory=Counter)
+    assertions: int = 0
+    lines: dict[str, int] = field(default_factory=dict)
+
+
+def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Tampering]:
+    """The changed files of one language."""
+    kind = LANGUAGES[language]
+    was = [read(path, text, kind, language) for path, text in before.items()]
+    now = [read(path, text, kind, language) for path, text in after.items()]
+    yield from _marks(was, now)
+    old, new = [u for sheet in was for u in sheet.units], [u for sheet in now for u in sheet.units]
+    yield from _units(old, new)
+    if not old:
+        yield from _assertion_counts(was, now)
+
+
+def read(path: str, text: str, kind: Language, language: str) -> Sheet:
+    sheet = Sheet(path)
+    plain = uncommented(text, kind.comment)
+    starts = list(kind.test.finditer(plain))[:MOST]
+    spans = []
+    for index, match in enumerate(starts):
+        following = starts[index + 1].start() if index + 1 < len(starts) else len(plain)
+        title, end = _title(match, plain, language), _end(match, plain, kind, following)
+        if title is None:
+            continue
+        start = _above(plain, match.start(), kind)
+        spans.append((start, end))
+        sheet.units.append(_unit(path, title, plain, start, end, kind, match))
+    _file_marks(sheet, plain, kind, spans)
+    if kind.trick is not None and (language != "rust" or files.in_tests(path)):
+        source = text if language == "go" else plain
+        for found in kind.trick.finditer(source):
+            if found[0].startswith("func TestMain") and re.search(r"\.Run\(\)", source):
+                continue
+            sheet.tricks[short(found[0], 60)] += 1
+            sheet.lines.setdefault(short(found[0], 60), _line(source, found.start()))
+    if language == "javascript":
+        _mocks(sheet, plain)
+    sheet.assertions = len(kind.assertion.findall(plain))
+    return sheet
+
+
+def _mocks(sheet: Sheet, plain: str) -> None:
+    """A mock of the very module that the file imports."""
+    for found in re.finditer(r"(?:jest|vi)\.(?:mock|doMock)\(\s*['\"](\.[^'\"]*)['\"]", plain):
+        said = f"a mock of {found[1]}"
+        if len(re.findall(rf"['\"]{re.escape(found[1])}['\"]", plain)) > 1:
+            sheet.tricks[said] += 1
+            sheet.lines.setdefault(said, _line(plain, found.start()))
+
+
+def _file_marks(sheet: Sheet, plain: str, kind: Language, spans: list[tuple[int, int]]) -> None:
+    for found in kind.skip.finditer(plain):
+        if not any(start <= found.start() < end for start, end in spans):
+            said = found[0].strip()
+            sheet.loose[said] += 1
+            sheet.lines.setdefault(said, _line(plain, found.start()))
+    for found in kind.only.finditer(plain) if kind.only is not None else []:
+        said = found[0].strip()
+        sheet.only[said] += 1
+        sheet.lines.setdefault(said, _line(plain, found.start()))
+
+
+def _line(text: str, position: int) -> int:
+    return text.count("\n", 0, position) + 1
+
+
+def uncommented(text: str, comment: str) -> str:
+    """The text without comments; line breaks stay. Strings are stepped over."""
+    if comment == "//":
+        pattern = re.compile(_STRING.pattern + r"|//[^\n]*|/\*[\s\S]*?\*/")
+    else:
+        pattern = re.compile(_STRING.pattern + r"|(?<![\w$&])#(?![\[{])[^\n]*")
+
+    def blank(found: re.Match[str]) -> str:
+        said = found[0]
+        return said if said[0] in "\"'`" else "\n" * said.count("\n")
+
+    return pattern.sub(blank, text)
+
+
+def _title(match: re.Match[str], plain: str, language: str) -> str | None:
+    groups = match.groupdict()
+    if language != "javascript":
+        return groups.get("title") or groups.get("name")
+    position = match.end()
+    if ".each" in match[0] or ".for" in match[0]:
+        position = _balanced(plain, position)
+        while position < len(plain) and plain[position] in " \n\t":
+            position += 1
+    string = _STRING.match(plain, position + 1 + len(plain[position + 1 :]) - len(plain[position + 1 :].lstrip()))
+    return string[0][1:-1] if string is not None and plain[position : position + 1] == "(" else None
+
+
+def _balanced(text: str, position: int) -> int:
+    """The end of the bracket or template that opens at or after a position."""
+    if text[position : position + 1] == "`":
+        string = _STRING.match(text, position)
+        return string.end() if string is not None else len(text)
+    depth = 0
+    for found in re.compile(_STRING.pattern + r"|[(){}\[\]]").finditer(text, position):
+        if found[0] in "([{":
+            depth += 1
+        elif found[0] in ")]}":
+            depth -= 1
+            if depth <= 0:
+                return found.end()
+    return len(text)
+
+
+def _end(match: re.Match[str], plain: str, kind: Language, following: int) -> int:
+    if kind.block == "next":
+        return following
+    if kind.block == "indent":
+        indent = len(match[0]) - len(match[0].lstrip())
+        dedent = re.compile(rf"^[ \t]{{0,{indent}}}\S", re.M)
+        after = plain.find("\n", match.end())
+        found = dedent.search(plain, after + 1) if after >= 0 else None
+        return found.start() if found is not None else len(plain)
+    opening = match.end()
+    if plain[opening : opening + 1] not in ("(", "`"):
+        brace = plain.find("{", opening)
+        opening = brace if brace >= 0 else opening
+        return _balanced(plain, opening)
+    end = _balanced(plain, opening)
+    while plain[end : end + 1] == "(":
+        end = _balanced(plain, end)
+    return end
+
+
+def _above(plain: str, start: int, kind: Language) -> int:
+    if kind.above is None:
+        return start
+    while start > 0:
+        previous = plain.rfind("\n", 0, start - 1) + 1
+        line = plain[previous : max(start - 1, previous)]
+        if not kind.above.fullmatch(line):
+            break
+        start = previous
+    return start
+
+
+def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Language, match: re.Match[str]) -> Unit:
+    block = plain[start:end]
+    unit = Unit(path, title, _line(plain, match.start()), " ".join(block.split()))
+    cut = _early_return(plain[match.end() : end]) if kind.block == "braces" else None
+    offset = match.end() - start
+    for found in _asserted(block, kind):
+        if cut is not None and found[0] > offset + cut:
+            unit.unreachable += 1
+        else:
+            unit.assertions.append(found[1])
+    unit.skips = Counter(found[0].strip() for found in kind.skip.finditer(block))
+    silent = _SAID.sub("", block.replace(title, "", 1))
+    unit.values = {found[0] for found in _STRING.finditer(silent)}
+    unit.values |= {found[0] for found in _NUMBER.finditer(_STRING.sub('""', silent))}
+    return unit
+
+
+def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
+    """Assertions as they are written, up to the end of the statement; in Go with the condition they depend on."""
+    for found in kind.assertion.finditer(block):
+        end = _statement_end(block, found.start())
+        said = " ".join(block[found.start() : end].split())
+        if re.match(r"[tb]\.(?:Error|Fatal|Fail)", said):
+            condition = re.search(r"if\s+([^{}]*)\{\s*$", block[: found.start()])
+            said = f"if {' '.join(condition[1].split())}" if condition is not None else said
+        yield found.start(), said.rstrip(";, ")
+
+
+def _statement_end(block: str, position: int) -> int:
+    depth = 0
+    for found in re.compile(_STRING.pattern + r"|[(){}\[\];\n]").finditer(block, position):
+        if found[0] in "([{":
+            depth += 1
+        elif found[0] in ")]}":
+            depth -= 1
+            if depth < 0:
+                return found.start()
+        elif depth == 0 and (found[0] == ";" or _line_ends(found, block)):
+            return found.start()
+    return len(block)
+
+
+def _line_ends(found: re.Match[str], block: str) -> bool:
+    """A line break that is not followed by the rest of a chain."""
+    return found[0] == "\n" and not re.match(r"\s*[.?:&|]", block[found.end() : found.end() + 200])
+
+
+def _early_return(body: str) -> int | None:
+    """Where a test returns on its outermost level."""
+    depth = 0
+    for found in re.compile(_STRING.pattern + r"|[{}]|\breturn\b\s*;?\s*(?=[\n}])").finditer(body):
+        if found[0] == "{":
+            depth += 1
+        elif found[0] == "}":
+            depth -= 1
+        elif found[0].startswith("return") and depth == 1:
+            return found.start()
+    return None
+
+
+def _marks(was: list[Sheet], now: list[Sheet]) -> Iterator[Tampering]:
+    """Skip marks around tests, marks that leave out all others, and tricks, that are new."""
+    for name, reason in (("loose", "is new: tests are skipped"), ("only", "is new: other tests are not run")):
+        before = sum((getattr(sheet, name) for sheet in was), Counter[str]())
+        for sheet in now:
+            for said, count in getattr(sheet, name).items():
+                fresh = name == "loose" and sheet.path not in {old.path for old in was}
+                if count > before[said] and not fresh:
+                    yield Tampering(sheet.path, sheet.lines.get(said, 0), f"`{short(said, 60)}` {reason}")
+                before[said] -= count
+    known = {sheet.path: sheet for sheet in was}
+    for sheet in now:
+        old = known.get(sheet.path, Sheet(sheet.path)).tricks
+        for said, count in sheet.tricks.items():
+            mocked = said.startswith(("a mock of", "//go:build", "// +build")) and sheet.path not in known
+            if count > old[said] and not mocked:
+                yield Tampering(sheet.path, sheet.lines.get(said, 0), f"`{said}` is new: it bends the test run")
+
+
+def _units(old: list[Unit], new: list[Unit]) -> Iterator[Tampering]:
+    left = list(new)
+    pairs: list[tuple[Unit, Unit]] = []
+    for rule in (_same_place, _same_title, _same_text):
+        taken = {id(was) for was, _ in pairs}
+        for was in old:
+            if id(was) not in taken:
+                found = next((now for now in left if rule(was, now)), None)
+                if found is not None:
+                    left.remove(found)
+                    pairs.append((was, found))
+    taken = {id(was) for was, _ in pairs}
+    gone = [was for was in old if id(was) not in taken]
+    spare = Counter(said for unit in left for said in unit.assertions)
+    loose = {value for unit in left for value in unit.values}
+    for was in gone:
+        renamed = max(left, key=lambda now: _alike(was, now), default=None)
+        if renamed is not None and _alike(was, renamed) >= ALIKE:
+            left.remove(renamed)
+            pairs.append((was, renamed))
+        elif not (was.assertions and not Counter(was.assertions) - spare):
+            yield Tampering(was.path, 0, f"test {short(was.title, 60)} was removed")
+    for was, now in pairs:
+        yield from _unit_changes(was, now, spare, loose)
+
+
+def _same_place(was: Unit, now: Unit) -> bool:
+    return was.path == now.path and was.title == now.title
+
+
+def _same_title(was: Unit, now: Unit) -> bool:
+    return was.title == now.title
+
+
+def _same_text(was: Unit, now: Unit) -> bool:
+    return was.text.replace(was.title, "", 1) == now.text.replace(now.title, "", 1)
+
+
+def _alike(was: Unit, now: Unit) -> float:
+    return difflib.SequenceMatcher(None, was.text[:2_000], now.text[:2_000], autojunk=False).ratio()
+
+
+def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) -> Iterator[Tampering]:
+    title = short(was.title, 60)
+    marks = now.skips - was.skips
+    if marks:
+        yield Tampering(now.path, now.line, f"test {title} is now marked `{short(next(iter(marks)), 60)}`")
+        return
+    if was.text == now.text:
+        return
+    if now.unreachable > was.unreachable and len(now.assertions) < len(was.assertions):
+        yield Tampering(
+            now.path, now.line, f"assertions of test {title} can no longer be reached: it returns before them"
+        )
+        return
+    lost = list(((Counter(was.assertions) - Counter(now.assertions)) - spare).elements())
+    fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
+    named = False
+    for said in lost:
+        clause = _became(said, fresh)
+        if clause:
+            named = True
+            yield Tampering(now.path, now.line, f"test {title}: {clause}")
+    missing = was.values - now.values - loose
+    if missing and not named:
+        gained = sorted(now.values - was.values)[:3]
+        became = f"became {', '.join(gained)}" if gained else "is gone"
+        what = f"what test {title} works with changed: {', '.join(sorted(missing)[:3])} {became}"
+        yield Tampering(now.path, now.line, what)
+
+
+def _became(said: str, fresh: list[str]) -> str:
+    """What is wrong with the assertion that took the place of one. Takes it out of `fresh`."""
+    best = max(fresh, key=lambda one: difflib.SequenceMatcher(None, said, one, autojunk=False).ratio(), default=None)
+    if best is None:
+        return f"an assertion was removed: `{short(said)}`"
+    fresh.remove(best)
+    became = f"`{short(said)}` became `{short(best)}`"
+    if _ALWAYS.search(best) and not _ALWAYS.search(said):
+        return f"{became}, which always holds"
+    if _strength(best) < _strength(said):
+        return f"assertion loosened: {became}"
+    values = _values(said) - _values(best)
+    if values and _strength(best) == _strength(said):
+        return f"expected value changed: {became}"
+    return ""
+
+
+def _values(said: str) -> set[str]:
+    return {v[0] for v in _STRING.finditer(said)} | {v[0] for v in _NUMBER.finditer(_STRING.sub('""', said))}
+
+
+def _strength(said: str) -> int:
+    bare = _STRING.sub('""', said)
+    if "NotEqual" in bare or "_ne!" in bare or ".not." in bare or "isnt" in bare:
+        return 1
+    if _STRONG.search(bare) or bare.startswith("if "):
+        return 3
+    return 2 if _MIDDLE.search(bare) else 1
+
+
+def _assertion_counts(was: list[Sheet], now: list[Sheet]) -> Iterator[Tampering]:
+    """Files in which no single test was recognised: at least as many assertions as before."""
+    before, after = sum(sheet.assertions for sheet in was), sum(sheet.assertions for sheet in now)
+    if after < before and was:
+        path = was[0].path
+        yield Tampering(path, 0, f"{path} has fewer assertions: {before} before, {after} now")

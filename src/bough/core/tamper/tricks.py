@@ -1,0 +1,426 @@
+"""Python that bends the test run itself: forced exits, patched runners, hooks that drop tests or rewrite results,
+modules swapped at import, and product code that knows when it is being tested."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bough.core.acceptance import Tampering
+from bough.core.tamper import files
+from bough.core.tamper.body import Found, Walk, patched
+from bough.core.tamper.hooks import DECISIVE, bends, is_hook
+from bough.core.tamper.scope import Project, Scope, Source
+from bough.core.tamper.syntax import (
+    Function,
+    constant,
+    constants,
+    dotted,
+    dump,
+    elements,
+    functions,
+    identifiers,
+    keyword,
+    last,
+    main_guard,
+    never,
+    show,
+)
+
+_RUNNERS = files.RUNNER_MODULES | {"builtins", "nose", "mock"}
+_OVERRIDING = frozenset(
+    {"run", "debug", "fail", "_callTestMethod", "_callSetUp", "defaultTestResult", "failureException", "countTestCases"}
+    | {f"assert{one}" for one in ("Equal", "NotEqual", "True", "False", "Is", "IsNot", "IsNone", "IsNotNone", "In")}
+    | {f"assert{one}" for one in ("NotIn", "IsInstance", "Raises", "RaisesRegex", "AlmostEqual", "Greater", "Less")}
+    | {f"assert{one}" for one in ("GreaterEqual", "LessEqual", "Regex", "CountEqual", "DictEqual", "ListEqual")}
+    | {f"assert{one}" for one in ("TupleEqual", "SetEqual", "SequenceEqual", "MultiLineEqual", "Warns", "Logs")}
+)
+_RUNNER_VARIABLES = frozenset({"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"})
+_SET_UPS = ("setUpModule", "setup_module", "setUpClass", "setup_class", "setup_session")
+
+
+class Sign(NamedTuple):
+    key: str
+    line: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What the base's tests are like, for tricks that depend on it."""
+
+    texts: Mapping[str, str]
+    """All files of the base."""
+    tests: tuple[str, ...]
+    """Its test files."""
+
+    def calls(self, name: str) -> bool:
+        pattern = re.compile(rf"\b{re.escape(name)}\s*\(")
+        return any(pattern.search(self.texts[path]) for path in self.tests)
+
+    def imports(self, module: str) -> bool:
+        pattern = re.compile(rf"^\s*(?:from|import)\s+{re.escape(module)}\b", re.M)
+        return any(pattern.search(self.texts[path]) for path in self.tests)
+
+    def own(self, module: str) -> bool:
+        """The project has a module of this name at its top."""
+        places = (module, f"src/{module}", f"lib/{module}")
+        return any(p.startswith(tuple(f"{place}/" for place in places)) for p in self.texts) or any(
+            f"{place}.py" in self.texts for place in places
+        )
+
+
+def tricks(was: Source | None, now: Source, ground: Ground, project: Project) -> list[Tampering]:
+    """The tricks that are in the file now and were not at the base."""
+    side = _test_side if files.test_file(now.path) else _product
+    known = Counter(sign.key for sign in side(was, ground, project)) if was is not None else Counter[str]()
+    found = []
+    for sign in side(now, ground, project):
+        known[sign.key] -= 1
+        if known[sign.key] < 0:
+            found.append(Tampering(now.path, sign.line, sign.what))
+    return found
+
+
+def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
+    conftest = files.name_of(source.path) == "conftest.py"
+    yield from _hooks(source)
+    yield from _hard_exits(source)
+    early = list(import_time(source.tree.body))
+    for function in functions(source.tree):
+        if conftest or is_hook(function) or function.name in _SET_UPS or _autouse(function):
+            early += list(import_time(function.body))
+    for node in early:
+        yield from _exits(node)
+        yield from _modules(node, source, ground)
+        yield from _variables(node)
+        yield from _executed(node)
+        yield from _patches(node, source, ground)
+    yield from _runner_patched(source)
+    yield from _overriding(source)
+    yield from _hidden_tests(source)
+    yield from _ignored(source, ground)
+    yield from _skipping_fixtures(source, project)
+
+
+def _product(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
+    yield from _hooks(source)
+    yield from _runner_patched(source)
+    for node in import_time(source.tree.body):
+        for part in expressions_of(node):
+            if last(part) == "_exit" or (isinstance(part, ast.Constant) and part.value == "_exit"):
+                yield Sign(
+                    dump(node), node.lineno, f"`{show(node, 60)}` can end the test run with an exit status of its own"
+                )
+    yield from _exit_hooks(source)
+    yield from _knows_of_tests(source)
+    for node in functions(source.tree):
+        if node.name == "__eq__" and [dump(s) for s in node.body] == [dump(_RETURN_TRUE)]:
+            yield Sign(
+                f"eq {node.lineno}", node.lineno, "an `__eq__` that always returns True makes every comparison hold"
+            )
+
+
+_RETURN_TRUE = ast.Return(value=ast.Constant(value=True))
+
+
+def import_time(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run when the block runs, the inside of functions left out; not those of `if __name__ == …`."""
+    for node in body:
+        if isinstance(node, ast.If) and main_guard(node.test):
+            continue
+        yield node
+        if isinstance(node, Function):
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            yield from import_time(getattr(node, name, []))
+        for handler in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+            yield from import_time(handler.body)
+
+
+def expressions_of(node: ast.stmt) -> Iterator[ast.AST]:
+    """Every expression of one statement, without those of the statements inside it."""
+    stack: list[ast.AST] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+    if isinstance(node, Function | ast.ClassDef):
+        stack = list(node.decorator_list)
+    while stack:
+        part = stack.pop()
+        if isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
+            continue
+        yield part
+        stack += ast.iter_child_nodes(part)
+
+
+def _hooks(source: Source) -> Iterator[Sign]:
+    for function in functions(source.tree):
+        if not is_hook(function):
+            continue
+        if function.name in DECISIVE:
+            what = f"hook {function.name} can change which tests run or what they report"
+            yield Sign(dump(function), function.lineno, what)
+            continue
+        for line, text in bends(function):
+            yield Sign(f"{function.name} {text}", line, f"hook {function.name} bends the run: `{text}`")
+
+
+def _hard_exits(source: Source) -> Iterator[Sign]:
+    """`os._exit` in any form, outside a forked child."""
+    forked = {id(n) for f in functions(source.tree) if "fork" in identifiers(f) for n in ast.walk(f)}
+    names = {n for n, imported in source.imports.items() if imported.attribute == "_exit"}
+    for node in ast.walk(source.tree):
+        hit = (isinstance(node, ast.Attribute) and node.attr == "_exit") or (
+            isinstance(node, ast.Constant) and node.value == "_exit"
+        )
+        if (hit or (isinstance(node, ast.Name) and node.id in names)) and id(node) not in forked:
+            yield Sign("_exit", getattr(node, "lineno", 0), "os._exit ends the test run with an exit status of its own")
+
+
+def _exits(node: ast.stmt) -> Iterator[Sign]:
+    if isinstance(node, ast.Raise) and last(node.exc) in ("SystemExit", "KeyboardInterrupt", "Exit"):
+        yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` ends the test run early")
+    for part in expressions_of(node):
+        if not isinstance(part, ast.Call):
+            continue
+        whole = dotted(part.func)
+        known = whole in ("exit", "quit", "sys.exit", "pytest.exit", "os.abort", "os.kill", "signal.raise_signal")
+        if known or whole.startswith(("os.exec", "os.killpg")):
+            yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` ends the test run early")
+
+
+def _exit_hooks(source: Source) -> Iterator[Sign]:
+    """Product code that has the process end with a status of its own."""
+    for node in ast.walk(source.tree):
+        registered: list[ast.expr] = []
+        if isinstance(node, ast.Call) and dotted(node.func) in ("atexit.register", "register") and node.args:
+            registered = [node.args[0]]
+        elif isinstance(node, Function) and any(dotted(d) == "atexit.register" for d in node.decorator_list):
+            registered = [ast.Name(id=node.name)]
+        for target in registered:
+            function = source.functions.get(last(target))
+            inside = identifiers(function) if function is not None else identifiers(target)
+            if inside & {"_exit", "abort", "exit"}:
+                line = getattr(node, "lineno", 0)
+                yield Sign("atexit", line, f"an atexit hook (`{show(target, 40)}`) forces the exit status")
+
+
+def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
+    """`sys.modules[…]` set for something that the tests import."""
+    for key in _swapped(node):
+        text = constant(key)
+        top = text.split(".")[0] if isinstance(text, str) else ""
+        if not top or top in files.RUNNER_MODULES or ground.imports(top):
+            what = f"`{show(node, 60)}` swaps a module that the tests import"
+            yield Sign(dump(node), node.lineno, what)
+
+
+def _swapped(node: ast.stmt) -> list[ast.expr]:
+    keys: list[ast.expr] = []
+    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
+    for target in targets:
+        if isinstance(target, ast.Subscript) and dotted(target.value).endswith("sys.modules"):
+            keys.append(target.slice)
+    for part in expressions_of(node):
+        if not isinstance(part, ast.Call):
+            continue
+        whole = dotted(part.func)
+        if whole.endswith(("modules.update", "modules.setdefault", "modules.__setitem__", "modules.pop")):
+            first = part.args[0] if part.args else None
+            keys += (
+                [k for k in first.keys if k is not None] if isinstance(first, ast.Dict) else [first] if first else []
+            )
+        if last(part) in ("setitem", "delitem", "dict") and part.args and dotted(part.args[0]).endswith("sys.modules"):
+            rest = part.args[1] if len(part.args) > 1 else part.args[0]
+            keys += [k for k in rest.keys if k is not None] if isinstance(rest, ast.Dict) else [rest]
+    return keys
+
+
+def _variables(node: ast.stmt) -> Iterator[Sign]:
+    for part in expressions_of(node):
+        if isinstance(part, ast.Constant) and part.value in _RUNNER_VARIABLES:
+            yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` sets an option of the test runner")
+
+
+def _executed(node: ast.stmt) -> Iterator[Sign]:
+    for part in expressions_of(node):
+        if isinstance(part, ast.Call) and dotted(part.func) in ("exec", "eval", "builtins.exec", "builtins.eval"):
+            yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` runs code that cannot be read before the tests")
+
+
+def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
+    """What the tests call, replaced for all of them."""
+    targets = [dotted(t) for t in getattr(node, "targets", []) if isinstance(t, ast.Attribute)]
+    targets += [patched(part) for part in expressions_of(node) if isinstance(part, ast.Call)]
+    for target in targets:
+        root, _, rest = target.partition(".")
+        if not rest:
+            continue
+        imported = source.imports.get(root)
+        top = (imported.module if imported is not None else root).split(".")[0]
+        relative = imported is not None and imported.level > 0
+        if top in sys.stdlib_module_names or not (relative or ground.own(top)):
+            continue
+        if ground.calls(target.rpartition(".")[2]):
+            yield Sign(f"patch {target}", node.lineno, f"`{show(node, 60)}` replaces {target}, which the tests call")
+
+
+def _runner_patched(source: Source) -> Iterator[Sign]:
+    for node in ast.walk(source.tree):
+        targets: list[str] = []
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
+            several = [node.target] if isinstance(node, ast.AugAssign) else node.targets
+            targets = [dotted(target) for target in several if isinstance(target, ast.Attribute | ast.Subscript)]
+        elif isinstance(node, ast.Call):
+            target = patched(node)
+            targets = [target] if target and target.split(".")[0] not in ("sys", "os", "builtins") else []
+        for target in targets:
+            if _runners_own(target, source):
+                line = getattr(node, "lineno", 0)
+                yield Sign(f"runner {target}", line, f"`{show(node, 60)}` changes the test runner ({target})")
+
+
+def _runners_own(target: str, source: Source) -> bool:
+    root, _, rest = target.partition(".")
+    imported = source.imports.get(root)
+    if target.startswith(("self.assert", "self.fail", "cls.assert")) or target == "__builtins__":
+        return True
+    if not rest and root != "__builtins__":
+        return False
+    if imported is None:
+        return root in ("pytest", "_pytest", "__builtins__")
+    if target in ("sys.exit", "os._exit", "sys.excepthook") and files.test_file(source.path):
+        return True
+    top = imported.module.split(".")[0]
+    return top in _RUNNERS and "mock" not in f"{imported.module}.{imported.attribute}"
+
+
+def _overriding(source: Source) -> Iterator[Sign]:
+    """Names of the runner's own that a test class or file takes for itself."""
+    for klass in (n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)):
+        for node in klass.body:
+            names = [node.name] if isinstance(node, Function) else [last(t) for t in getattr(node, "targets", [])]
+            for name in names:
+                if name in _OVERRIDING and (klass.bases or name.startswith("assert")):
+                    what = f"{klass.name}.{name} takes the place of the runner's own {name}"
+                    yield Sign(f"{klass.name}.{name} {dump(node)}", node.lineno, what)
+    for node in source.tree.body:
+        name = node.name if isinstance(node, Function | ast.ClassDef) else last(getattr(node, "targets", [None])[0])
+        if name == "load_tests":
+            yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
+        elif name in ("AssertionError", "SystemExit", "BaseException"):
+            yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _hidden_tests(source: Source) -> Iterator[Sign]:
+    """Tests that are changed or taken away after they were defined."""
+    for node in import_time(source.tree.body):
+        for target in getattr(node, "targets", []):
+            root = dotted(target).split(".")[0]
+            defined = (root in source.functions or root in source.classes) and "test" in root.lower()
+            if isinstance(target, ast.Attribute) and defined:
+                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes {root} after its definition")
+            behind = isinstance(target, ast.Subscript) and dotted(target.value) in ("globals", "locals", "vars")
+            if isinstance(target, ast.Subscript) and behind and not _names_a_new_test(target.slice, source):
+                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes the file's names behind its back")
+        for part in expressions_of(node):
+            if isinstance(part, ast.Call) and _unmakes(part, source):
+                yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` changes the file's tests behind its back")
+
+
+def _unmakes(call: ast.Call, source: Source) -> bool:
+    whole = dotted(call.func)
+    if whole in ("globals.pop", "globals.clear", "globals.update", "vars.pop", "delattr"):
+        return True
+    on_class = whole == "setattr" and len(call.args) > 1 and last(call.args[0]) in source.classes
+    return on_class and not _names_a_new_test(call.args[1], source)
+
+
+def _names_a_new_test(key: ast.expr, source: Source) -> bool:
+    """`f"test_{case}"`, or a constant that is no name in the file: tests that are made, not unmade."""
+    if isinstance(key, ast.JoinedStr) and key.values:
+        key = key.values[0]
+    elif isinstance(key, ast.BinOp):
+        key = key.left
+    text = constant(key)
+    return isinstance(text, str) and text.startswith("test") and text not in source.bound
+
+
+def _ignored(source: Source, ground: Ground) -> Iterator[Sign]:
+    """`collect_ignore` in a conftest, as far as it leaves out tests of the base."""
+    if files.name_of(source.path) != "conftest.py":
+        return
+    folder = files.folder_of(source.path)
+    for node in import_time(source.tree.body):
+        names = [last(t) for t in getattr(node, "targets", [getattr(node, "target", None)])]
+        calls = [dotted(p.func) for p in expressions_of(node) if isinstance(p, ast.Call)]
+        touched = [n for n in names if n in ("collect_ignore", "collect_ignore_glob")]
+        touched += [c.split(".")[0] for c in calls if c.split(".")[0] in ("collect_ignore", "collect_ignore_glob")]
+        if not touched:
+            continue
+        value = getattr(node, "value", None)
+        items = elements(value.args[0] if isinstance(value, ast.Call) and value.args else value)
+        for item in items if items is not None else [value]:
+            left_out = _left_out(constant(item) if isinstance(item, ast.expr) else ..., folder, ground)
+            if left_out:
+                yield Sign(f"ignore {left_out}", node.lineno, f"{touched[0]} leaves out {left_out}")
+
+
+def _left_out(entry: object, folder: str, ground: Ground) -> str:
+    if not isinstance(entry, str):
+        return "tests that cannot be read off"
+    whole = f"{folder}/{entry}" if folder else entry
+    pattern = re.compile("".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in whole) + "(?:/.*)?")
+    return next((path for path in ground.tests if pattern.fullmatch(path)), "")
+
+
+def _autouse(function: Function) -> bool:
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and last(decorator) in ("fixture", "yield_fixture"):
+            flag = keyword(decorator, "autouse")
+            if flag is not None and not never(flag):
+                return True
+    return False
+
+
+def _skipping_fixtures(source: Source, project: Project) -> Iterator[Sign]:
+    """Fixtures that every test gets and that skip it or swallow its failure."""
+    for function in functions(source.tree):
+        if not _autouse(function) and function.name not in (*_SET_UPS, "setUp", "setup_method"):
+            continue
+        found = Found()
+        Walk(found).function(function, Scope(project, source))
+        for skip in found.skips:
+            yield Sign(f"{function.name} {skip.key}", skip.line, f"{function.name} skips every test: `{skip.says}`")
+        for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+            if last(call) == "add_marker" and constants(call) is not None and _skip_mark(call):
+                yield Sign(dump(call), call.lineno, f"{function.name} marks every test: `{show(call, 60)}`")
+
+
+def _skip_mark(call: ast.Call) -> bool:
+    return bool(identifiers(call) & {"skip", "skipif", "xfail"}) or bool(constants(call) & {"'skip'", "'xfail'"})
+
+
+def _knows_of_tests(source: Source) -> Iterator[Sign]:
+    """Product code that behaves differently when it is being tested."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Constant) and node.value in ("PYTEST_CURRENT_TEST", "PYTEST_VERSION"):
+            yield Sign("aware", node.lineno, "product code looks for a running test (PYTEST_CURRENT_TEST)")
+        elif isinstance(node, ast.Compare) and _asks_for_runner(node):
+            yield Sign("aware", node.lineno, f"product code looks for a running test: `{show(node, 60)}`")
+        elif isinstance(node, Function) and _looks_at_callers(node):
+            yield Sign("aware", node.lineno, f"{node.name} looks at its callers for a test")
+
+
+def _looks_at_callers(node: Function) -> bool:
+    names = identifiers(node)
+    frames = names & {"_getframe", "currentframe", "stack"} and names & {"inspect", "_getframe"}
+    return bool(frames) and any("test" in text.lower() for text in constants(node))
+
+
+def _asks_for_runner(node: ast.Compare) -> bool:
+    runner = any(re.search(r"pytest|unittest|py\.test", text) for text in constants(node))
+    return runner and bool(identifiers(node) & {"modules", "argv", "environ"})

@@ -1,0 +1,146 @@
+"""Carrying a run out while a person, a log or a program watches: what `bough run` and `bough resume` share."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from bough.app import Session, Watch
+from bough.core import events as e
+from bough.interfaces.cli.options import print_json_line
+from bough.interfaces.terminal.paper import Line, paper
+from bough.interfaces.views import Outcome
+from bough.ports import Stop
+
+
+class Display(Protocol):
+    """Who is told what happens."""
+
+    def announce(self, lines: list[Line]) -> None:
+        """What a person should know before it starts."""
+        ...
+
+    def seen(self, record: e.Record) -> None:
+        """An event of an earlier stretch of the run."""
+        ...
+
+    def recorded(self, record: e.Record) -> None: ...
+
+    def progress(self, task: str, text: str) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def shown(self) -> AbstractContextManager[None]: ...
+
+
+class JsonDisplay:
+    """One event a line, and nothing else on standard output. When nobody reads any more, the run still goes on."""
+
+    def __init__(self) -> None:
+        self._gone = False
+
+    def announce(self, lines: list[Line]) -> None:
+        """The first event says it all."""
+
+    def seen(self, record: e.Record) -> None:
+        """Only what happens now is told; `bough log --json` has the rest."""
+
+    def recorded(self, record: e.Record) -> None:
+        if self._gone:
+            return
+        try:
+            print_json_line(record)
+            sys.stdout.flush()
+        except OSError:
+            self._gone = True
+
+    def progress(self, task: str, text: str) -> None:
+        """Not an event."""
+
+    def notice(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        yield
+
+
+def make_display(as_json: bool) -> Display:
+    if as_json:
+        return JsonDisplay()
+    page = paper()
+    if page.terminal:
+        from bough.interfaces.terminal.live import LiveDisplay
+
+        return LiveDisplay(page)
+    from bough.interfaces.terminal.plain import PlainDisplay
+
+    return PlainDisplay(page)
+
+
+async def carry(session: Session, display: Display, work: Callable[[Watch], Awaitable[Outcome]]) -> Outcome:
+    """Do the work with the display on, and with Ctrl-C meaning: stop, so that it can be resumed."""
+    stop = Stop()
+    name: list[str] = []
+
+    def recorded(record: e.Record) -> None:
+        if isinstance(record.event, e.RunStarted | e.RunResumed):
+            name[:] = [record.run]
+            display.announce(announcement(session, record))
+        display.recorded(record)
+
+    def stopping() -> None:
+        again = f"`bough resume{f' {name[0]}' if name else ''}` goes on"
+        display.notice(
+            f"Stopping now: {again}, nothing is lost."
+            if stop.now
+            else f"Stopping after the current effect (Ctrl-C again: now): {again}."
+        )
+
+    unwatch = stop.watch(stopping)
+    try:
+        with display.shown(), interrupts(stop):
+            return await work(Watch(stop, display.progress, recorded))
+    finally:
+        unwatch()
+
+
+def announcement(session: Session, record: e.Record) -> list[Line]:
+    from bough.interfaces.terminal.opening import opening
+
+    return opening(record, session.config.sandbox.mode, session.confined)
+
+
+@contextmanager
+def interrupts(stop: Stop) -> Iterator[None]:
+    """The first SIGINT, SIGTERM or SIGHUP asks for a stop after the current effect, the second for one now; a third
+    does not wait for anything."""
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+    times = 0
+
+    def interrupted() -> None:
+        nonlocal times
+        times += 1
+        if times <= 2:
+            stop.request(now=times == 2)
+        elif main is not None:
+            main.cancel()
+
+    # A signal that is ignored already (nohup) stays so.
+    signals = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    for number in signals:
+        loop.add_signal_handler(number, interrupted)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,59 @@
+"""`bough demo`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, wait_for
+
+if TYPE_CHECKING:
+    from bough.demo import Demo
+
+
+@click.command(
+    "demo",
+    short_help="A whole run on a recorded model: no key, no network.",
+    epilog=example("bough demo", "bough demo fix --dir /tmp/try-bough"),
+)
+@click.argument("name", required=False)
+@click.option(
+    "--dir",
+    "folder",
+    metavar="D",
+    type=click.Path(path_type=Path),
+    help="A new folder for it, which stays (default: a temporary one, which stays too).",
+)
+@as_json("One event a line, as it happens.")
+def command(name: str | None, folder: Path | None, as_json: bool) -> int:
+    """A whole run on a recorded model: no key, no network.
+
+    The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's words are a
+    recording of what a model really said.
+    """
+    from bough.demo import find
+
+    return wait_for(_show(find(name), folder, as_json))
+
+
+async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
+    from bough.app import Choices, session
+    from bough.core.plan import goal_step
+    from bough.demo import on_path, recorded_model, unpack
+    from bough.interfaces.cli.carry import carry, make_display
+    from bough.interfaces.cli.ending import ending
+
+    project, recording = unpack(demo, folder)
+    display = make_display(as_json)
+    display.notice(f"The model is a recording; everything else is real, in {project}.")
+    choices = Choices(model=recorded_model(recording))
+    with on_path():
+        async with session(project, create=True) as opened:
+            step = goal_step(demo.goal, check=demo.check)
+            outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch))
+            status = await ending(opened, outcome, apply=False, as_json=as_json)
+    if not as_json:
+        click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough apply.")
+    return status

@@ -1,0 +1,87 @@
+"""`bough doctor`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+
+if TYPE_CHECKING:
+    from bough.app import Finding
+
+
+@click.command(
+    "doctor",
+    short_help="Say what works here, and what is missing.",
+    epilog=example("bough doctor", "bough doctor --model ollama:qwen3"),
+)
+@in_dir
+@click.option("--model", metavar="M", help="Look whether this model is there, not the configured one.")
+@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
+@as_json("As a JSON object.")
+def command(folder: Path, model: str | None, base_url: str | None, as_json: bool) -> int:
+    """Say what works here, and what is missing.
+
+    Looks at Python, git, the journal, the sandbox, ripgrep, keys (which are never shown) and whether the model can be
+    reached; no model is asked anything and nothing is written. Exit status: 0 when a run could start, else 1.
+    """
+    from bough.app import Choices, examine
+
+    findings = [_python(), _git(), _ripgrep(), *wait_for(examine(folder, Choices(model=model, base_url=base_url)))]
+    ready = all(finding.ok for finding in findings if finding.needed)
+    if as_json:
+        listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]
+        print_json({"ready": ready, "findings": listed})
+    else:
+        _print(findings, ready)
+    return 0 if ready else 1
+
+
+def _python() -> Finding:
+    from bough.app import Finding
+
+    return Finding("python", True, f"{sys.version.split()[0]} ({sys.executable})")
+
+
+def _git() -> Finding:
+    import subprocess
+
+    from bough.app import Finding
+
+    try:
+        said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10)
+    except FileNotFoundError:
+        return Finding("git", False, "there is no git program: install git, which bough keeps its workspaces with")
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("git", False, f"git does not run: {error}")
+    return Finding("git", said.returncode == 0, (said.stdout or said.stderr).strip())
+
+
+def _ripgrep() -> Finding:
+    from shutil import which
+
+    from bough.app import Finding
+
+    where = which("rg")
+    says = where or "there is no rg program: the search tool works without it, more slowly"
+    return Finding("ripgrep", where is not None, says, needed=False)
+
+
+def _print(findings: list[Finding], ready: bool) -> None:
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.words import pad
+
+    page = paper()
+    for finding in findings:
+        if finding.ok:
+            mark, style = "✔ ok      ", "green"
+        else:
+            mark, style = ("✘ problem ", "red") if finding.needed else ("○ not here", "yellow")
+        page.paragraph((mark, style), "  ", (pad(finding.what, 8), "bold"), "  ", text=finding.says, indent=22)
+    page.line("")
+    verdict = "A run can start here." if ready else "A run cannot start here until the problems above are solved."
+    page.paragraph(text=verdict)

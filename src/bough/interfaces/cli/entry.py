@@ -1,0 +1,171 @@
+"""From the words on a command line to an exit status.
+
+Promises: whatever goes wrong is one sentence on standard error and the exit status that belongs to it; a traceback is
+shown only when it is asked for. Nothing here loads a command that was not named, so `bough --help` starts at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from bough import __version__
+from bough.core.errors import BoughError
+
+COMMANDS = {
+    "run": "Carry out a goal in a private workspace.",
+    "runs": "List the runs of this project.",
+    "show": "Show a run as a tree: states, rounds, checks, cost.",
+    "status": "Say where a run or a task stands, and what to do next.",
+    "log": "Tell what happened, event by event.",
+    "diff": "Show what a run changed.",
+    "apply": "Bring a run's changes into your files.",
+    "rewind": "Take a run back to the end of an earlier round.",
+    "resume": "Go on with a run that was stopped or interrupted.",
+    "stop": "Ask a live run to stop.",
+    "demo": "A whole run on a recorded model: no key, no network.",
+    "doctor": "Say what works here, and what is missing.",
+}
+"""In the order of use, each with the first line of its own help."""
+
+ABOUT = """\b
+bough carries out a goal in your repository with a language model.
+It works in a private copy; a task is done when a check that bough ran has passed.
+It may be stopped or killed at any time and goes on where it was.
+"""
+INTERRUPTED = 6
+
+
+class Commands(click.Group):
+    """Knows its commands by name and loads each when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"bough.interfaces.cli.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], COMMANDS, 1)
+            hint = f"did you mean `bough {close[0]}`?" if close else "`bough --help` lists them."
+            raise click.UsageError(f"There is no command `{args[0]}`: {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _traceback_wanted(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.obj["traceback"] = True
+
+
+@click.group(
+    cls=Commands,
+    invoke_without_command=True,
+    help=ABOUT,
+    epilog='\b\nExample:\n  bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--traceback",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_traceback_wanted,
+    help="Show where in bough an error happened.",
+)
+@click.version_option(__version__, prog_name="bough", message="%(prog)s %(version)s")
+@click.pass_context
+def bough(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        formatter = ctx.make_formatter()
+        formatter.write(ABOUT.removeprefix("\b\n"))
+        bough.format_commands(ctx, formatter)
+        formatter.write("\n`bough COMMAND --help` tells more, with an example.\n")
+        click.echo(formatter.getvalue(), nl=False)
+
+
+def enter(arguments: Sequence[str]) -> int:
+    """Carry out a command line and say how it went."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    status = _carried_out(list(arguments))
+    try:
+        sys.stdout.flush()
+    except OSError:
+        unread()
+    return status
+
+
+def _carried_out(arguments: list[str]) -> int:
+    wishes: dict[str, bool] = {}
+    try:
+        with bough.make_context("bough", arguments, obj=wishes) as ctx:
+            status: Any = bough.invoke(ctx)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        return 0  # whoever read our output has seen enough (`bough log | head`): that is no error
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except Exception as error:  # noqa: BLE001 (the last resort: it is told, and the exit status says so)
+        if wishes.get("traceback"):
+            sys.excepthook(type(error), error, error.__traceback__)
+        else:
+            _complain(error)
+        return _exit_status(error)
+    return status if isinstance(status, int) else 0
+
+
+def unread() -> None:
+    """Nobody reads our output any more: what is left of it goes nowhere, quietly."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _exit_status(error: Exception) -> int:
+    if isinstance(error, BoughError):
+        return error.exit_status
+    return error.exit_code if isinstance(error, click.ClickException) else 1
+
+
+def _complain(error: Exception) -> None:
+    from bough.interfaces.terminal.words import one_line
+
+    try:
+        print(f"bough: {one_line(_sentence(error))}", file=sys.stderr)
+    except OSError:
+        return  # nobody is there to be told; the exit status still says it
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "bough"
+        message = error.format_message()
+        return message if message.endswith(("?", "them.")) else f"{message.rstrip('.')}: see `{path} --help`."
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    if isinstance(error, BoughError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}."
+    said = str(error) or "it says no more"
+    return f"internal error: {type(error).__name__}: {said} (this is a bug; `bough --traceback …` shows where)."

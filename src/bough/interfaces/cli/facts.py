@@ -1,0 +1,69 @@
+"""Runs and tasks as plain data, for `--json`. These keys are a promise to programs: they may grow, not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from bough.core.budget import Spend
+from bough.interfaces.terminal.tree import Row, parent, rows
+from bough.interfaces.views import RunView, TaskView
+
+
+def run_facts(run: RunView, standing: str, holder: str | None) -> dict[str, Any]:
+    return {
+        "run": run.name,
+        "status": standing,
+        "summary": run.summary,
+        "exit_status": run.exit_status,
+        "holder": holder,
+        "goal": run.goal,
+        "folder": run.folder,
+        "models": run.models,
+        "started_at": run.started_at,
+        "seconds": round(run.elapsed(), 3),
+        "limits": _all_fields(run.limits),
+        "spend": _spend(run.spend),
+        "applied": bool(run.applied),
+    }
+
+
+def tree_facts(run: RunView) -> list[dict[str, Any]]:
+    """All tasks, parents before their children."""
+    return [task_facts(row) for row in rows(run)]
+
+
+def task_facts(row: Row) -> dict[str, Any]:
+    task: TaskView = row.task
+    return {
+        "path": task.path,
+        "parent": parent(task.path),
+        "title": task.title,
+        "state": task.state.value,
+        "why": task.why,
+        "halted": task.halted or None,
+        "attempt": task.attempt,
+        "role": task.role or None,
+        "repairs": task.repairs,
+        "limits": _all_fields(task.limits),
+        "spend": _spend(row.spend),
+        "spend_with_subtasks": _spend(row.subtree),
+        "verdict": task.verdict and _all_fields(task.verdict),
+        "files": list(task.files),
+        "commit": task.commit or None,
+        "tree": task.tree,
+        "started_at": task.started_at,
+        "last_at": task.last_at,
+    }
+
+
+def _all_fields(struct: msgspec.Struct) -> dict[str, Any]:
+    """Defaults too: a program should not have to know them."""
+    return {name: msgspec.to_builtins(getattr(struct, name)) for name in struct.__struct_fields__}
+
+
+def _spend(spend: Spend) -> dict[str, Any]:
+    """Without seconds: a view of the tree does not read how long each tool took."""
+    names = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced")
+    return {name: getattr(spend, name) for name in names}

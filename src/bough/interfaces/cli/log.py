@@ -1,0 +1,97 @@
+"""`bough log`"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import (
+    as_json,
+    example,
+    in_dir,
+    print_json_line,
+    run_argument,
+    task_argument,
+    wait_for,
+)
+
+if TYPE_CHECKING:
+    from bough.app import Journal
+    from bough.core.events import Record
+
+POLL = 0.3
+"""Seconds between looks at the journal."""
+
+
+@click.command(
+    "log",
+    short_help="Tell what happened, event by event.",
+    epilog=example("bough log", "bough log amber-heron --rounds", "bough log --follow --json | jq .event.event"),
+)
+@run_argument
+@task_argument
+@in_dir
+@click.option("--follow", is_flag=True, help="Go on until the run ends or nobody carries it out any more.")
+@click.option("--rounds", is_flag=True, help="The conversation: what the agent was told, said, called and got.")
+@as_json("One event a line, as it is in the journal.")
+def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
+    """Tell what happened, event by event.
+
+    RUN is a run's name, the beginning of one, or `latest` (the default); TASK a path as `bough show` has it (default:
+    all of them). A task's path alone means one of the latest run.
+    """
+    if rounds and as_json:
+        raise click.UsageError("--rounds is for reading and --json for programs: give one of them")
+    wait_for(_log(run, task, folder, follow, _teller(rounds, as_json)))
+
+
+def _teller(rounds: bool, as_json: bool) -> Callable[[Record], None]:
+    """How an event is printed."""
+    if as_json:
+        return print_json_line
+    from bough.interfaces.terminal.lines import Teller, line
+    from bough.interfaces.terminal.paper import paper
+
+    page = paper()
+    if rounds:
+        from bough.interfaces.terminal.rounds import Conversation
+
+        return Conversation(page).tell
+    teller = Teller()
+    return lambda record: page.line(*line(record, teller.tell(record)))
+
+
+async def _log(run: str | None, task: str | None, folder: Path, follow: bool, tell: Callable[[Record], None]) -> None:
+    from bough.app import journal
+    from bough.interfaces.cli.targets import find
+
+    async with journal(folder) as opened:
+        name, path = await find(opened, run, task)
+        if follow:
+            await _follow(opened, name, path, tell)
+            return
+        for record in await opened.store.read(name, path):
+            tell(record)
+
+
+async def _follow(opened: Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
+    """Print what is there and what comes, as long as somebody works on it."""
+    import asyncio
+
+    from bough.core.ids import RUN
+
+    since = 0
+    while True:
+        # Whether anybody is at work is asked first: what the last one wrote before leaving is then read for sure.
+        live = await opened.store.holder(name, RUN) is not None
+        for record in await opened.store.read(name, path, since=since):
+            since = record.seq
+            tell(record)
+        sys.stdout.flush()
+        if not live:
+            return
+        await asyncio.sleep(POLL)

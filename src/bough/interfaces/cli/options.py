@@ -1,0 +1,111 @@
+"""What commands have in common: options, arguments, opening the project, printing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+def in_dir(command: F) -> F:
+    """`--dir D`"""
+    return click.option(
+        "--dir",
+        "folder",
+        metavar="D",
+        default=".",
+        show_default=True,
+        type=click.Path(path_type=Path),
+        help="The project, or a folder in it.",
+    )(command)
+
+
+def as_json(help: str) -> Callable[[F], F]:
+    """`--json`"""
+    return click.option("--json", "as_json", is_flag=True, help=help)
+
+
+def run_argument(command: F) -> F:
+    """`[RUN]`: a name, the beginning of one, or `latest`."""
+    return click.argument("run", required=False)(command)
+
+
+def task_argument(command: F) -> F:
+    return click.argument("task", required=False)(command)
+
+
+def example(*lines: str) -> str:
+    """An epilog that keeps its lines."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def for_carrying_out(command: F) -> F:
+    """How a run is carried out, when it starts and when it is resumed."""
+    options = (
+        click.option("--model", metavar="M", help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3."),
+        click.option("--strong-model", metavar="M", help="Taken for the last repair (default: the model)."),
+        click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
+        click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
+        click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Tokens it may use."),
+        click.option(
+            "--max-cost",
+            "cost",
+            metavar="USD",
+            type=click.FloatRange(0, min_open=True),
+            help="Dollars it may spend, as far as prices are known.",
+        ),
+        click.option(
+            "--max-minutes",
+            "minutes",
+            metavar="N",
+            type=click.FloatRange(0, min_open=True),
+            help="Minutes of work it may take.",
+        ),
+        click.option(
+            "--record",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Keep the model's answers; replay:FILE plays them again.",
+        ),
+        as_json("One event a line, as it happens."),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def wait_for(work: Coroutine[Any, Any, T]) -> T:
+    """Run to the end of it."""
+    import asyncio
+
+    return asyncio.run(work)
+
+
+def hurry() -> None:
+    """For commands that read, print and end: what they build up lives as long as they do, and looking through it for
+    garbage would take a quarter of their time."""
+    import gc
+
+    gc.disable()
+
+
+def print_json(document: object) -> None:
+    import msgspec
+
+    from bough.interfaces.terminal.words import json_text
+
+    sys.stdout.write(json_text(msgspec.json.format(msgspec.json.encode(document), indent=2)) + "\n")
+
+
+def print_json_line(document: object) -> None:
+    import msgspec
+
+    from bough.interfaces.terminal.words import json_text
+
+    sys.stdout.write(json_text(msgspec.json.encode(document)) + "\n")

@@ -1,0 +1,58 @@
+"""`bough resume`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bough.interfaces.cli.options import example, for_carrying_out, in_dir, run_argument, wait_for
+
+if TYPE_CHECKING:
+    from bough.app import Choices
+
+
+@click.command(
+    "resume",
+    short_help="Go on with a run that was stopped or interrupted.",
+    epilog=example("bough resume", "bough resume amber-heron --rounds 80"),
+)
+@run_argument
+@in_dir
+@for_carrying_out
+@click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
+def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
+    """Go on with a run that was stopped or interrupted.
+
+    It goes on at the first unfinished effect: nothing that is finished is done again. Models and limits are those it
+    was started with unless they are given here; what it has spent is never reset. A run that is being carried out is
+    refused, naming who does it. The exit status is as for `bough run`.
+    """
+    from bough.app import Choices
+
+    return wait_for(_resume(run, folder, Choices(**chosen), apply, as_json))
+
+
+async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
+    from bough.adapters.stores.workers import in_words
+    from bough.app import session
+    from bough.core.errors import UsageError
+    from bough.core.ids import RUN
+    from bough.interfaces.cli.carry import carry, make_display
+    from bough.interfaces.cli.ending import ending
+    from bough.interfaces.views import LIVE_KINDS
+
+    display = make_display(as_json)
+    async with session(folder) as opened:
+        name = await opened.find(run)
+        if holder := await opened.store.holder(name, RUN):
+            # The claim would refuse it too, but only after everything else is found to be right.
+            raise UsageError(
+                f"{name} is being carried out by {in_words(holder)}: watch it with `bough log {name} --follow`, or "
+                f"stop it first with `bough stop {name}`."
+            )
+        for record in await opened.store.read(name, kinds=LIVE_KINDS):
+            display.seen(record)
+        outcome = await carry(opened, display, lambda watch: opened.resume(name, choices, watch))
+        return await ending(opened, outcome, apply=apply, as_json=as_json)

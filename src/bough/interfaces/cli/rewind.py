@@ -1,0 +1,75 @@
+"""`bough rewind`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, task_argument, wait_for
+
+
+@click.command(
+    "rewind",
+    short_help="Take a run back to the end of an earlier round.",
+    epilog=example("bough rewind", "bough rewind amber-heron --to 3", "bough resume amber-heron"),
+)
+@run_argument
+@task_argument
+@in_dir
+@click.option("--to", metavar="ROUND", type=click.IntRange(0), help="The round after which it goes on; 0: before any.")
+@as_json("As JSON: the points, or where it was taken back to.")
+def command(run: str | None, task: str | None, folder: Path, to: int | None, as_json: bool) -> None:
+    """Take a run back to the end of an earlier round.
+
+    Without --to: lists the points that RUN (default: the latest) can be taken back to. With it, the workspace's files
+    are those of that moment, and `bough resume` goes on from there. What came after stays in the journal and no
+    longer counts, but for what it cost. Your own files are not touched.
+    """
+    wait_for(_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, as_json))
+
+
+async def _points(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
+    from bough.app import session
+    from bough.core.ids import GOAL
+    from bough.interfaces.cli.targets import find
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.points import point_lines, round_words
+
+    async with session(folder) as opened:
+        name, path = await find(opened, run, task)
+        points = await opened.points(name, path or GOAL)
+    if as_json:
+        listed: list[dict[str, Any]] = [
+            {"round": number, "happened": round_words(point), "tree": point.tree, "at": point.at}
+            for number, point in enumerate(points)
+        ]
+        print_json({"run": name, "task": path or GOAL, "points": listed})
+        return
+    page = paper()
+    if not points:
+        page.paragraph(text=f"{name} has not begun to work: there is nothing to take back.")
+        return
+    for line in point_lines(points):
+        page.line(*line)
+    page.line("")
+    target = f"{name} {path}" if path else name
+    page.paragraph(text=f"`bough rewind {target} --to ROUND` takes it back to the end of a round.")
+
+
+async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_json: bool) -> None:
+    from bough.app import session
+    from bough.core.ids import GOAL
+    from bough.interfaces.cli.targets import find
+    from bough.interfaces.terminal.paper import paper
+
+    async with session(folder) as opened:
+        name, path = await find(opened, run, task)
+        rewound = await opened.rewind(name, to, path or GOAL)
+    if as_json:
+        print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
+        return
+    where = f"to the end of round {to}" if to else "to before its first round"
+    of = f"{path} of {name}" if path else name
+    paper().paragraph(text=f"Took {of} back {where}. `bough resume {name}` goes on from there.")

@@ -1,0 +1,70 @@
+"""`bough status`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import (
+    as_json,
+    example,
+    hurry,
+    in_dir,
+    print_json,
+    run_argument,
+    task_argument,
+    wait_for,
+)
+
+
+@click.command(
+    "status",
+    short_help="Say where a run or a task stands, and what to do next.",
+    epilog=example("bough status", "bough status amber-heron buffer/insert-line", "bough status --json"),
+)
+@run_argument
+@task_argument
+@in_dir
+@as_json("As a JSON object.")
+def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
+    """Say where a run or a task stands, and what to do next.
+
+    RUN is a run's name, the beginning of one, or `latest` (the default); TASK is a path as `bough show` has it
+    (default: the goal). A task's path alone means one of the latest run. Shows its state and why, the verdict with
+    its evidence, the files changed so far and the notes kept.
+    """
+    hurry()
+    wait_for(_status(run, task, folder, as_json))
+
+
+async def _status(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
+    from bough.app import session
+    from bough.core.ids import GOAL
+    from bough.core.state import fold
+    from bough.interfaces.cli.facts import run_facts, task_facts
+    from bough.interfaces.cli.targets import find, standing
+    from bough.interfaces.terminal.next import next_steps
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.status import status_page
+    from bough.interfaces.terminal.tree import rows
+    from bough.interfaces.views import LIVE_KINDS, view
+
+    async with session(folder) as opened:
+        name, path = await find(opened, run, task)
+        found = view(name, await opened.store.read(name, kinds=LIVE_KINDS))
+        status, holder = await standing(opened, found)
+        drawn = rows(found, path or GOAL)
+        folded = fold(path or GOAL, await opened.store.read(name, path or GOAL))
+        changes = await opened.workspaces.changes(folded.base, folded.tree) if folded.tree else []
+    if as_json:
+        facts = task_facts(drawn[0])
+        facts["files"] = [change.path for change in changes]
+        facts["doing"] = found.tasks[drawn[0].task.path].doing if holder else None
+        facts["notes"] = [{"kind": note.kind, "text": note.text} for note in folded.notes]
+        facts["claim"] = folded.claim
+        facts["below"] = [row.task.path for row in drawn[1:]]
+        steps = [{"command": command, "use": use} for command, use in next_steps(found, status, bool(changes))]
+        print_json({**run_facts(found, status, holder), "task": facts, "next": steps})
+        return
+    status_page(paper(), found, status, holder, drawn, folded, changes)

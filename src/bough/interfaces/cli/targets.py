@@ -1,0 +1,43 @@
+"""Which run, and which of its tasks, a person means."""
+
+from __future__ import annotations
+
+from bough.adapters.stores.workers import in_words
+from bough.app import Journal
+from bough.core.errors import NotFound, UsageError
+from bough.core.ids import RUN
+from bough.interfaces.views import RunView
+
+
+async def find(journal: Journal, run: str | None, task: str | None) -> tuple[str, str | None]:
+    """The run and the task that `[RUN] [TASK]` mean. A task's path may stand alone, for one of the latest run."""
+    if run is None or task is not None:
+        name = await journal.find(run)
+        if task is not None and not await _has(journal, name, task):
+            raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+        return name, task
+    try:
+        return await journal.find(run), None
+    except UsageError as error:
+        latest = (await journal.store.runs())[-1:]
+        if latest and await _has(journal, latest[0], run):
+            return latest[0], run
+        if isinstance(error, NotFound) and latest:
+            raise NotFound(
+                f"There is no run `{run}` here, and the latest run has no such task: `bough runs` and `bough show` "
+                "list them."
+            ) from None
+        raise
+
+
+async def _has(journal: Journal, run: str, task: str) -> bool:
+    """Whether it is there, or planned to be."""
+    return bool(await journal.store.read(run, task, kinds=("TaskCreated",))) or task in (await journal.view(run)).tasks
+
+
+async def standing(journal: Journal, run: RunView) -> tuple[str, str | None]:
+    """How a run stands, and who carries it out. Its status is `interrupted` when it is not over and nobody does."""
+    holder = await journal.store.holder(run.name, RUN)
+    if holder is not None:
+        return "running", in_words(holder)
+    return "interrupted" if run.status == "running" else run.status, None

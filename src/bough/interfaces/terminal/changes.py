@@ -1,0 +1,43 @@
+"""Changed files and diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.words import one_line
+from bough.ports import Change
+
+KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "changed its type"}
+STYLES = {"A": "green", "D": "red"}
+DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
+
+
+def change_lines(page: Paper, changes: Sequence[Change], most: int = 20, indent: int = 2) -> None:
+    """One file a line, as far as a person wants to read."""
+    for change in changes[:most]:
+        kind = KINDS.get(change.kind, change.kind)
+        page.line(" " * indent, f"{one_line(change.path)}  ", (kind, STYLES.get(change.kind, "dim")))
+    if len(changes) > most:
+        page.line((" " * indent + f"… and {len(changes) - most} more", "dim"))
+
+
+def diff_lines(page: Paper, diff: str) -> None:
+    """A diff for eyes: coloured, and harmless."""
+    for line in diff.splitlines():
+        style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
+        page.text(line, style)
+
+
+def stat_lines(page: Paper, stat: str, most: int = 10) -> None:
+    """git's statistics of a diff, shortened to what a person reads at the end of a run: its last line is the sum."""
+    lines = stat.strip().splitlines()
+    if not lines:
+        page.line(("  no file changed", "dim"))
+        return
+    *files, total = lines
+    for line in files[:most]:
+        page.line(f"  {line.strip()}")
+    if len(files) > most:
+        page.line((f"  … and {len(files) - most} more", "dim"))
+    page.line(f"  {total.strip()}")

@@ -1,0 +1,289 @@
+"""One event as one line in plain words.
+
+A `Teller` follows a run's events, because a line may need what came before it: a finished call is known by its id
+alone, and rounds are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct, field
+
+from bough.core import events as e
+from bough.core.acceptance import Verdict
+from bough.core.messages import Call
+from bough.core.states import State
+from bough.interfaces.terminal.paper import Span
+from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, many, money, one_line
+from bough.interfaces.views import in_short
+
+ROLES = {"builder": "builder", "bug_hunter": "bug hunter"}
+STATE_STYLES = {
+    State.COMPLETED: "green",
+    State.FAILED: "red",
+    State.CANCELLED: "red",
+    State.TEST_FAILED: "yellow",
+    State.BLOCKED: "yellow",
+    State.IN_PROGRESS: "cyan",
+    State.TESTING: "cyan",
+}
+STATUS_STYLES = {"completed": "green", "failed": "red", "running": "cyan"}
+STATUS_WORDS = {
+    "running": "running",
+    "interrupted": "interrupted",
+    "completed": "completed",
+    "not_verified": "finished, not verified",
+    "failed": "failed",
+    "budget": "budget spent",
+    "stopped": "stopped",
+    "unavailable": "model not available",
+}
+"""How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
+RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
+"""The others are red."""
+
+Told = tuple[str, str]
+"""What happened, and the style to say it in."""
+
+
+class _Follow(Struct):
+    """What a teller keeps of one task."""
+
+    rounds: int = 0
+    attempts: int = 0
+    calls: dict[str, Call] = field(default_factory=dict)
+    asking: bool = False
+    failures: int = 0
+
+
+class Teller:
+    def __init__(self) -> None:
+        self._tasks: dict[str, _Follow] = {}
+
+    def tell(self, record: e.Record) -> Told:
+        """What this event says. Events are told in order: each may be needed for a later one."""
+        follow = self._tasks.setdefault(record.task, _Follow())
+        return TELL[type(record.event)](record.event, follow)
+
+    def round(self, task: str) -> int:
+        """The number of the task's present round."""
+        return self._tasks[task].rounds if task in self._tasks else 0
+
+    def news(self, record: e.Record) -> Told | None:
+        """The same for someone who watches a run: rounds as a whole and turns of events; None for the rest."""
+        told = self.tell(record)
+        match record.event:
+            case e.ModelAnswered() as event:
+                calls = ", ".join(_in_short(call) for call in event.calls)
+                words = calls or (f"says: {first_line(event.text)}" if event.text.strip() else "an empty answer")
+                return f"round {self.round(record.task)}: {words}", ""
+            case e.StateChanged(to=State.TEST_FAILED):
+                return None  # the verdict has said it
+            case e.StateChanged() | e.CheckFinished() | e.NoteKept() | e.ModelFailed() | e.WorkspaceRestored():
+                return told
+            case e.ToolFinished() as event if not event.ok:
+                return told
+            case _:
+                return None
+
+
+def line(record: e.Record, told: Told) -> list[Span]:
+    """The whole line: when, where, what."""
+    words, style = told
+    where = [] if not record.task or record.task.startswith("@") else [(one_line(record.task), "bold"), (": ", "")]
+    return [(clock(record.at), "dim"), ("  ", ""), *where, (one_line(words), style)]
+
+
+# ── one small function per event ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _run_started(event: e.RunStarted, follow: _Follow) -> Told:
+    return f"run started: {first_line(event.plan.goal.instructions)}", ""
+
+
+def _run_resumed(event: e.RunResumed, follow: _Follow) -> Told:
+    return f"run resumed with {event.models.get('main', '?')}", ""
+
+
+def _run_halted(event: e.RunHalted, follow: _Follow) -> Told:
+    return f"run halted ({STATUS_WORDS[event.reason]}): {event.message}", "yellow"
+
+
+def _run_finished(event: e.RunFinished, follow: _Follow) -> Told:
+    return f"run ended: {STATUS_WORDS[event.end]}: {event.summary}", STATUS_STYLES.get(event.end, "yellow")
+
+
+def _run_reopened(event: e.RunReopened, follow: _Follow) -> Told:
+    return f"a person took {event.task} back to the end of round {event.round}", "yellow"
+
+
+def _applied(event: e.Applied, follow: _Follow) -> Told:
+    return f"applied to the project: {many(len(event.files), 'file')}", "green"
+
+
+def _stop_requested(event: e.StopRequested, follow: _Follow) -> Told:
+    return f"a person asks it to stop {'now' if event.now else 'after the current effect'}", "yellow"
+
+
+def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
+    return f"task created: {first_line(event.step.instructions)}", ""
+
+
+def _state_changed(event: e.StateChanged, follow: _Follow) -> Told:
+    return f"{state_words(event.to)}: {event.why}", STATE_STYLES.get(event.to, "")
+
+
+def _workspace_opened(event: e.WorkspaceOpened, follow: _Follow) -> Told:
+    return f"workspace opened at tree {event.tree[:10]}", "dim"
+
+
+def _attempt_started(event: e.AttemptStarted, follow: _Follow) -> Told:
+    follow.attempts += 1
+    follow.failures = 0
+    model = "" if event.tier == "main" else f" with the {event.tier} model"
+    return f"attempt {follow.attempts}: a {ROLES[event.role]} begins{model}", ""
+
+
+def _round_started(event: e.RoundStarted, follow: _Follow) -> Told:
+    again = follow.asking or follow.failures > 0
+    follow.rounds += not again
+    follow.asking = True
+    last = " (the last one: hand-over)" if event.last else ""
+    return f"round {follow.rounds}: the model is asked{' again' if again else ''}{last}", "dim"
+
+
+def _model_failed(event: e.ModelFailed, follow: _Follow) -> Told:
+    follow.asking, follow.failures = False, follow.failures + 1
+    after = f"; next try in {duration(event.wait)}" if event.wait else ""
+    return f"the model did not answer: {event.message.rstrip('.')}{after}", "yellow"
+
+
+def _model_answered(event: e.ModelAnswered, follow: _Follow) -> Told:
+    follow.asking, follow.failures = False, 0
+    follow.calls = {call.id: call for call in event.calls}
+    price = "" if event.cost is None else f", {money(event.cost)}"
+    usage = f"{count(event.usage.input)} tokens in, {count(event.usage.output)} out{price}, {duration(event.seconds)}"
+    said = first_line(event.text)
+    calls = ", ".join(call.name for call in event.calls)
+    words = " → ".join(part for part in (said, calls) if part) or "an empty answer"
+    return f"round {follow.rounds}: the model answers ({usage}): {words}", ""
+
+
+def _message_added(event: e.MessageAdded, follow: _Follow) -> Told:
+    return f"bough tells the agent ({event.why.replace('_', ' ')}): {first_line(event.text)}", ""
+
+
+def _tool_started(event: e.ToolStarted, follow: _Follow) -> Told:
+    return f"{_called(event.call, follow)} …", "dim"
+
+
+def _tool_finished(event: e.ToolFinished, follow: _Follow) -> Told:
+    if event.interrupted:
+        how, words, style = "interrupted", "", "yellow"
+    elif not event.ok:
+        how, words, style = "failed", last_line(event.output), "yellow"
+    else:
+        how, words, style = "done", first_line(event.output), ""
+    return f"{_called(event.call, follow)}: {how}, {duration(event.seconds)}{': ' if words else ''}{words}", style
+
+
+def _called(call: str, follow: _Follow) -> str:
+    return _in_short(follow.calls[call]) if call in follow.calls else "a tool"
+
+
+def _in_short(call: Call, room: int = 60) -> str:
+    words = one_line(in_short(call))
+    return words if len(words) <= room else words[: room - 1].rstrip() + "…"
+
+
+def _note_kept(event: e.NoteKept, follow: _Follow) -> Told:
+    return f"notes a {event.kind.replace('_', ' ')}: {event.text}", ""
+
+
+def _done_claimed(event: e.DoneClaimed, follow: _Follow) -> Told:
+    return f"the agent says it is done: {first_line(event.summary)}", ""
+
+
+def _workspace_restored(event: e.WorkspaceRestored, follow: _Follow) -> Told:
+    return f"workspace put back to tree {event.tree[:10]}: {event.why}", "yellow"
+
+
+def _check_started(event: e.CheckStarted, follow: _Follow) -> Told:
+    return f"check runs: {event.command}" if event.command else "there is no check to run", ""
+
+
+def _check_finished(event: e.CheckFinished, follow: _Follow) -> Told:
+    return verdict_words(event.verdict), RULING_STYLES.get(event.verdict.ruling, "red")
+
+
+def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
+    return f"checkpoint {event.commit[:10]}: {many(len(event.files), 'file')} changed", ""
+
+
+def _child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
+    return f"its step {event.child} is {state_words(event.state)}: {event.why}", STATE_STYLES.get(event.state, "")
+
+
+def _task_halted(event: e.TaskHalted, follow: _Follow) -> Told:
+    return f"halted ({STATUS_WORDS[event.reason]}): {event.message}", "yellow"
+
+
+def _task_resumed(event: e.TaskResumed, follow: _Follow) -> Told:
+    follow.failures = 0
+    return "goes on", ""
+
+
+def _task_rewound(event: e.TaskRewound, follow: _Follow) -> Told:
+    follow.asking, follow.failures = False, 0
+    return f"rewound to its version {event.version}; what came after no longer counts", "yellow"
+
+
+def state_words(state: State) -> str:
+    return state.value.replace("_", " ")
+
+
+def verdict_words(verdict: Verdict) -> str:
+    """The verdict with its evidence: `check passed: pytest -q (exit status 0, 1.2 s)`"""
+    return evidence(verdict) if verdict.ruling == "not_verified" else f"check {evidence(verdict)}"
+
+
+def evidence(verdict: Verdict) -> str:
+    """`passed: pytest -q (exit status 0, 1.2 s)`"""
+    ruling = verdict.ruling.replace("_", " ")
+    if not verdict.command:
+        return f"{ruling}: {verdict.reason}"
+    how = "killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
+    return f"{ruling}: {verdict.command} ({how}, {duration(verdict.seconds)})"
+
+
+TELL: dict[type, Callable[[Any, _Follow], Told]] = {
+    e.RunStarted: _run_started,
+    e.RunResumed: _run_resumed,
+    e.RunHalted: _run_halted,
+    e.RunFinished: _run_finished,
+    e.RunReopened: _run_reopened,
+    e.Applied: _applied,
+    e.StopRequested: _stop_requested,
+    e.TaskCreated: _task_created,
+    e.StateChanged: _state_changed,
+    e.WorkspaceOpened: _workspace_opened,
+    e.AttemptStarted: _attempt_started,
+    e.RoundStarted: _round_started,
+    e.ModelFailed: _model_failed,
+    e.ModelAnswered: _model_answered,
+    e.MessageAdded: _message_added,
+    e.ToolStarted: _tool_started,
+    e.ToolFinished: _tool_finished,
+    e.NoteKept: _note_kept,
+    e.DoneClaimed: _done_claimed,
+    e.WorkspaceRestored: _workspace_restored,
+    e.CheckStarted: _check_started,
+    e.CheckFinished: _check_finished,
+    e.CheckpointMade: _checkpoint_made,
+    e.ChildSettled: _child_settled,
+    e.TaskHalted: _task_halted,
+    e.TaskResumed: _task_resumed,
+    e.TaskRewound: _task_rewound,
+}

@@ -1,0 +1,272 @@
+"""The live tree: what a run is doing at this moment, drawn in place.
+
+Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
+terminal; after a resize the old frame is found again although the terminal has wrapped it anew; a terminal that goes
+away does not disturb the run; and whatever happens, the cursor is back and the frame is gone when the block ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from bough.core.events import Record
+from bough.core.ids import GOAL
+from bough.core.states import SETTLED, State
+from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line, state_words
+from bough.interfaces.terminal.paper import Line, Paper, Span
+from bough.interfaces.terminal.tree import Row, named, rows
+from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
+from bough.interfaces.views import RunView
+
+REFRESH = 0.125
+"""Seconds between frames."""
+RECENT = 4
+"""News shown under the tree, where there is room."""
+
+HIDE, SHOW, ERASE, ERASE_REST = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K"
+
+
+class Painter:
+    """Draws frames over each other at the bottom of what was written so far."""
+
+    def __init__(self, paper: Paper) -> None:
+        self._paper = paper
+        self._bare = replace(paper, colour=False)
+        self._rows: list[str] = []
+        self._widths: list[int] = []
+        self._columns = 0
+        self._gone = False
+
+    def draw(self, frame: Callable[[int, int], Sequence[Line]]) -> None:
+        """Ask for a frame of at most so many columns and rows, and show it."""
+        columns, height = self._paper.size
+        # The last column stays free: a row that fills it would wrap on some terminals and not on others.
+        lines = frame(columns - 1, height)[:height]
+        painted = [self._paper.painted(line, columns - 1) for line in lines]
+        widths = [cells(self._bare.painted(line, columns - 1)) for line in lines]
+        if columns == self._columns and painted == self._rows:
+            return
+        if columns == self._columns and self._rows:
+            fewer = len(self._rows) - len(painted)
+            written = _up(len(self._rows) - 1) + "\n".join(row + ERASE_REST for row in painted)
+            if fewer > 0:
+                written += f"\n{ERASE}" * fewer + f"\x1b[{fewer}A\x1b[{widths[-1] + 1}G"
+        else:
+            written = self._cleared(columns) + "\n".join(painted)
+        self._rows, self._columns, self._widths = painted, columns, widths
+        self.put(written)
+
+    def clear(self) -> None:
+        """Take the frame away; what is written next stands in its place."""
+        self.put(self._cleared(self._paper.width))
+        self._rows, self._columns = [], 0
+
+    def put(self, text: str) -> None:
+        if self._gone or not text:
+            return
+        try:
+            self._paper.write(text)
+            self._paper.flush()
+        except OSError:
+            self._gone = True
+
+    def _cleared(self, columns: int) -> str:
+        """Terminals wrap what they show when they get narrower: the old frame may be more rows by now."""
+        if not self._rows:
+            return ""
+        # Row by row: some terminals keep what one sweep over the whole screen takes away, for scrolling back.
+        wrapped = sum(max(1, -(-width // columns)) for width in self._widths)
+        return "\r" + ERASE + f"\x1b[1A{ERASE}" * (wrapped - 1)
+
+
+def _up(count: int) -> str:
+    return "\r" + (f"\x1b[{count}A" if count > 0 else "")
+
+
+class LiveDisplay:
+    """Shows a run on a terminal while it is carried out."""
+
+    def __init__(self, paper: Paper, name: str = "", clock: Callable[[], float] = time.time) -> None:
+        self._painter = Painter(paper)
+        self._paper = paper
+        self._clock = clock
+        self._run = RunView(name)
+        self._teller = Teller()
+        self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
+        self._streams: dict[str, _Stream] = {}
+        self._notice = ""
+
+    # ── what it is told ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def announce(self, lines: list[Line]) -> None:
+        """Write lines above the frame, to stay."""
+        self._painter.clear()
+        for entry in lines:
+            self._painter.put(self._paper.painted(entry, self._paper.width) + "\n")
+        self._painter.put("\n")
+
+    def seen(self, record: Record) -> None:
+        """An event of before: it counts, and is no news."""
+        self._run.see(record)
+        self._teller.tell(record)
+
+    def recorded(self, record: Record) -> None:
+        self._run.name = record.run
+        self._run.see(record)
+        self._streams[record.task] = _Stream(record.at)
+        if told := self._teller.news(record):
+            self._recent.append((record, told))
+
+    def progress(self, task: str, text: str) -> None:
+        thinking = task in self._run.tasks and self._run.tasks[task].doing == "thinking"
+        self._streams.setdefault(task, _Stream(self._clock())).add(text, thinking)
+
+    def notice(self, text: str) -> None:
+        """Something a person must know; it stays until the run ends."""
+        self._notice = text
+        self._painter.draw(self._frame)
+
+    # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw until the block ends."""
+        with quiet_terminal(self._painter):
+            drawing = asyncio.get_running_loop().create_task(self._draw())
+            try:
+                yield
+            finally:
+                drawing.cancel()
+                self._painter.clear()
+
+    async def _draw(self) -> None:
+        while True:
+            self._painter.draw(self._frame)
+            await asyncio.sleep(REFRESH)
+
+    def _frame(self, width: int, height: int) -> list[Line]:
+        now = self._clock()
+        bottom: list[Line] = [[(self._notice, "yellow")]] if self._notice else []
+        room = height - 1 - len(bottom)
+        tree = self._tree(width, room, now)
+        news = [line(record, told) for record, told in self._recent] if height >= 12 else []
+        news = news[-min(len(news), max(0, room - len(tree) - 1)) :] if room - len(tree) > 1 else []
+        spaced: list[Line] = (
+            [[], *([(text, style or "dim") for text, style in entry] for entry in news)] if news else []
+        )
+        return [self._summary(now), *tree, *spaced, *bottom]
+
+    def _summary(self, now: float) -> Line:
+        run, spend = self._run, self._run.spend
+        words = f"{duration(run.elapsed(now))} · {count(spend.tokens)} tokens · {cost(spend)}"
+        return [(one_line(run.name) or "bough", "bold"), (f"  {words}", "")]
+
+    def _tree(self, width: int, room: int, now: float) -> list[Line]:
+        """The rows that matter most within `room`: those at work, with their parents; then what is newest."""
+        drawn = rows(self._run)
+        if not drawn:
+            return [[("○ preparing …", "dim")]]
+        blocks = [self._block(row, width, now) for row in drawn]
+        shown = _chosen(drawn, blocks, room)
+        lines: list[Line] = [line for number in sorted(shown) for line in blocks[number]]
+        left_out = len(drawn) - len(shown)
+        return [*lines, [(f"… and {left_out} more", "dim")]] if left_out else lines
+
+    def _block(self, row: Row, width: int, now: float) -> list[Line]:
+        task = row.task
+        waiting = task.state in SETTLED or task.state is State.PENDING
+        style = STATE_STYLES.get(task.state, "")
+        first = [*named(row, min(width, 40)), ("  ", ""), (state_words(task.state), style)]
+        if task.started_at:
+            first.append((f"  {row.subtree.rounds}/{task.limits.rounds} rounds", ""))
+        if task.path != GOAL:
+            first.append((f"  {one_line(task.title)}", "dim"))
+        if waiting or not task.doing:
+            return [first]
+        stream = self._streams.get(task.path) or _Stream(now)
+        bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
+        activity = [(bar, "dim"), *stream.doing(task.doing, now, width - cells(bar))]
+        tail = stream.tail()
+        return [first, activity, [(bar + "  ", "dim"), (tail, "dim")]] if tail else [first, activity]
+
+
+def _chosen(drawn: list[Row], blocks: list[list[Line]], room: int) -> set[int]:
+    """Which rows are shown: all when they fit, else active ones first, then the latest to have changed."""
+    if sum(map(len, blocks)) <= room:
+        return set(range(len(drawn)))
+    order = sorted(
+        range(len(drawn)),
+        key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
+    )
+    chosen: set[int] = set()
+    used = 1  # the row that says how many are left out
+    for number in order:
+        if used + len(blocks[number]) <= room:
+            chosen.add(number)
+            used += len(blocks[number])
+    return chosen
+
+
+class _Stream:
+    """What came in since a task's last event: text of the model, lines of a command."""
+
+    def __init__(self, since: float) -> None:
+        self._since = since
+        self._characters = 0
+        self._text = ""
+
+    def add(self, text: str, thinking: bool) -> None:
+        self._characters += len(text)
+        self._text = (self._text + text)[-400:] if thinking else text[-400:]
+
+    def doing(self, words: str, now: float, room: int) -> list[Span]:
+        took = f"  {duration(now - self._since)}"
+        if words == "thinking":
+            words, took = "thinking…", f" {count(self._characters)} characters{took}" if self._characters else took
+        return [(cut(one_line(words), max(room - cells(took), 8)), ""), (took, "dim")]
+
+    def tail(self) -> str:
+        return last_line(self._text)
+
+
+@contextlib.contextmanager
+def quiet_terminal(painter: Painter) -> Iterator[None]:
+    """No cursor and no echo of what is typed while frames are drawn; both are back when the process is suspended
+    (Ctrl-Z) and when the block ends."""
+    import termios
+
+    inputs = 0
+    try:
+        before = termios.tcgetattr(inputs)
+    except (termios.error, OSError):
+        before = None
+
+    def echo(on: bool) -> None:
+        if before is not None:
+            modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+            with contextlib.suppress(termios.error, OSError):
+                termios.tcsetattr(inputs, termios.TCSANOW, modes)
+        painter.put(SHOW if on else HIDE)
+
+    def suspend() -> None:
+        painter.clear()
+        echo(True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        echo(False)
+
+    loop = asyncio.get_running_loop()
+    echo(False)
+    loop.add_signal_handler(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGTSTP)
+        echo(True)

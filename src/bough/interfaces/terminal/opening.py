@@ -1,0 +1,43 @@
+"""What is said before a run starts: what will be done, by which model, within which limits, proven how."""
+
+from __future__ import annotations
+
+from bough.core import events as e
+from bough.interfaces.terminal.paper import Line
+from bough.interfaces.terminal.words import first_line, ledger, one_line, pad
+
+LABEL = 9
+
+
+def opening(record: e.Record, mode: str, confined: bool) -> list[Line]:
+    """For the first event of a run, or of a stretch of one that is resumed."""
+    event = record.event
+    lines: list[Line] = []
+    if isinstance(event, e.RunStarted):
+        goal = event.plan.goal
+        lines.append([(record.run, "bold"), ("  ", ""), (first_line(goal.instructions), "")])
+        if not goal.requires_testing:
+            check = "not needed"
+        else:
+            check = goal.test_command or "none given: the run can end as finished, but not as verified (--check CMD)"
+        lines.append(_fact("check", check))
+    elif isinstance(event, e.RunResumed):
+        lines.append([(record.run, "bold"), ("  goes on", "")])
+    else:
+        return []
+    main, strong = event.models.get("main", ""), event.models.get("strong", "")
+    models = main if strong in ("", main) else f"{main}, for the last repair {strong}"
+    lines += [_fact("model", models), _fact("ledger", ledger(event.limits)), _fact("sandbox", _sandbox(mode, confined))]
+    return lines
+
+
+def _sandbox(mode: str, confined: bool) -> str:
+    if confined:
+        return "commands can write in their workspace only (Landlock)"
+    if mode == "none":
+        return "off: commands run with all your rights"
+    return "there is none on this system: commands run with all your rights"
+
+
+def _fact(label: str, words: str) -> Line:
+    return [(f"  {pad(label, LABEL)}", "dim"), (one_line(words), "")]

@@ -1,0 +1,90 @@
+"""Where a run and one of its tasks stand, on one page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from bough.core.acceptance import Verdict
+from bough.core.state import Task
+from bough.core.states import State
+from bough.interfaces.terminal.changes import change_lines
+from bough.interfaces.terminal.lines import ROLES, RULING_STYLES, STATE_STYLES, STATUS_WORDS, evidence, state_words
+from bough.interfaces.terminal.next import advice_lines, next_steps
+from bough.interfaces.terminal.paper import Paper, Span
+from bough.interfaces.terminal.tree import ICONS, Row, heading
+from bough.interfaces.terminal.words import many, one_line, pad, plain
+from bough.interfaces.views import RunView
+from bough.ports import Change
+
+LABEL = 9
+EVIDENCE = 8
+"""Lines of a failing check's output that are shown."""
+
+
+def status_page(
+    page: Paper,
+    run: RunView,
+    status: str,
+    holder: str | None,
+    drawn: Sequence[Row],
+    folded: Task,
+    changes: Sequence[Change],
+) -> None:
+    for line in heading(run, status, time.time() if holder else None):
+        page.line(*line)
+    page.line("")
+    row = drawn[0]
+    _state(page, row, holder, folded.halt.message if folded.halt else "")
+    _below(page, drawn)
+    _verdict(page, folded.verdict, folded.step.test_command or "")
+    if folded.claim:
+        _fact(page, "claim", (one_line(folded.claim), "dim"))
+    _fact(page, "files", many(len(changes), "file") + " changed so far" if changes else "none changed so far")
+    change_lines(page, changes, indent=LABEL)
+    for number, note in enumerate(folded.notes):
+        dead = "dead end: " if note.kind == "dead_end" else ""
+        _fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
+    page.line("")
+    advice_lines(page, next_steps(run, status, bool(changes)))
+
+
+def _state(page: Paper, row: Row, holder: str | None, message: str) -> None:
+    task = row.task
+    style = STATE_STYLES.get(task.state, "")
+    _fact(page, "task", (one_line(task.path), "bold"), f"  {one_line(task.title)}")
+    why = f": {one_line(task.why)}" if task.why else ""
+    _fact(page, "state", (f"{ICONS[task.state]} {state_words(task.state)}", style), why)
+    if task.halted:
+        words = f"{STATUS_WORDS.get(task.halted, task.halted)}: {message}"
+        page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
+    if task.attempt:
+        repairs = f", repair {task.repairs}" if task.repairs else ""
+        _fact(page, "attempt", f"{task.attempt} ({ROLES.get(task.role, task.role)}{repairs})")
+    if task.started_at:
+        _fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}")
+    if holder:
+        _fact(page, "worker", one_line(holder))
+        _fact(page, "doing", one_line(task.doing) or "between two effects")
+
+
+def _below(page: Paper, drawn: Sequence[Row]) -> None:
+    if len(drawn) > 1:
+        done = sum(row.task.state is State.COMPLETED for row in drawn[1:])
+        _fact(page, "subtasks", f"{done}/{len(drawn) - 1} completed")
+
+
+def _verdict(page: Paper, verdict: Verdict | None, command: str) -> None:
+    if verdict is None:
+        _fact(page, "check", (f"has not run: {one_line(command)}" if command else "none given", "dim"))
+        return
+    tree = f"  on tree {verdict.tree[:10]}" if verdict.tree else ""
+    _fact(page, "check", (one_line(evidence(verdict)), RULING_STYLES.get(verdict.ruling, "red")), (tree, "dim"))
+    if verdict.ruling not in ("passed", "not_verified"):
+        lines = [line for line in plain(verdict.output).splitlines() if line.strip()]
+        for line in lines[-EVIDENCE:]:
+            page.line((" " * LABEL + line, "dim"))
+
+
+def _fact(page: Paper, label: str, *spans: Span | str) -> None:
+    page.line((pad(label, LABEL), "dim"), *spans)

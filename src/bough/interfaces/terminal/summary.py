@@ -1,0 +1,34 @@
+"""How a run ended, made of verdicts and of what is in the journal, never of what the model said about it."""
+
+from __future__ import annotations
+
+from bough.core.ids import GOAL
+from bough.interfaces.terminal.changes import stat_lines
+from bough.interfaces.terminal.lines import RULING_STYLES, STATUS_STYLES, STATUS_WORDS, verdict_words
+from bough.interfaces.terminal.next import advice_lines, next_steps
+from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.tree import STATUS_ICONS
+from bough.interfaces.terminal.words import duration, last_line, spent
+from bough.interfaces.views import RunView
+
+
+def summary(page: Paper, run: RunView, stat: str) -> None:
+    """What stays on the screen. `stat` says which files changed and how much, as git does."""
+    style = STATUS_STYLES.get(run.status, "yellow")
+    icon = STATUS_ICONS.get(run.status, "○")
+    page.line((f"{icon} {STATUS_WORDS.get(run.status, run.status)}", style), f"  {run.name}")
+    goal = run.tasks.get(GOAL)
+    verdict = goal.verdict if goal else None
+    if verdict is not None:
+        style = RULING_STYLES.get(verdict.ruling, "red")
+        page.paragraph("  ", text=verdict_words(verdict), indent=2, style=style)
+        if verdict.ruling == "failed" and verdict.output.strip():
+            page.line("    ", (last_line(verdict.output), "dim"))
+    if run.status != "completed" and run.summary and not (verdict and run.summary == verdict.reason):
+        page.paragraph("  ", text=run.summary, indent=2)
+    stat_lines(page, stat)
+    page.line((f"  {spent(run.spend)} · {duration(run.elapsed())}", "dim"))
+    steps = next_steps(run, run.status, bool(stat.strip()))
+    if steps:
+        page.line("")
+    advice_lines(page, steps)

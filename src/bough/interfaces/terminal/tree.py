@@ -1,0 +1,197 @@
+"""A run as a tree, one row a task, in as many columns as the width has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec import Struct
+
+from bough.core.budget import Spend
+from bough.core.ids import GOAL
+from bough.core.states import State
+from bough.interfaces.terminal.lines import (
+    RULING_STYLES,
+    STATE_STYLES,
+    STATUS_STYLES,
+    STATUS_WORDS,
+    state_words,
+)
+from bough.interfaces.terminal.paper import Span
+from bough.interfaces.terminal.words import cells, cost, cut, duration, first_line, one_line, pad, spent
+from bough.interfaces.views import RunView, TaskView
+
+ICONS = {
+    State.PENDING: "○",
+    State.IN_PROGRESS: "●",
+    State.TESTING: "◐",
+    State.TEST_FAILED: "✘",
+    State.COMPLETED: "✔",
+    State.BLOCKED: "⊘",
+    State.DECOMPOSED: "◌",
+    State.SKIPPED: "○",
+    State.FAILED: "✘",
+    State.CANCELLED: "✘",
+}
+STATUS_ICONS = {"completed": "✔", "failed": "✘", "running": "●"}
+GAP = 2
+NARROW = 18
+"""Columns are left out before the names get less room than this."""
+
+
+class Row(Struct, frozen=True):
+    """A task and its place in the tree."""
+
+    task: TaskView
+    prefix: str
+    """The lines that lead to it."""
+    spend: Spend
+    subtree: Spend
+    """Of itself and everything below it."""
+    leaf: bool
+
+    @property
+    def name(self) -> str:
+        return one_line(self.task.path.rpartition("/")[2])
+
+
+def parent(path: str) -> str | None:
+    """The path of the task above; None for the goal."""
+    if path == GOAL:
+        return None
+    return path.rpartition("/")[0] or GOAL
+
+
+def rows(run: RunView, below: str = GOAL) -> list[Row]:
+    """The task at `below` and everything under it, parents before their children, in order of creation."""
+    children: dict[str, list[TaskView]] = {}
+    for task in run.tasks.values():
+        above = parent(task.path)
+        while above is not None and above not in run.tasks:
+            above = parent(above)
+        if above is not None:
+            children.setdefault(above, []).append(task)
+    top = run.tasks.get(below)
+    return list(_walk(top, children, "", "")) if top else []
+
+
+def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: str) -> Iterator[Row]:
+    """`lead` is drawn before the task itself, `rest` before what is below it."""
+    under: list[Row] = []
+    mine = children.get(task.path, [])
+    own = task.spend
+    whole = own
+    for number, child in enumerate(mine, 1):
+        last = number == len(mine)
+        drawn = list(_walk(child, children, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
+        whole = whole.plus(drawn[0].subtree)
+        under += drawn
+    yield Row(task, lead, own, whole, not mine)
+    yield from under
+
+
+Cell = Callable[[Row], Span]
+
+
+def _state(row: Row) -> Span:
+    task = row.task
+    halted = f" ({STATUS_WORDS.get(task.halted, task.halted)})" if task.halted else ""
+    return state_words(task.state) + halted, STATE_STYLES.get(task.state, "")
+
+
+def _rounds(row: Row) -> Span:
+    """What its subtasks use is taken from its own grant."""
+    return (f"{row.subtree.rounds}/{row.task.limits.rounds}", "") if row.task.started_at else ("–", "dim")
+
+
+def _check(row: Row) -> Span:
+    verdict = row.task.verdict
+    if verdict is None:
+        return "–", "dim"
+    status = f" (exit {verdict.exit_status})" if verdict.exit_status else ""
+    return verdict.ruling.replace("_", " ") + status, RULING_STYLES.get(verdict.ruling, "red")
+
+
+def _cost(row: Row) -> Span:
+    return (cost(row.spend), "") if row.task.started_at else ("–", "dim")
+
+
+def _subtree(row: Row) -> Span:
+    return ("", "") if row.leaf else (cost(row.subtree), "")
+
+
+def _title(row: Row) -> Span:
+    return first_line(row.task.title), "dim"
+
+
+COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
+    ("state", _state, False),
+    ("rounds", _rounds, True),
+    ("check", _check, False),
+    ("cost", _cost, True),
+    ("in all", _subtree, True),
+    ("", _title, False),
+)
+"""Heading, content, and whether it is set to the right. What does not fit is left out from the end."""
+
+
+def table(run: RunView, width: int, below: str = GOAL) -> list[list[Span]]:
+    """The tree with its columns, each line at most `width` wide."""
+    drawn = rows(run, below)
+    names = [cells(row.prefix) + 2 + cells(row.name) for row in drawn]
+    columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
+    if len(drawn) == 1:
+        columns = columns[:-1]  # the only title is the goal, which stands above
+    filled = [[cell(row) for row in drawn] for _, cell, _ in columns]
+    widths = [
+        max(map(cells, (heading, *(text for text, _ in column))))
+        for (heading, _, _), column in zip(columns, filled, strict=True)
+    ]
+    if columns and not columns[-1][0]:
+        widths[-1] = min(widths[-1], 24)  # a title is cut by the edge anyway
+    room = max([*names, len("task")])
+    while widths and min(room, NARROW) + sum(widths) + GAP * len(widths) > width:
+        widths.pop()
+    room = max(min(room, width - sum(widths) - GAP * len(widths)), 0)
+    lines = [
+        _line(
+            [("  task"[: room or 6], "dim")], room, [((heading, "dim"), right) for heading, _, right in columns], widths
+        )
+    ]
+    for number, row in enumerate(drawn):
+        contents = [(column[number], right) for (_, _, right), column in zip(columns, filled, strict=True)]
+        lines.append(_line(named(row, room), room, contents, widths))
+    return lines
+
+
+def named(row: Row, room: int) -> list[Span]:
+    """Branch lines, icon and name within `room` columns."""
+    style = STATE_STYLES.get(row.task.state, "")
+    prefix = row.prefix
+    if cells(prefix) + 2 + min(cells(row.name), 8) > room:
+        prefix = "…" if prefix and room > 6 else ""
+    return [(prefix, "dim"), (f"{ICONS[row.task.state]} ", style), (cut(row.name, room - cells(prefix) - 2), "")]
+
+
+def _line(name: list[Span], room: int, contents: list[tuple[Span, bool]], widths: list[int]) -> list[Span]:
+    used = sum(cells(text) for text, _ in name)
+    line = [*name, (" " * (room - used), "")]
+    for ((text, style), right), width in zip(contents, widths, strict=False):
+        line.append((" " * GAP + pad(text, width, right), style))
+    return line
+
+
+def heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
+    """Which run it is, how it stands and what it spent."""
+    style = STATUS_STYLES.get(status, "yellow")
+    first: list[Span] = [
+        (one_line(run.name), "bold"),
+        ("  ", ""),
+        (f"{STATUS_ICONS.get(status, '○')} {STATUS_WORDS.get(status, status)}", style),
+        ("  ", ""),
+        (first_line(run.goal), ""),
+    ]
+    model = one_line(run.models.get("main", ""))
+    return [
+        first,
+        [(" · ".join(part for part in (spent(run.spend), duration(run.elapsed(now)), model) if part), "dim")],
+    ]

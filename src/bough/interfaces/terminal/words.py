@@ -1,0 +1,180 @@
+"""How bough says things: numbers, durations, money, and text that came from outside.
+
+Promises: what has been through `one_line` or `plain` cannot move the cursor, change colours, retitle the window or hide
+text. Goals, file names, model answers, tool output and service errors are all untrusted and go through one of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from functools import cache
+
+from bough.core.budget import Limits, Spend
+
+_ESCAPES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movements
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # window titles, links, the clipboard
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"  # device strings
+    r"|\x1b[ -/]*[0-~]"
+)
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
+)
+"""Control characters, marks that reorder or hide text, and halves of characters that no encoding can hold."""
+_CONTROL = re.compile(f"[{_HIDDEN}]")
+_SPACE = re.compile(r"\s+")
+
+
+def plain(text: str) -> str:
+    """Text of several lines, made harmless: escape sequences are gone, other control characters are spelt out."""
+    text = text.replace("\r\n", "\n")
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    text = _ESCAPES.sub("", text).replace("\r", "\n")
+    return _CONTROL.sub(lambda match: _spelt(match[0]), text)
+
+
+def flat(text: str) -> str:
+    """The same on one line, spaces kept: the last gate before a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return plain(text).replace("\n", " ").replace("\t", " ")
+
+
+def one_line(text: str) -> str:
+    """The same as a single line, with runs of white space as one space."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()
+    return _SPACE.sub(" ", plain(text)).strip()
+
+
+def first_line(text: str) -> str:
+    """The first line that says anything."""
+    return next((one_line(line) for line in text.splitlines() if line.strip()), "")
+
+
+def last_line(text: str) -> str:
+    return next((one_line(line) for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _spelt(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def json_text(encoded: bytes) -> str:
+    """JSON that is safe to show too: characters that a terminal may obey are written as escapes. It stays the same
+    JSON, because outside of strings such characters do not occur."""
+    text = encoded.decode("utf-8", "replace")
+    return text if text.isascii() else _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+# ── room on a line ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def cells(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+@cache
+def _cell(character: str) -> int:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
+
+
+def cut(text: str, room: int) -> str:
+    """As much of the text as fits, with `…` where something is missing."""
+    if cells(text) <= room:
+        return text
+    kept, used = [], 1
+    for character in text:
+        used += _cell(character)
+        if used > room:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…" if room > 0 else ""
+
+
+def pad(text: str, room: int, right: bool = False) -> str:
+    space = " " * (room - cells(text))
+    return space + text if right else text + space
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def count(number: int) -> str:
+    """`950`, `12.3k`, `4.1M`"""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
+
+
+def many(number: int, word: str) -> str:
+    """`1 round`, `2 rounds`"""
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def money(dollars: float) -> str:
+    """Cents, and as many places more as it takes to say a small sum."""
+    if dollars and dollars < 0.01:
+        return f"${dollars:.4f}"
+    return f"${dollars:,.2f}"
+
+
+def cost(spend: Spend) -> str:
+    """What it cost as far as prices are known; `+` when some calls have no known price."""
+    if not spend.unpriced:
+        return money(spend.cost)
+    return f"{money(spend.cost)}+" if spend.cost else "price unknown"
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3m 05s`, `1h 02m`, `2d 03h`"""
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02}m"
+    return f"{whole // 86_400}d {whole % 86_400 // 3600:02}h"
+
+
+def clock(at: float) -> str:
+    """The time of day."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def moment(at: float) -> str:
+    """Date and time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def spent(spend: Spend) -> str:
+    """`4 rounds · 12.3k tokens · $0.02`"""
+    return " · ".join((many(spend.rounds, "round"), f"{count(spend.tokens)} tokens", cost(spend)))
+
+
+def ledger(limits: Limits) -> str:
+    """What a run may spend: `40 rounds · 100,000 tokens · no limit on money and time`"""
+    said = [many(limits.rounds, "round")]
+    free = []
+    for limit, words, name in (
+        (limits.tokens, f"{limits.tokens or 0:,} tokens", "tokens"),
+        (limits.cost, money(limits.cost or 0.0), "money"),
+        (limits.minutes, f"{limits.minutes or 0:g} minutes", "time"),
+    ):
+        if limit is None:
+            free.append(name)
+        else:
+            said.append(words)
+    if free:
+        said.append("no limit on " + " and ".join((", ".join(free[:-1]), free[-1]) if len(free) > 1 else free))
+    return " · ".join(said)

@@ -1,0 +1,416 @@
+"""Finding the check: each rule of the order, what beats what, and that what is found can be run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bough.adapters.verifiers import makefiles
+from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.look import Look
+from bough.core.acceptance import Check
+from bough.core.plan import Step
+
+STEP = Step("insert-line", "Insert a line.")
+
+
+def find(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check | None:
+    return discover(step, task, list(files), files.get)
+
+
+def found(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check:
+    check = find(files, task, step)
+    assert check is not None
+    return check
+
+
+PYTEST_FILE = "def test_it():\n    assert True\n"
+UNITTEST_FILE = "import unittest\n\n\nclass TestIt(unittest.TestCase):\n    def test_it(self):\n        pass\n"
+
+ALL: dict[str, str] = {
+    "tests/test_insert_line.py": PYTEST_FILE,
+    "Makefile": "test-insert-line:\n\t./run\ntest:\n\t./run\n",
+    "src/insert_line_test.go": "package src",
+    "go.mod": "module x",
+    "package.json": '{"scripts": {"test": "jest"}}',
+    "Cargo.toml": "[package]\nname = 'x'\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\n",
+    "tests/test_other.py": PYTEST_FILE,
+}
+
+
+def test_the_order_is_the_one_of_the_design() -> None:
+    """Take the best away again and again: the next one of the order comes."""
+    files = dict(ALL)
+    step = Step("insert-line", "x", test_command="just check", test_file="tests/test_chosen.py")
+    assert found(files, step=step) == Check("just check", "the step's test_command", "")
+    step = Step("insert-line", "x", test_file="tests/test_chosen.py")
+    assert found(files, step=step) == Check(
+        "python3 -m pytest tests/test_chosen.py", "the step's test_file tests/test_chosen.py", "pytest"
+    )
+    commands = []
+    for gone in ("tests/test_insert_line.py", "Makefile", "src/insert_line_test.go", "tests/test_other.py"):
+        commands.append(found(files).command)
+        del files[gone]
+    files["Makefile"] = "test:\n\t./run\n"
+    files["buf_test.go"] = "package x"
+    for gone in ("package.json", "Makefile", "go.mod", "Cargo.toml"):
+        commands.append(found(files).command)
+        del files[gone]
+    assert commands == [
+        "python3 -m pytest tests/test_insert_line.py",
+        "make test-insert-line",
+        "go test ./src",
+        "python3 -m pytest",
+        "npm test",
+        "make test",
+        "go test ./...",
+        "cargo test",
+    ]
+    assert find(files) is None, "pytest is configured, but there is no test: the agent has to write one first"
+
+
+def test_the_goal_has_no_files_named_after_it() -> None:
+    files = {"tests/test_goal.py": PYTEST_FILE, "Makefile": "test-goal:\n\ttrue\n", "goal_test.sh": "true"}
+    check = found(files, task="goal", step=Step("goal", "Make it work."))
+    assert (check.command, check.why) == ("python3 -m pytest", "there are Python tests (tests/test_goal.py)")
+
+
+@pytest.mark.parametrize(
+    ("path", "task"),
+    [
+        ("tests/test_insert-line.py", "insert-line"),
+        ("tests/test_insert_line.py", "buffer/insert-line"),
+        ("tests/test_insert_line.py", "insert_line"),
+        ("tests/test_Insert_Line.py", "insert-line"),
+        ("tests/test_v1_2.py", "v1-2"),
+    ],
+)
+def test_dashes_underscores_and_case_are_the_same(path: str, task: str) -> None:
+    assert path in found({path: PYTEST_FILE}, task).command
+
+
+@pytest.mark.parametrize(
+    ("path", "files", "command", "runner"),
+    [
+        ("deep/er/insert_line_test.py", {}, "python3 -m pytest deep/er/insert_line_test.py", "pytest"),
+        ("lib/insert-line.test.ts", {}, "node --test lib/insert-line.test.ts", "node"),
+        (
+            "lib/insert-line.test.ts",
+            {"package.json": '{"devDependencies": {"tsx": "4"}}'},
+            "node --import tsx --test lib/insert-line.test.ts",
+            "node",
+        ),
+        (
+            "lib/insert-line.test.ts",
+            {"package.json": '{"devDependencies": {"vitest": "1"}}', "pnpm-lock.yaml": ""},
+            "pnpm exec vitest run lib/insert-line.test.ts",
+            "vitest",
+        ),
+        (
+            "web/insert_line.spec.js",
+            {"web/package.json": '{"devDependencies": {"jest": "29"}}'},
+            "cd web && npx --no-install jest --runTestsByPath insert_line.spec.js",
+            "jest",
+        ),
+        (
+            "packages/a/insertLine/insert-line.test.js",
+            {"package.json": '{"devDependencies": {"jest": "29"}}', "packages/a/package.json": "{}", "yarn.lock": ""},
+            "yarn jest --runTestsByPath packages/a/insertLine/insert-line.test.js",
+            "jest",
+        ),
+        ("insert-line.test.js", {"bun.lock": ""}, "bun test insert-line.test.js", ""),
+        ("test_insert_line.mjs", {"deno.json": "{}"}, "deno test -A test_insert_line.mjs", ""),
+        ("insert_line.test.js", {"package.json": '{"dependencies": {"mocha": ""}}'},
+         "npx --no-install mocha insert_line.test.js", ""),
+        ("srv/buf/insert_line_test.go", {"srv/go.mod": "module x"}, "cd srv && go test ./buf", "go"),
+        ("insert_line_test.go", {"go.mod": "module x"}, "go test .", "go"),
+        ("core/tests/insert_line_test.rs", {"core/Cargo.toml": ""},
+         "cd core && cargo test --test insert_line_test", "cargo"),
+        ("src/insert_line_test.rs", {"Cargo.toml": ""}, "cargo test insert_line_test", "cargo"),
+        ("spec/insert_line_spec.rb", {"Gemfile": ""}, "bundle exec rspec spec/insert_line_spec.rb", ""),
+        ("test/test_insert_line.rb", {}, "ruby -Ilib -Itest test/test_insert_line.rb", ""),
+        ("test_insert-line.sh", {}, "bash test_insert-line.sh", ""),
+        ("t/insert_line_test.t", {}, "prove -l t/insert_line_test.t", ""),
+    ],
+)  # fmt: skip
+def test_files_named_after_the_task_in_many_languages(
+    path: str, files: dict[str, str], command: str, runner: str
+) -> None:
+    check = found({**files, path: ""})
+    assert (check.command, check.runner) == (command, runner)
+    assert check.why == f"{path}, named after the task"
+
+
+def test_of_several_files_the_preferred_language_counts_and_the_reason_says_so() -> None:
+    check = found({"a/insert_line_test.sh": "", "b/c/test_insert_line.py": PYTEST_FILE, "test_insert_line.js": ""})
+    assert check.command == "python3 -m pytest b/c/test_insert_line.py"
+    assert check.why == "b/c/test_insert_line.py, named after the task (2 more of that name)"
+
+
+@pytest.mark.parametrize("folder", ["node_modules/x", ".venv/lib", "target", "vendor"])
+def test_what_is_not_the_projects_own_is_not_looked_at(folder: str) -> None:
+    assert find({f"{folder}/test_insert_line.py": PYTEST_FILE}) is None
+    assert find({f"{folder}/insert_line.test.js": ""}, task="goal") is None
+
+
+def test_a_test_file_of_the_step() -> None:
+    def command(path: str, files: dict[str, str] | None = None) -> str:
+        return found({"Makefile": "test:\n", **(files or {})}, step=Step("x", "x", test_file=path)).command
+
+    assert command("tests/my file.py") == "python3 -m pytest 'tests/my file.py'"
+    assert command("./tests/test_a.py::TestX::test_y") == "python3 -m pytest tests/test_a.py::TestX::test_y"
+    assert command("tests/test_a.py", {"tests/test_a.py": UNITTEST_FILE}) == "python3 -m unittest tests/test_a.py"
+    assert command("-k.py") == "python3 -m pytest ./-k.py"
+    for unusable in ("/etc/test_x.py", "../test_x.py", "tests/cases.json", " "):
+        assert command(unusable) == "make test", unusable
+
+
+@pytest.mark.parametrize(
+    "makefile",
+    [
+        "test-insert-line:\n\t./t\n",
+        "all: x\ntest-insert-line test-b: deps ; ./t\n",
+        ".PHONY: test-insert-line\ntest-insert-line::\n\t./t\n",
+        "one \\\n  test-insert-line: x\n",
+        "test_insert_line:\n",
+        "$(OBJECTS) test-insert-line: x",
+        "include more.mk\n",
+        "ifdef CI\ntest-insert-line:\n\t./t\nendif\n",
+    ],
+)
+def test_real_targets_of_a_makefile(makefile: str) -> None:
+    files = {"Makefile": makefile, "more.mk": "test-insert-line:\n\tx\n"}
+    assert found(files).command in ("make test-insert-line", "make test_insert_line")
+
+
+@pytest.mark.parametrize(
+    "makefile",
+    [
+        "# test-insert-line: does it\nall:\n\techo\n",
+        "all:\n\techo test-insert-line: x\n",
+        "all:\n\techo a \\\n\ttest-insert-line: x\n",
+        ".PHONY: test-insert-line\n",
+        "test-insert-line := 1\n",
+        "test-insert-line ::= 1\n",
+        "test-insert-line: FLAGS = -x\n",
+        "define script\ntest-insert-line:\nendef\n",
+        "test-%:\n\t./t $*\n",
+        "X = test-insert-line: y\n",
+        "$(info see test-insert-line: x)\n",
+        "include ../outside.mk\n",
+        "test-insert-line-more:\n",
+    ],
+)
+def test_what_only_looks_like_a_target(makefile: str) -> None:
+    outside = {"../outside.mk": "test-insert-line:\n", "Makefile": makefile}
+    assert discover(STEP, "insert-line", ["Makefile"], outside.get) is None
+
+
+def test_make_reads_the_first_of_its_files() -> None:
+    files = {"Makefile": "test:\n", "makefile": "check:\n"}
+    assert (found(files).command, found(files).why) == ("make check", "the target check of makefile")
+    assert found({"GNUmakefile": "check:\ntest:\n", **files}).command == "make test"
+
+
+def test_a_target_with_odd_characters_is_quoted() -> None:
+    assert found({"Makefile": "test-insert(line):\n"}, task="insert(line)").command == "make 'test-insert(line)'"
+
+
+@pytest.mark.parametrize(
+    ("files", "command", "why"),
+    [
+        ({"test_a.py": PYTEST_FILE}, "python3 -m pytest", "there are Python tests (test_a.py)"),
+        ({"tests/a_test.py": "import pytest\n" + UNITTEST_FILE}, "python3 -m pytest", ""),
+        ({"tests/test_a.py": UNITTEST_FILE, "requirements-dev.txt": "pytest>=8\n"}, "python3 -m pytest", ""),
+        ({"tests/test_a.py": UNITTEST_FILE, "conftest.py": ""}, "python3 -m pytest", "there is a conftest.py"),
+        ({"tests/test_a.py": UNITTEST_FILE, "tests/__init__.py": ""}, "python3 -m unittest discover", ""),
+        ({"tests/test_a.py": UNITTEST_FILE}, "python3 -m unittest discover -s tests", ""),
+        ({"test_a.py": UNITTEST_FILE}, "python3 -m unittest discover", ""),
+        (
+            {"tests/a_test.py": UNITTEST_FILE, "tests/__init__.py": ""},
+            "python3 -m unittest discover -p '*_test.py'",
+            "the tests are unittest's, and nothing names pytest",
+        ),
+        ({"tests/a/test_a.py": UNITTEST_FILE, "lib/test_b.py": UNITTEST_FILE}, "python3 -m pytest", ""),
+        ({"check_a.py": "", "pytest.ini": "[pytest]\npython_files = check_*.py\n"}, "python3 -m pytest", ""),
+        ({"check_a.py": "", "pyproject.toml": '[tool.pytest.ini_options]\npython_files = ["check_*.py"]\n'},
+         "python3 -m pytest", "pytest is configured in pyproject.toml"),
+        ({"a.py": "", "pytest.ini": "[pytest]\naddopts = --doctest-modules\n"}, "python3 -m pytest", ""),
+        ({"a.py": "", "tox.ini": "[testenv]\ncommands = ./check\n"}, "tox", "tox is configured in tox.ini"),
+        ({"a.py": "", "pyproject.toml": "[tool.tox]\nx = 1\n"}, "tox", "tox is configured in pyproject.toml"),
+        ({"a.py": "", "noxfile.py": ""}, "nox", "there is a noxfile.py"),
+        ({"tox.ini": "[testenv]\n", "tests/test_a.py": PYTEST_FILE}, "python3 -m pytest", ""),
+        ({"tests/test_a.py": PYTEST_FILE, ".venv/pyvenv.cfg": ""}, ".venv/bin/python -m pytest", ""),
+        ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test", "scripts.test in package.json"),
+        ({"package.json": '{"scripts": {"test": "jest"}, "packageManager": "yarn@4"}'}, "yarn test", ""),
+        ({"package.json": '{"scripts": {"test": "jest"}}', "pnpm-lock.yaml": ""}, "pnpm test", ""),
+        ({"package.json": '{"scripts": {"test": "jest"}}', "bun.lockb": ""}, "bun run test", ""),
+        ({"package.json": '{"scripts": {"test": "react-scripts test"}}'}, "env CI=true npm test", ""),
+        ({"package.json": '{"devDependencies": {"vitest": "2"}}', "a.test.ts": ""}, "npx --no-install vitest run",
+         "vitest is in package.json"),
+        ({"a.test.mjs": ""}, "node --test", "there are JavaScript tests (a.test.mjs)"),
+        ({"test/a.js": "", "package.json": "not json"}, "node --test", ""),
+        ({"Makefile": "check:\n\t./t\n"}, "make check", "the target check of Makefile"),
+        ({"go.mod": "", "a/b_test.go": ""}, "go test ./...", "there is a go.mod"),
+        ({"Cargo.toml": "[workspace]\nmembers = []\n"}, "cargo test --workspace", "there is a Cargo.toml"),
+        ({"pom.xml": "", "mvnw": ""}, "./mvnw -B test", "there is a pom.xml"),
+        ({"spec/a_spec.rb": ""}, "rspec", "there is a spec/"),
+        ({"phpunit.xml.dist": ""}, "vendor/bin/phpunit", "there is a phpunit.xml"),
+    ],
+)  # fmt: skip
+def test_the_projects_own_test_command(files: dict[str, str], command: str, why: str) -> None:
+    check = found(files, task="goal")
+    assert check.command == command
+    assert not why or check.why == why
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"README.md": "run pytest"},
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'},
+        {"package.json": '{"scripts": {"test": "  "}}'},
+        {"package.json": '{"scripts": ["test"]}'},
+        {"package.json": "[" * 100_000},
+        {"go.mod": "module x", "a.go": ""},
+        {"Makefile": "all:\n\tpytest\n"},
+    ],
+)
+def test_nothing_to_be_found(files: dict[str, str]) -> None:
+    assert find(files, task="goal") is None
+
+
+def test_several_languages_are_chosen_by_order_and_the_reason_names_the_others() -> None:
+    assert found(ALL, task="goal").why == (
+        "pytest is configured in pyproject.toml (before package.json and Makefile and go.mod and Cargo.toml)"
+    )
+
+
+def test_a_project_in_a_folder_is_found_when_the_top_has_none() -> None:
+    files = {
+        "README.md": "",
+        "backend/pyproject.toml": "[tool.pytest.ini_options]\n",
+        "backend/tests/test_a.py": PYTEST_FILE,
+        "web/package.json": '{"scripts": {"test": "vitest run"}}',
+    }
+    check = found(files, task="goal")
+    assert check == Check(
+        "cd backend && python3 -m pytest", "pytest is configured in pyproject.toml, in backend/", "pytest"
+    )
+    named = found({**files, "backend/tests/test_insert_line.py": PYTEST_FILE, ".venv/pyvenv.cfg": ""})
+    assert named.command == "cd backend && ../.venv/bin/python -m pytest tests/test_insert_line.py"
+
+
+@pytest.mark.parametrize(
+    ("script", "runner"),
+    [
+        ("node --test", "node"),
+        ("jest --ci", "jest"),
+        ("eslint . && jest", "jest"),
+        ("jest && eslint .", ""),
+        ("vitest run --coverage", "vitest"),
+        ("NODE_ENV=test mocha", ""),
+        ("npm run unit", "node"),
+        ("yarn other", ""),
+        ("pytest && echo", "pytest"),
+        ("npm run loop", ""),
+    ],
+)
+def test_the_runner_behind_a_script(script: str, runner: str) -> None:
+    scripts = {"test": script, "unit": "node --test src", "other": "jest", "loop": "npm run loop"}
+    assert found({"package.json": json.dumps({"scripts": scripts})}, task="goal").runner == runner
+
+
+@pytest.mark.parametrize(
+    ("command", "runner"),
+    [
+        ("npm test", "jest"),
+        ("npm t", "jest"),
+        ("npm run unit", "node"),
+        ("cd web && yarn test -- --ci", "vitest"),
+        ("npm test && pytest", "pytest"),
+        ("npm run nothing", ""),
+        ("cd .. && npm test", ""),
+        ("make test", ""),
+        ("echo $(x)", ""),
+    ],
+)
+def test_the_runner_behind_a_command_of_the_steps(command: str, runner: str) -> None:
+    files = {
+        "package.json": '{"scripts": {"test": "jest", "unit": "node --test"}}',
+        "web/package.json": '{"scripts": {"test": "vitest run"}}',
+    }
+    assert found(files, step=Step("x", "x", test_command=command)) == Check(command, "the step's test_command", runner)
+
+
+def test_a_large_workspace_is_looked_through_quickly() -> None:
+    files = {f"pkg{n % 50}/mod{n}/file{n}.py": "" for n in range(20_000)}
+    files["pkg1/pyproject.toml"] = ""
+    look = Look(list(files), files.get)
+    assert len(look.files) == 20_001
+    assert find(files) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["Makefile", "package.json", "pyproject.toml", "a/test_x.py", "tox.ini"]), st.text()
+    )
+)
+def test_no_content_of_a_file_breaks_it(files: dict[str, str]) -> None:
+    find(files)
+    find(files, task="goal")
+
+
+@given(st.text())
+def test_targets_are_words(text: str) -> None:
+    _, names = makefiles.targets(Look(["Makefile"], {"Makefile": text}.get))
+    assert all(name and not any(c.isspace() for c in name) for name in names)
+
+
+@given(st.text(min_size=1), st.text())
+def test_a_test_file_never_becomes_more_than_an_argument(name: str, task: str) -> None:
+    """Whatever a planner writes as a file's name, the shell sees one word."""
+    check = find({}, task=task or "x", step=Step("x", "x", test_file=f"{name}.py"))
+    if check is not None:
+        words = shlex.split(check.command)
+        assert words[:3] == ["python3", "-m", "pytest"]
+        assert len(words) == 4
+
+
+@pytest.mark.parametrize(
+    ("files", "tool"),
+    [
+        ({"tests/test_insert_line.py": PYTEST_FILE}, sys.executable),
+        ({"tests/test_insert-line.py": PYTEST_FILE}, sys.executable),
+        ({"tests/test_insert_line.py": UNITTEST_FILE}, sys.executable),
+        ({"tests/test_other.py": UNITTEST_FILE}, sys.executable),
+        ({"tests/test_other.py": UNITTEST_FILE, "tests/__init__.py": ""}, sys.executable),
+        ({"src/a.test.mjs": "import test from 'node:test'; test('x', () => {});"}, "node"),
+        ({"deep/insert_line_test.js": "require('node:test')('x', () => {});"}, "node"),
+        ({"package.json": '{"scripts": {"test": "node --test"}}', "a.test.cjs": "require('node:test')('x')"}, "npm"),
+        ({"Makefile": "test-insert-line:\n\t@test -e Makefile\n"}, "make"),
+        ({"insert_line_test.sh": "test -e insert_line_test.sh"}, "bash"),
+    ],
+)
+def test_what_is_found_can_be_run(files: dict[str, str], tool: str, tmp_path: Path) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    check = found(files)
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    env |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    ran = subprocess.run(["sh", "-c", check.command], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -1,0 +1,737 @@
+"""A task's private checkout: opening, snapshots, restoring, checkpoints, shared folders, discarding."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bough.adapters.workspaces import scan
+from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces
+from bough.core.errors import WorkspaceError
+from bough.ports import Workspace, Workspaces
+from tests.adapters.test_workspaces import (
+    fingerprint,
+    git,
+    git_settings,  # noqa: F401 - used by every test
+    kept,
+    names,
+    ordinary_user,
+    project,
+    spaces,
+    write,
+)
+
+FILES = {"a.txt": "a", "src/b.py": "b", "src/deep/c.py": "c", ".gitignore": "*.log\n"}
+
+
+class Task:
+    """An open workspace with what it started from."""
+
+    def __init__(self, root: Path, workspaces: GitWorkspaces, workspace: GitWorkspace, base: str) -> None:
+        self.project = root
+        self.workspaces = workspaces
+        self.workspace = workspace
+        self.base = base
+        self.top = workspace.root
+
+    async def names(self) -> set[str]:
+        return names(self.project, await self.workspace.snapshot())
+
+    def on_disk(self) -> set[str]:
+        return {
+            str(path.relative_to(self.top))
+            for path in self.top.rglob("*")
+            if (path.is_symlink() or not path.is_dir()) and ".git" not in path.relative_to(self.top).parts
+        }
+
+
+def with_task(root: Path, body: Callable[[Task], Awaitable[None]], link_ignored: bool = False) -> None:
+    async def go() -> None:
+        workspaces = spaces(root, link_ignored)
+        base = await workspaces.take()
+        await body(Task(root, workspaces, await workspaces.open("amber-heron", "goal", base, ""), base))
+
+    asyncio.run(go())
+
+
+def agent(top: Path, command: str) -> None:
+    """What an agent does in its shell."""
+    subprocess.run(["sh", "-c", command], cwd=top, check=True, capture_output=True)
+
+
+def test_the_ports_are_filled(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"a": "1"})
+
+    async def go(workspaces: Workspaces) -> None:
+        workspace: Workspace = await workspaces.open("amber-heron", "goal", await workspaces.take(), "")
+        assert workspace.root.is_dir()
+
+    asyncio.run(go(spaces(root)))
+
+
+def test_open_gives_the_files_and_git_works_there(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+    (root / "run").write_text("#!/bin/sh\n")
+    (root / "run").chmod(0o755)
+    (root / "link").symlink_to("src")
+
+    async def body(task: Task) -> None:
+        assert task.on_disk() == {*FILES, "run", "link"}
+        assert (task.top / "link").readlink() == Path("src")
+        assert (task.top / "run").stat().st_mode & 0o111 == 0o111
+        assert (task.top / "a.txt").stat().st_mode & 0o111 == 0
+        assert task.workspace.folder == task.top
+        assert task.workspace.scratch.is_dir()
+        assert not task.workspace.scratch.is_relative_to(task.top)
+        assert git(task.top, "status", "--porcelain") == b""
+        assert git(task.top, "rev-parse", "HEAD^{tree}").decode().strip() == task.base
+        assert git(task.top, "branch", "--show-current") == b"bough/amber-heron/goal\n"
+        (task.top / "a.txt").write_text("changed")
+        assert b"+changed" in git(task.top, "diff")
+
+    with_task(root, body)
+
+
+def test_the_agent_starts_where_the_person_stood(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        opened = await task.workspaces.open("amber-heron", "other", task.base, "src/deep")
+        assert opened.folder == opened.root / "src" / "deep"
+        hollow = await task.workspaces.open("amber-heron", "third", task.base, "not/kept")
+        assert hollow.folder.is_dir()
+        for folder in ("../out", "/etc", "src/../../out"):
+            with pytest.raises(WorkspaceError, match="outside the project"):
+                await task.workspaces.open("amber-heron", "fourth", task.base, folder)
+        shutil.rmtree(opened.root / "src")
+        (opened.root / "src").symlink_to(tmp_path)
+        again = await task.workspaces.open("amber-heron", "other", task.base, "src/deep")
+        assert again.folder == again.root
+        assert not (tmp_path / "deep").exists()
+
+    with_task(root, body)
+
+
+def test_open_again_leaves_the_files_as_they_are(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        write(task.top, {"a.txt": "agent's", "new": "n"})
+        again = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert again.root == task.top
+        assert (task.top / "a.txt").read_text() == "agent's"
+        assert names(root, await again.snapshot()) == {*FILES, "new"}
+        shutil.rmtree(task.top)
+        shutil.rmtree(task.workspace.scratch)
+        again = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert task.on_disk() == set(FILES)
+        assert again.scratch.is_dir()
+        assert await again.snapshot() == task.base
+
+    with_task(root, body)
+
+
+def test_open_after_being_killed_half_way(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        place = task.top.with_name("half.part")
+        write(place, {"a.txt": "half", "other/junk": "x"})
+        write(task.top.parent / "half.git.part", {"HEAD": "x"})
+        half = await task.workspaces.open("amber-heron", "half", task.base, "")
+        assert await half.snapshot() == task.base
+        assert not place.exists()
+        assert git(half.root, "status", "--porcelain") == b""
+
+    with_task(root, body)
+
+
+def test_what_is_in_the_place_of_a_checkout_is_not_followed(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+    target = write(tmp_path / "target", {"precious": "x"})
+
+    async def body(task: Task) -> None:
+        (task.top.parent / "evil").symlink_to(target)
+        opened = await task.workspaces.open("amber-heron", "evil", task.base, "")
+        assert not opened.root.is_symlink()
+        assert await opened.snapshot() == task.base
+
+    with_task(root, body)
+    assert (target / "precious").read_text() == "x"
+
+
+def test_names_of_tasks_never_meet(tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"a": "1"})
+    tasks = [
+        "a",
+        "a/b",
+        "a+b",
+        "a_2b",
+        "a-b",
+        "A",
+        "ä",
+        "a.b",
+        "a.lock",
+        "../x",
+        ".",
+        "..",
+        "x" * 300,
+        "x" * 301,
+        "a b",
+        "-x",
+    ]
+
+    async def body(task: Task) -> None:
+        places = set()
+        for name in tasks:
+            opened = await task.workspaces.open("amber-heron", name, task.base, "")
+            await opened.checkpoint(task.base, name)
+            assert opened.root.parent == task.top.parent
+            places.add(str(opened.root).lower())
+        assert len(places) == len(tasks)
+        refs = git(root / ".bough" / "repo.git", "for-each-ref", "--format=%(refname)").split()
+        assert len(refs) == len(tasks)
+
+    with_task(root, body)
+
+
+def test_snapshot_sees_every_kind_of_change(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {"x/y": "1", "m": "mode"})
+
+    async def body(task: Task) -> None:
+        top, snapshot = task.top, task.workspace.snapshot
+        assert await snapshot() == task.base
+        write(top, {"new.txt": "n", "made/dir/f": "f", "ignored.log": "no"})
+        assert await task.names() == {*FILES, "x/y", "m", "new.txt", "made/dir/f"}
+        (top / "a.txt").unlink()
+        shutil.rmtree(top / "made")
+        (top / "m").chmod(0o755)
+        found = kept(root, await snapshot())
+        assert found["m"][0] == "100755"
+        assert set(found) == {"src/b.py", "src/deep/c.py", ".gitignore", "x/y", "m", "new.txt"}
+        shutil.rmtree(top / "x")
+        (top / "x").symlink_to("/etc")
+        (top / "new.txt").unlink()
+        write(top, {"new.txt/inside": "i"})
+        found = kept(root, await snapshot())
+        assert found["x"] == ("120000", b"/etc")
+        assert found["new.txt/inside"] == ("100644", b"i")
+        assert not any(name.startswith("x/") for name in found)
+        (top / "x").unlink()
+        write(top, {"x": "a file now"})
+        assert kept(root, await snapshot())["x"] == ("100644", b"a file now")
+
+    with_task(root, body)
+
+
+def test_snapshot_sees_an_edit_of_the_same_length_at_once(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        trees = set()
+        for count in range(100, 160):
+            (task.top / "a.txt").write_text(str(count))
+            trees.add(await task.workspace.snapshot())
+        assert len(trees) == 60
+        info = (task.top / "a.txt").stat()
+        (task.top / "a.txt").write_text("999")
+        os.utime(task.top / "a.txt", ns=(info.st_atime_ns, info.st_mtime_ns))
+        assert kept(root, await task.workspace.snapshot())["a.txt"][1] == b"999"
+
+    with_task(root, body)
+
+
+def test_same_stamp_is_believed_only_of_files_that_were_at_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a disk whose clock ticks slowly two writes bear the same time."""
+    second, written = 1_000_000_000, 1_700_000_000_123_456_789
+    monkeypatch.setattr(scan, "stamp_of", lambda info: (written, written, info.st_size, 0, info.st_mode))
+    top = write(tmp_path / "p", {"f": "0"})
+
+    def seen_after(now: int) -> bool:
+        """Whether an edit is seen that came after a look at this time."""
+        scanner = scan.Scanner(os.fsencode(top), ignores=lambda paths: set(), clock=lambda: now)
+        (top / "f").write_text("1")
+        before = scanner.scan(None, scan.Tracked(), None)
+        (top / "f").write_text("2")
+        return dict(scanner.scan(before, scan.Tracked(), None).files()) != dict(before.files())
+
+    assert seen_after(written)
+    assert seen_after(written + second // 100)
+    assert not seen_after(written + second)
+    assert seen_after(written // second * second + second)  # this clock knows only whole seconds
+    assert not seen_after(written // second * second + 3 * second)
+
+
+def test_rules_that_the_agent_changes(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {"tracked.tmp": "t"})
+
+    async def body(task: Task) -> None:
+        write(task.top, {"junk.tmp": "j", "out/x.o": "o", "y.log": "ignored"})
+        assert await task.names() == {*FILES, "tracked.tmp", "junk.tmp", "out/x.o"}
+        write(task.top, {".gitignore": "*.tmp\n", "out/.gitignore": "*\n"})
+        assert await task.names() == {*FILES, "tracked.tmp", "y.log"}
+        (task.top / "tracked.tmp").unlink()
+        assert "tracked.tmp" not in await task.names()
+        (task.top / "tracked.tmp").write_text("back again")  # the project tracked it: a rule does not hide it
+        assert "tracked.tmp" in await task.names()
+        (task.top / "out" / ".gitignore").unlink()
+        assert "out/x.o" in await task.names()
+
+    with_task(root, body)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git add -A && git commit -q -m mine",
+        "git add -A && git commit -q -m mine && git reset -q --soft HEAD~1 && git gc -q --prune=now",
+        "git stash -q -u && git stash pop -q",
+        "git checkout -q -b other && git branch -D bough/amber-heron/goal",
+        "git update-index --assume-unchanged a.txt && git update-index --skip-worktree src/b.py",
+        "rm -rf .git",
+        "rm -rf .git && echo 'gitdir: /nowhere' > .git",
+        "touch .git/index.lock && echo broken > .git/HEAD && echo broken > .git/index",
+        "git config core.fsmonitor 'touch ran' && git config core.worktree /nowhere",
+    ],
+)
+def test_whatever_the_agent_does_with_git(tmp_path: Path, command: str) -> None:
+    root = project(tmp_path / "p", FILES)
+    before = fingerprint(root)
+
+    async def body(task: Task) -> None:
+        write(task.top, {"a.txt": "changed", "src/b.py": "changed too", "new": "n"})
+        agent(task.top, command)
+        found = kept(root, await task.workspace.snapshot())
+        assert {name: found[name][1] for name in ("a.txt", "src/b.py", "new")} == {
+            "a.txt": b"changed",
+            "src/b.py": b"changed too",
+            "new": b"n",
+        }
+        await task.workspace.restore(task.base)
+        assert await task.workspace.snapshot() == task.base
+        again = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert await again.snapshot() == task.base
+        assert not (task.top / "ran").exists()
+
+    with_task(root, body)
+    assert fingerprint(root) == before
+
+
+def test_git_without_its_repository_does_not_find_the_persons(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+    before = fingerprint(root)
+
+    async def body(task: Task) -> None:
+        shutil.rmtree(task.top / ".git")
+        for place in (task.top, task.workspace.scratch):
+            with pytest.raises(subprocess.CalledProcessError) as tried:
+                git(place, "clean", "-fdx")
+            assert b"not a git repository" in tried.value.stderr
+        await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert git(task.top, "status", "--porcelain") == b""
+
+    with_task(root, body)
+    assert fingerprint(root) == before
+
+
+def test_repository_that_the_agent_embeds(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        write(task.top, {"sub/x": "x", "sub/y.log": "ignored"})
+        agent(task.top / "sub", "git init -q")
+        assert await task.names() == {*FILES, "sub/x"}
+        agent(task.top / "sub", "git add -A && git -c user.name=a -c user.email=a@b commit -q -m x")
+        (task.top / "sub" / "z").write_text("z")
+        tree = await task.workspace.snapshot()
+        assert names(root, tree) == {*FILES, "sub/x", "sub/z"}
+        await task.workspace.restore(task.base)
+        assert task.on_disk() == {*FILES, "sub/y.log"}
+        (task.top / "sub" / "y.log").unlink()
+        await task.workspace.restore(task.base)
+        assert not (task.top / "sub").exists()
+        await task.workspace.restore(tree)
+        assert await task.workspace.snapshot() == tree
+
+    with_task(root, body)
+
+
+def test_names_that_are_never_kept(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        for name in (
+            ".GIT/config",
+            "src/.Git/hooks/x",
+            "git~1/config",
+            ".git /x",
+            ".gi\u200ct/x",
+            ".bough/repo.git/config",
+        ):
+            write(task.top, {name: "x"})
+        write(task.top, {".github/x": "", ".gitx": "", "git": "", "src/.bough/x": ""})
+        assert await task.names() == {*FILES, ".github/x", ".gitx", "git", "src/.bough/x"}
+
+    with_task(root, body)
+
+
+def test_restore_gives_exactly_the_tree(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {"x/y": "1", "z": "z", "forced.log": "tracked"}, commit=False)
+    git(root, "add", "-f", ".")
+    (root / "l").symlink_to("z")
+
+    async def body(task: Task) -> None:
+        top = task.top
+        write(
+            top, {"new": "n", "made/f": "f", "kept.log": "ignored", "z": "zz", ".gitignore": "hidden*\n", "hidden1": ""}
+        )
+        (top / "empty" / "folders").mkdir(parents=True)
+        (top / "a.txt").unlink()
+        (top / "forced.log").unlink()
+        (top / "l").unlink()
+        (top / "l").write_text("no link any more")
+        shutil.rmtree(top / "x")
+        (top / "x").symlink_to(tmp_path)
+        (top / "src" / "b.py").unlink()
+        write(top, {"src/b.py/in/the/way.log": ""})
+        await task.workspace.restore(task.base)
+        assert task.on_disk() == {*FILES, "x/y", "z", "l", "forced.log", "kept.log"}
+        assert not (top / "empty").exists()
+        assert (top / "l").readlink() == Path("z")
+        assert await task.workspace.snapshot() == task.base
+        fresh = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert await fresh.snapshot() == task.base
+
+    with_task(root, body)
+
+
+def test_restore_of_a_file_that_the_person_ignores_since(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        write(task.top, {"new": "1"})
+        tree = await task.workspace.snapshot()
+        (root / ".git" / "info" / "exclude").write_text("new\n")
+        await task.workspaces.take()
+        (task.top / "new").unlink()
+        again = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        await again.restore(tree)
+        assert (task.top / "new").read_text() == "1"
+
+    with_task(root, body)
+
+
+def test_restore_to_a_later_tree_and_back(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        write(task.top, {"new": "1", "a.txt": "2"})
+        (task.top / "src" / "deep" / "c.py").unlink()
+        later = await task.workspace.snapshot()
+        await task.workspace.restore(task.base)
+        assert await task.workspace.snapshot() == task.base
+        await task.workspace.restore(later)
+        assert task.on_disk() == {*FILES, "new"} - {"src/deep/c.py"}
+        assert await task.workspace.snapshot() == later
+
+    with_task(root, body)
+
+
+def test_permissions_do_not_hinder() -> None:
+    with ordinary_user() as folder:
+        root = write(folder / "p", FILES | {"lib/x": "x"})
+
+        async def body(task: Task) -> None:
+            top = task.top
+            write(top, {"secret": "s", "made/f": "f", "lib/new": "n"})
+            (top / "secret").chmod(0)
+            (top / "made").chmod(0o500)
+            (top / "lib" / "x").chmod(0)
+            (top / "lib").chmod(0o400)
+            (top / "src" / "deep").chmod(0)
+            tree = await task.workspace.snapshot()
+            found = kept(root, tree)
+            assert found["secret"][1] == b"s"
+            assert found["lib/x"][1] == b"x"
+            assert set(found) == {*FILES, "secret", "made/f", "lib/x", "lib/new"}
+            for name in ("lib", "src/deep", "src"):
+                (top / name).chmod(0o500)
+            (top / "lib" / "x").chmod(0o400)
+            await task.workspace.restore(task.base)
+            assert task.on_disk() == {*FILES, "lib/x"}
+            assert await task.workspace.snapshot() == task.base
+            write(top, {"made/again/f": "f"})
+            for name in ("made/again", "made", "src/deep", "src"):
+                (top / name).chmod(0o500)
+            (task.workspace.scratch / "t").mkdir(mode=0o700)
+            (task.workspace.scratch / "t" / "f").write_text("")
+            (task.workspace.scratch / "t").chmod(0)
+            await task.workspaces.discard("amber-heron", "goal")
+            assert not top.exists()
+            assert not task.workspace.scratch.exists()
+
+        with_task(root, body)
+
+
+def test_many_new_files(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        for i in range(1200):
+            write(task.top, {f"many/{i % 50}/{i}": str(i)})
+        tree = await task.workspace.snapshot()
+        assert len(git(root / ".bough" / "repo.git", "ls-tree", "-r", "--name-only", tree).split()) == 1200 + len(FILES)
+        packs = list((root / ".bough" / "repo.git" / "objects" / "pack").glob("*.pack"))
+        for pack in packs:
+            git(root, "verify-pack", str(pack))
+        await task.workspace.restore(task.base)
+        assert task.on_disk() == set(FILES)
+        await task.workspace.restore(tree)
+        assert await task.workspace.snapshot() == tree
+
+    with_task(root, body)
+
+
+def test_checkpoints_follow_each_other_on_the_tasks_branch(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+    repo = root / ".bough" / "repo.git"
+
+    async def body(task: Task) -> None:
+        first = await task.workspace.checkpoint(task.base, "First\n\nWith ünicode and \udcff")
+        assert await task.workspace.checkpoint(task.base, "First\n\nWith ünicode and \udcff") == first
+        (task.top / "a.txt").write_text("2")
+        agent(task.top, "git commit -q -a -m 'the agent commits too'")
+        tree = await task.workspace.snapshot()
+        again = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        second = await again.checkpoint(tree, "Second")
+        assert git(repo, "rev-parse", f"{second}^{{tree}}").decode().strip() == tree
+        assert git(repo, "log", "--format=%H", "refs/bough/amber-heron/goal").decode().split() == [second, first]
+        assert git(repo, "log", "-1", "--format=%an <%ae> %s", second) == b"bough <bough@localhost> Second\n"
+        git(repo, "fsck", "--strict", "--no-dangling")
+        (repo / "refs" / "bough" / "amber-heron" / "goal").write_text("")  # the machine was switched off
+        assert await again.checkpoint(tree, "Third")
+
+    with_task(root, body)
+
+
+def test_ignored_heavy_folders_are_shared_by_links(tmp_path: Path) -> None:
+    root = project(
+        tmp_path / "p", FILES | {".gitignore": "vendor/\n/packages/web/node_modules/\n", "packages/web/x": ""}
+    )
+    write(
+        root,
+        {
+            "node_modules/lib/index.js": "precious",
+            "packages/web/node_modules/lib/index.js": "precious",
+            "vendor/lib": "precious",
+            ".venv/bin/python": "precious",
+            "other/vendor/x": "its folder has no kept file",
+            ".tox/x": "not shared",
+        },
+    )
+    (root / "env").mkdir()  # not ignored: an ordinary folder
+    links = {"node_modules", "packages/web/node_modules", "vendor", ".venv"}
+    before = fingerprint(root)
+
+    async def body(task: Task) -> None:
+        found = {name for name in task.on_disk() if (task.top / name).is_symlink()}
+        assert found == links
+        assert (task.top / "node_modules" / "lib" / "index.js").read_text() == "precious"
+        assert git(task.top, "status", "--porcelain") == b""
+        assert await task.workspace.snapshot() == task.base
+        write(task.top, {"new": ""})
+        shutil.rmtree(task.top / "packages" / "web" / "x", ignore_errors=True)
+        (task.top / "packages" / "web" / "x").unlink()
+        await task.workspace.restore(task.base)
+        assert {name for name in task.on_disk() if (task.top / name).is_symlink()} == links
+        assert await task.workspace.snapshot() == task.base
+        (task.top / "packages" / "web" / "x").unlink()
+        await task.workspace.restore(await task.workspace.snapshot())
+        assert (task.top / "packages" / "web" / "node_modules").is_symlink()
+        await task.workspace.restore(task.base)
+        (task.top / "vendor").unlink()
+        write(task.top, {"vendor/own": "the agent's"})
+        again = await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert (again.root / "vendor" / "own").read_text() == "the agent's"
+        assert await again.snapshot() == task.base
+        closed = await spaces(root, link_ignored=False).open("amber-heron", "goal", task.base, "")
+        assert not any((closed.root / name).is_symlink() for name in links)
+        await task.workspaces.open("amber-heron", "goal", task.base, "")
+        assert (task.top / ".venv").is_symlink()
+        await task.workspaces.discard("amber-heron", "goal")
+        assert not task.top.exists()
+
+    with_task(root, body, link_ignored=True)
+    assert fingerprint(root) == before
+
+
+def test_tracked_folder_is_not_shared(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {"vendor/tracked": "t"})
+    write(root, {".gitignore": "vendor/\n", "vendor/untracked": "u"})
+
+    async def body(task: Task) -> None:
+        assert not (task.top / "vendor").is_symlink()
+        assert "vendor/tracked" in task.on_disk()
+
+    with_task(root, body, link_ignored=True)
+
+
+def test_discard_keeps_the_commits_and_other_tasks(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        other = await task.workspaces.open("amber-heron", "goal/other", task.base, "")
+        (task.top / "outside").symlink_to(root)
+        commit = await task.workspace.checkpoint(task.base, "Kept")
+        await task.workspaces.discard("amber-heron", "goal")
+        await task.workspaces.discard("amber-heron", "goal")
+        await task.workspaces.discard("never", "was")
+        assert not task.top.exists()
+        assert await other.snapshot() == task.base
+        assert git(root / ".bough" / "repo.git", "cat-file", "-t", commit) == b"commit\n"
+        await task.workspaces.discard("amber-heron", "goal/other")
+        assert not other.root.parent.exists()
+
+    before = fingerprint(root)
+    with_task(root, body)
+    assert fingerprint(root) == before
+
+
+def test_changes_and_diff(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {"bin": "b", "old name": "same\n" * 20, "kind": "file"})
+    git(root, "config", "--global", "diff.external", "false")
+    git(root, "config", "--global", "color.ui", "always")
+    git(root, "config", "--global", "diff.noprefix", "true")
+
+    async def body(task: Task) -> None:
+        top = task.top
+        (top / "a.txt").write_bytes(b"caf\xe9\n")
+        (top / "bin").write_bytes(b"\0\1\2")
+        (top / "old name").rename(top / "ñew\nname")
+        (top / "kind").unlink()
+        (top / "kind").symlink_to("a.txt")
+        tree = await task.workspace.snapshot()
+        changes = {(change.kind, change.path) for change in await task.workspaces.changes(task.base, tree)}
+        assert changes == {("M", "a.txt"), ("M", "bin"), ("D", "old name"), ("A", "ñew\nname"), ("T", "kind")}
+        text = await task.workspaces.diff(task.base, tree)
+        assert "+caf\ufffd" in text
+        assert "--- a/a.txt" in text
+        assert "Binary files a/bin and b/bin differ" in text
+        assert "\x1b" not in text
+        stat = await task.workspaces.diff(task.base, tree, stat=True)
+        assert "a.txt" in stat
+        assert "6 files changed" in stat or "5 files changed" in stat
+        assert await task.workspaces.changes(tree, tree) == []
+        assert await task.workspaces.diff(tree, tree) == ""
+
+    with_task(root, body)
+
+
+@pytest.mark.parametrize("tree", ["0" * 40, "--help", "", "HEAD"])
+def test_tree_that_is_not_there(tmp_path: Path, tree: str) -> None:
+    root = project(tmp_path / "p", FILES)
+
+    async def body(task: Task) -> None:
+        with pytest.raises(WorkspaceError):
+            await task.workspaces.open("amber-heron", "new", tree, "")
+        with pytest.raises(WorkspaceError):
+            await task.workspace.restore(tree)
+        with pytest.raises(WorkspaceError):
+            await task.workspaces.changes(task.base, tree)
+        with pytest.raises(WorkspaceError):
+            await task.workspaces.apply(task.base, tree)
+        assert await task.workspace.snapshot() == task.base
+
+    with_task(root, body)
+
+
+def test_eight_tasks_at_once(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {f"d{i % 5}/f{i}": str(i) for i in range(60)})
+
+    async def body(task: Task) -> None:
+        async def one(number: int) -> str:
+            workspace = await task.workspaces.open("amber-heron", f"t{number}", task.base, "")
+            trees = []
+            for count in range(5):
+                write(workspace.root, {"a.txt": f"{number} {count}", f"new{count}": "n"})
+                trees.append(await workspace.snapshot())
+            await workspace.checkpoint(trees[-1], f"Task {number}")
+            await workspace.restore(trees[2])
+            assert await workspace.snapshot() == trees[2]
+            return trees[-1]
+
+        trees = await asyncio.gather(*(one(number) for number in range(8)))
+        for number, tree in enumerate(trees):
+            assert kept(root, tree)["a.txt"][1] == f"{number} 4".encode()
+        git(root / ".bough" / "repo.git", "fsck", "--strict", "--no-dangling")
+
+    with_task(root, body)
+
+
+_NAMES = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/f", "d.x", "d0", "z"])
+_EDITS = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), _NAMES, st.sampled_from(["", "1", "2", "long" * 50])),
+        st.tuples(st.just("link"), _NAMES, st.sampled_from(["a", "d", "/etc"])),
+        st.tuples(st.just("remove"), _NAMES, st.just("")),
+        st.tuples(st.just("mode"), _NAMES, st.just("")),
+        st.tuples(st.just("snapshot"), st.just(""), st.just("")),
+    ),
+    max_size=14,
+)
+
+
+def _edit(top: Path, kind: str, name: str, text: str) -> None:
+    path = top / name
+    for parent in reversed(path.relative_to(top).parents[:-1]):
+        if (top / parent).is_symlink() or (top / parent).is_file():
+            (top / parent).unlink()
+    if kind == "mode":
+        if path.is_file() and not path.is_symlink():
+            path.chmod(0o755)
+        return
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    if kind != "remove":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "link":
+            path.symlink_to(text)
+        else:
+            path.write_text(text)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=_EDITS)
+def test_any_edits_give_the_tree_that_git_gives(tmp_path: Path, edits: list[tuple[str, str, str]]) -> None:
+    root = tmp_path / "p"
+    if not root.exists():
+        project(root, {"a": "1", "d/e/f": "2", "d/b": "3"})
+
+    async def body(task: Task) -> None:
+        for kind, name, text in edits:
+            if kind == "snapshot":
+                await task.workspace.snapshot()
+            else:
+                _edit(task.top, kind, name, text)
+        tree = await task.workspace.snapshot()
+        git(task.top, "add", "-A")
+        assert tree == git(task.top, "write-tree").decode().strip()
+        await task.workspace.restore(task.base)
+        git(task.top, "add", "-A")
+        assert git(task.top, "write-tree").decode().strip() == task.base
+        await task.workspace.restore(tree)
+        assert await task.workspace.snapshot() == tree
+        await task.workspaces.discard("amber-heron", "goal")
+
+    with_task(root, body)

@@ -1,0 +1,172 @@
+"""Trees, tables and lines: right, harmless and never wider than the terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import get_args
+
+import pytest
+
+from bough.core import events as e
+from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.messages import Call
+from bough.core.state import ends_of_rounds
+from bough.core.states import State
+from bough.interfaces.terminal.lines import STATUS_WORDS, TELL, Teller, line
+from bough.interfaces.terminal.next import next_steps
+from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.points import round_words
+from bough.interfaces.terminal.rounds import Conversation
+from bough.interfaces.terminal.runs import runs_table
+from bough.interfaces.terminal.tree import ICONS, heading, parent, rows, table
+from bough.interfaces.terminal.words import cells
+from bough.interfaces.views import RunView, view
+from tests.interfaces.journals import started, task_events
+
+HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\r\nc\u202ed\x00 漢字 " + "long " * 30
+
+
+def record(event: e.AnyEvent, task: str = GOAL, version: int = 1) -> e.Record:
+    return e.Record(version, "amber-heron", task, version, 1000.0 + version, event)
+
+
+def a_run(*tasks: str, goal: str = "Make it work") -> RunView:
+    records = [record(started(goal), RUN)]
+    for task in tasks:
+        records += [record(event, task, n) for n, event in enumerate(task_events(task, 2), 1)]
+    return view("amber-heron", records)
+
+
+def page(colour: bool = False) -> Paper:
+    return Paper(io.StringIO(), False, colour)
+
+
+def painted(lines: list[list[tuple[str, str]]], width: int) -> list[str]:
+    return [page().painted(entry, width) for entry in lines]
+
+
+TREE = (GOAL, "buffer", "buffer/insert-line", "buffer/delete-line", "screen", "lost/child")
+
+
+def test_the_tree_is_drawn_with_its_branches() -> None:
+    drawn = [row.prefix + row.name for row in rows(a_run(*TREE))]
+    assert drawn == ["goal", "├─ buffer", "│  ├─ insert-line", "│  └─ delete-line", "├─ screen", "└─ child"]
+    assert parent("buffer/insert-line") == "buffer" and parent("buffer") == GOAL and parent(GOAL) is None
+
+
+def test_costs_add_up() -> None:
+    drawn = {row.task.path: row for row in rows(a_run(*TREE))}
+    one = drawn["screen"].subtree.cost
+    assert drawn["buffer"].spend.cost == one and drawn["buffer"].subtree.cost == pytest.approx(3 * one)
+    assert drawn[GOAL].subtree.rounds == 2 * len(TREE)
+
+
+def test_part_of_a_tree() -> None:
+    assert [row.task.path for row in rows(a_run(*TREE), "buffer")] == [
+        "buffer",
+        "buffer/insert-line",
+        "buffer/delete-line",
+    ]
+    assert rows(a_run(*TREE), "nonsense") == []
+
+
+@pytest.mark.parametrize("width", [200, 80, 60, 40, 20, 8, 1])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    run = a_run(*TREE, "x" * 60, goal=HOSTILE)
+    for text in painted([*heading(run, "running"), *table(run, width), *runs_table([(run, "running")], width)], width):
+        assert cells(text) <= width
+
+
+def test_columns_go_one_by_one_and_the_names_stay() -> None:
+    wide, narrow = painted(table(a_run(*TREE), 100), 100), painted(table(a_run(*TREE), 34), 34)
+    assert wide[0].split() == ["task", "state", "rounds", "check", "cost", "in", "all"]
+    assert narrow[0].split() == ["task", "state"]
+    assert "insert-line" in narrow[3]
+
+
+def test_untrusted_words_stay_words() -> None:
+    run = a_run(GOAL, HOSTILE, goal=HOSTILE)
+    run.models = {"main": HOSTILE}
+    shown = painted([*heading(run, HOSTILE), *table(run, 150), *runs_table([(run, "failed")], 150)], 150)
+    for event in (
+        e.StateChanged(State.FAILED, HOSTILE),
+        e.ModelAnswered(HOSTILE, (Call("c", HOSTILE, f'{{"path": "{HOSTILE!a}"}}'),)),
+        e.ToolStarted("c", True),
+        e.ToolFinished("c", False, HOSTILE),
+        e.ModelFailed(HOSTILE, 1.0),
+        e.NoteKept("decision", HOSTILE),
+    ):
+        teller = Teller()
+        shown.append(page().painted(line(record(event, HOSTILE), teller.tell(record(event, HOSTILE))), 300))
+        paper = page(colour=False)
+        Conversation(paper).tell(record(event, HOSTILE))
+        assert isinstance(paper.stream, io.StringIO)
+        shown += paper.stream.getvalue().splitlines()
+    for text in shown:
+        assert text.isprintable(), repr(text)
+
+
+def test_colour_is_put_on_after_cutting() -> None:
+    assert page(colour=True).painted([("abcdef", "green")], 4) == "\x1b[32mabc…\x1b[0m"
+    assert page(colour=False).painted([("abcdef", "green"), ("more", "")], 4) == "abc…"
+
+
+def test_a_stream_without_unicode_gets_plain_signs() -> None:
+    paper = Paper(io.StringIO(), False, False, unicode=False)
+    assert paper.painted([("└─ ✔ goal › a…", "")], 80) == "`- + goal > a."
+
+
+def test_every_event_can_be_told() -> None:
+    assert set(TELL) == set(get_args(e.AnyEvent))
+    assert set(ICONS) == set(State)
+    assert {*get_args(e.Halt), *get_args(e.End), "running", "interrupted"} == set(STATUS_WORDS)
+
+
+def test_a_teller_knows_calls_and_counts_rounds() -> None:
+    events: list[e.AnyEvent] = [
+        e.RoundStarted(),
+        e.ModelFailed("down", 4.0),
+        e.RoundStarted(),
+        e.ModelAnswered("Let me see", (Call("c", "bash", '{"command": "ls"}'),)),
+        e.ToolStarted("c", True),
+        e.ToolFinished("c", True, "a.py\n", seconds=0.5),
+        e.RoundStarted(last=True),
+    ]
+    teller = Teller()
+    told = [teller.tell(record(event, version=number))[0] for number, event in enumerate(events, 1)]
+    assert told[1] == "the model did not answer: down; next try in 4.0 s"
+    assert told[2] == "round 1: the model is asked again"
+    assert told[3].endswith("Let me see → bash")
+    assert told[4] == "bash ls …"
+    assert told[5] == "bash ls: done, 0.5 s: a.py"
+    assert told[6] == "round 2: the model is asked (the last one: hand-over)"
+
+
+def test_news_is_what_matters() -> None:
+    teller = Teller()
+    news = [teller.news(record(event, version=n)) for n, event in enumerate(task_events(GOAL, 1), 1)]
+    assert [told[0] for told in news if told] == [
+        "in progress: work begins",
+        "round 1: edit src/parser.py",
+        "testing: the agent says it is done",
+        "check passed: pytest -q (exit status 0, 1.2 s)",
+        "completed: the check passed",
+    ]
+    assert teller.news(record(e.StopRequested(), CONTROL)) is None
+
+
+def test_points_say_what_happened() -> None:
+    records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
+    assert [round_words(point) for point in ends_of_rounds(GOAL, records)] == [
+        "before its first round",
+        "edit src/parser.py",
+        "edit src/parser.py",
+    ]
+
+
+@pytest.mark.parametrize("status", [*STATUS_WORDS])
+def test_there_is_always_something_to_do_next(status: str) -> None:
+    run = a_run(GOAL)
+    steps = next_steps(run, status, changed=True)
+    assert steps and all(command.startswith("bough ") for command, _ in steps)
+    assert not any("diff" in command for command, _ in next_steps(run, status, changed=False))

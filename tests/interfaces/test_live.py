@@ -1,0 +1,160 @@
+"""The live tree, seen through a terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bough.core import events as e
+from bough.core.ids import GOAL, RUN
+from bough.core.messages import Call
+from bough.core.states import State
+from bough.interfaces.terminal.live import LiveDisplay, Painter
+from bough.interfaces.terminal.paper import Line, Paper
+from bough.interfaces.terminal.words import cells
+from tests.interfaces.journals import started, task_events
+from tests.interfaces.vt import Terminal
+
+
+class Window(io.StringIO):
+    """A stream that a terminal shows."""
+
+    def __init__(self, columns: int, rows: int = 24) -> None:
+        super().__init__()
+        self.terminal = Terminal(columns)
+        self.rows = rows
+
+    def write(self, text: str) -> int:
+        self.terminal.write(text)
+        return len(text)
+
+
+class SizedPaper(Paper, frozen=True):
+    """Paper as wide as its window is now."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        assert isinstance(self.stream, Window)
+        return self.stream.terminal.columns, self.stream.rows
+
+
+def on(window: Window, colour: bool = False) -> Paper:
+    return SizedPaper(window, True, colour)
+
+
+def frame(*rows: str) -> Sequence[Line]:
+    return [[(row, "")] for row in rows]
+
+
+@given(st.lists(st.lists(st.text("abc ", max_size=30), min_size=1, max_size=6), min_size=1, max_size=8))
+def test_only_the_last_frame_is_there(frames: list[list[str]]) -> None:
+    window = Window(24)
+    window.write("before\n")
+    painter = Painter(on(window))
+    for rows in frames:
+        painter.draw(lambda width, height, rows=rows: frame(*rows))  # type: ignore[misc]
+    expected = [on(window).painted([(row, "")], 23) for row in frames[-1]]
+    while expected and not expected[-1]:
+        expected.pop()
+    assert window.terminal.shown == ["before", *expected]
+    painter.clear()
+    window.write("after")
+    assert window.terminal.shown == ["before", "after"]
+
+
+def test_a_narrower_terminal_keeps_no_trace_of_wider_frames() -> None:
+    window = Window(80)
+    window.write("before\n")
+    painter = Painter(on(window))
+    rows = ("a row that is nearly as wide as the window was when it was drawn at first", "short", "another " * 8)
+    for columns in (80, 40, 20, 7, 60):
+        window.terminal.resize(columns)
+        painter.draw(lambda width, height: frame(*rows))
+        shown = window.terminal.shown
+        assert shown[0] == "before"
+        assert len(shown) == 1 + len(rows), shown
+        assert all(len(row) < columns for row in shown[1:])
+    painter.clear()
+    assert window.terminal.shown == ["before"]
+
+
+def test_an_unchanged_frame_is_not_written_again() -> None:
+    window = Window(40)
+    painter = Painter(on(window))
+    painter.draw(lambda width, height: frame("the same"))
+    window.terminal.write = lambda text: (_ for _ in ()).throw(AssertionError(text))  # type: ignore[method-assign]
+    painter.draw(lambda width, height: frame("the same"))
+
+
+def display_of(records: Sequence[e.Record], window: Window, now: float = 100.0) -> LiveDisplay:
+    display = LiveDisplay(on(window), clock=lambda: now)
+    for record in records:
+        display.recorded(record)
+    return display
+
+
+def records(task: str, events: Sequence[e.AnyEvent], at: float = 90.0) -> list[e.Record]:
+    return [e.Record(n, "amber-heron", task, n, at + n / 100, event) for n, event in enumerate(events, 1)]
+
+
+def drawn(display: LiveDisplay, width: int, height: int) -> list[str]:
+    return ["".join(text for text, _ in line) for line in display._frame(width, height)]
+
+
+def test_it_says_what_the_task_is_doing() -> None:
+    begun = task_events(GOAL, 0)[:4]
+    call = Call("c", "bash", '{"command": "pytest -q\\n"}')
+    display = display_of([*records(RUN, [started()]), *records(GOAL, [*begun, e.RoundStarted()])], Window(80))
+    display.progress(GOAL, "I think ")
+    display.progress(GOAL, "it is the sign")
+    assert "● goal  in progress  1/40 rounds" in drawn(display, 79, 24)
+    thinking = drawn(display, 79, 24)[2]
+    assert thinking.startswith("  thinking… 22 characters  ")
+    assert drawn(display, 79, 24)[3].strip() == "I think it is the sign"
+
+    answered = e.ModelAnswered("", (call,), "calls")
+    for record in records(GOAL, [*begun, e.RoundStarted(), answered, e.ToolStarted("c", True)])[-2:]:
+        display.recorded(record)
+    display.progress(GOAL, "3 passed \x1b[2J")
+    lines = drawn(display, 79, 24)
+    assert lines[2].startswith("  bash pytest -q  ")
+    assert lines[3].strip() == "3 passed"
+    assert lines[-1].endswith("round 1: bash pytest -q")
+
+
+def test_no_frame_is_larger_than_the_terminal() -> None:
+    journal = [*records(RUN, [started("A goal with a long name " * 9)])]
+    for number in range(60):
+        name = GOAL if number == 0 else f"task-{number % 12}/part-{number}"
+        ends = None if number % 3 else -6
+        journal += records(name, task_events(name, 2)[:ends])
+    display = display_of(journal, Window(80))
+    display.notice("Stopping after the current effect.")
+    for width in (79, 39, 19, 5):
+        for height in (30, 24, 10, 4):
+            lines = display._frame(width, height)
+            assert len(lines) <= height
+            painted = [on(Window(width)).painted(line, width) for line in lines]
+            assert all(cells(row) <= width for row in painted)
+    few = drawn(display, 79, 10)
+    assert few[1].startswith(("✔ goal", "● goal"))
+    assert any("more" in line for line in few)
+    assert few[-1].startswith("Stopping")
+
+
+def test_a_terminal_that_is_gone_is_no_trouble() -> None:
+    class Gone(Window):
+        def write(self, text: str) -> int:
+            raise OSError(5, "Input/output error")
+
+    display = display_of(records(RUN, [started()]), Gone(80))
+    display.announce([[("hello", "")]])
+    display.notice("still here")
+
+
+def test_a_settled_task_shows_no_activity() -> None:
+    display = display_of([*records(RUN, [started()]), *records(GOAL, task_events(GOAL, 1, State.FAILED))], Window(80))
+    assert drawn(display, 79, 8)[1:] == ["✘ goal  failed  1/40 rounds"]

@@ -1,0 +1,132 @@
+"""What a command loads, and how long it takes on a large journal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from bough.adapters.stores.sqlite import SqliteStore
+from bough.core.ids import GOAL, RUN
+from bough.interfaces.cli.entry import COMMANDS, bough
+from tests.interfaces.journals import started, task_events, write_large_run, write_run
+from tests.interfaces.shell import BOUGH, environment, here
+
+HEAVY = {"rich", "httpx2", "genai_prices", "keyring", "pydantic", "hypothesis"}
+LOADED = """
+import json, sys
+from bough.interfaces.cli.entry import enter
+enter(sys.argv[1:])
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def modules_after(folder: Path, *args: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *args], cwd=folder, env=environment(), capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("small")
+    (folder / ".bough").mkdir()
+
+    async def write() -> None:
+        store = SqliteStore(folder / ".bough" / "journal.db")
+        await write_run(store, "amber-heron", {RUN: [started()], GOAL: task_events(GOAL, 3)})
+        await store.close()
+
+    asyncio.run(write())
+    return folder
+
+
+@pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("run", "--help"), ("show", "--help")])
+def test_help_loads_next_to_nothing(tmp_path: Path, args: tuple[str, ...]) -> None:
+    loaded = modules_after(tmp_path, *args)
+    assert not loaded & (HEAVY | {"asyncio", "msgspec", "sqlite3", "subprocess", "bough.app", "bough.core.events"})
+
+
+def test_looking_loads_neither_models_nor_git_nor_tools(small: Path) -> None:
+    for command in ("show", "runs", "log"):
+        loaded = modules_after(small, command)
+        assert "sqlite3" in loaded
+        assert not loaded & HEAVY
+        for package in ("models", "sandboxes", "tools", "verifiers"):
+            assert not any(name.startswith(f"bough.adapters.{package}") for name in loaded), (command, package)
+        assert "bough.adapters.workspaces.git" not in loaded and "bough.engine" not in loaded
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_says_what_each_command_says_itself(name: str) -> None:
+    command = bough.get_command(click.Context(bough), name)
+    assert command is not None and command.help is not None
+    assert command.help.splitlines()[0] == COMMANDS[name]
+    assert command.epilog is not None and f"bough {name}" in command.epilog, "every command has an example"
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert "--dir" in options
+    assert "--json" in options or name == "diff"
+
+
+def test_every_command_is_listed_and_every_one_listed_is_there() -> None:
+    folder = Path(sys.modules["bough.interfaces.cli.entry"].__file__ or "").parent
+    with_command = {path.stem for path in folder.glob("*.py") if "\ndef command(" in path.read_text()}
+    assert with_command == set(COMMANDS)
+
+
+def test_bough_alone_says_what_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = here(tmp_path, capsys)
+    assert said.status == 0
+    about, commands = said.out.split("\nCommands:\n")
+    assert len(about.splitlines()) == 3
+    assert all(f"  {name}" in commands for name in COMMANDS)
+    assert here(tmp_path, capsys, "--help").status == 0
+    assert here(tmp_path, capsys, "--version").out.startswith("bough 0.")
+
+
+def test_an_internal_error_is_one_line_and_a_traceback_on_request(
+    small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> None:
+        raise RuntimeError("it broke \x1b[31m")
+
+    monkeypatch.setattr("bough.app.view", broken)
+    said = here(small, capsys, "show")
+    assert said.status == 1 and said.err.count("\n") == 1 and "\x1b" not in said.err
+    assert said.err.startswith("bough: internal error: RuntimeError: it broke") and "--traceback" in said.err
+    said = here(small, capsys, "--traceback", "show")
+    assert said.status == 1 and "Traceback" in said.err
+
+    def interrupted(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bough.app.view", interrupted)
+    assert here(small, capsys, "show").status == 6
+
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device", "/somewhere")
+
+    monkeypatch.setattr("bough.app.view", full)
+    said = here(small, capsys, "show")
+    assert (said.status, said.err) == (1, "bough: /somewhere: No space left on device.\n")
+
+
+def test_a_thousand_tasks_are_shown_at_once(tmp_path: Path) -> None:
+    (tmp_path / ".bough").mkdir()
+    events = asyncio.run(write_large_run(tmp_path / ".bough" / "journal.db"))
+    assert events > 97_000
+    began = time.perf_counter()
+    done = subprocess.run([*BOUGH, "show"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
+    took = time.perf_counter() - began
+    lines = done.stdout.splitlines()
+    assert len(lines) == 1000 + 4
+    assert lines[4].startswith("✔ goal ") and "$22.00" in lines[4]
+    # Half a second on a quiet machine; a test must also hold on a busy one.
+    assert took < 3, f"{took:.2f} s"

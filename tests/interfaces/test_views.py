@@ -1,0 +1,143 @@
+"""What people see agrees with what the engine knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import pytest
+from hypothesis import given
+
+from bough.core import events as e
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits, Spend
+from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.messages import Call, Usage
+from bough.core.state import fold
+from bough.core.states import State
+from bough.interfaces.views import KINDS, LIVE_KINDS, in_short, view
+from tests.core.worlds import journals
+from tests.interfaces.journals import started, task_events
+
+ANSWER = e.ModelAnswered("ok", (Call("c", "read", '{"path": "a.py"}'),), "calls", Usage(10, 5, 2), 0.5, 1.0)
+READ: list[e.AnyEvent] = [e.ToolStarted("c", False), e.ToolFinished("c", True, "text", seconds=0.5)]
+BEGUN = task_events(GOAL, 0)[:4]
+FAILED = e.CheckFinished(Verdict("failed", "no", command="pytest", exit_status=1, seconds=2.0))
+HUNTED: list[e.AnyEvent] = [
+    e.DoneClaimed("I think so"),
+    e.StateChanged(State.TESTING, "the agent says it is done"),
+    e.CheckStarted("pytest"),
+    FAILED,
+    e.StateChanged(State.TEST_FAILED, "no"),
+    e.AttemptStarted("bug_hunter", "strong", "system", "brief"),
+    e.StateChanged(State.IN_PROGRESS, "a bug hunter takes over"),
+]
+UNANSWERED: list[e.AnyEvent] = [e.RoundStarted(), e.ModelFailed("down", 1.0, 0.25)]
+
+
+def records(events: Sequence[e.AnyEvent], task: str = GOAL) -> list[e.Record]:
+    return [e.Record(n, "amber-heron", task, n, float(n), event) for n, event in enumerate(events, 1)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        BEGUN,
+        [*BEGUN, e.RoundStarted()],
+        [*BEGUN, e.RoundStarted(), e.RoundStarted(), ANSWER, *READ],
+        [*BEGUN, *UNANSWERED, e.RoundStarted(), ANSWER, *READ, e.RoundStarted(), ANSWER],
+        [*BEGUN, *UNANSWERED, e.TaskHalted("unavailable", "down"), e.TaskResumed(Limits(50)), e.RoundStarted(), ANSWER],
+        [*BEGUN, e.RoundStarted(), ANSWER, *READ, *HUNTED, e.RoundStarted(), ANSWER, *READ],
+        [*BEGUN, e.RoundStarted(), ANSWER, *READ, *HUNTED, e.RoundStarted(), e.TaskRewound(8, "t"), e.RoundStarted()],
+        [*BEGUN, e.RoundStarted(), ANSWER, *READ, *HUNTED, e.RoundStarted(), ANSWER, *READ, e.TaskRewound(19, "t")],
+        task_events(GOAL, 3),
+    ],
+    ids=lambda events: f"{len(events)} events",
+)
+def test_a_view_of_a_task_agrees_with_its_fold(events: list[e.AnyEvent]) -> None:
+    assert_agree(records(events))
+
+
+@given(journals())
+def test_so_does_a_view_of_whatever_can_happen(written: list[e.Record]) -> None:
+    assert_agree(written)
+
+
+def assert_agree(written: Sequence[e.Record]) -> None:
+    known = fold(GOAL, written)
+    seen = view("amber-heron", written).tasks[GOAL]
+    assert (seen.state, seen.why, seen.repairs) == (known.state, known.why, known.repairs)
+    assert reduce(Spend.plus, (child.spend for child in known.children), seen.spend) == known.spend
+    assert seen.limits == known.limits
+    assert seen.verdict == known.verdict
+    assert seen.attempt == (known.attempt.number if known.attempt else 0)
+    assert seen.role == (known.attempt.role if known.attempt else "")
+    assert bool(seen.halted) == bool(known.halt)
+    assert seen.tree == known.tree
+
+
+def test_a_light_view_counts_the_same_rounds_tokens_and_money() -> None:
+    events: list[e.AnyEvent] = [
+        *BEGUN,
+        *UNANSWERED,
+        e.RoundStarted(),
+        ANSWER,
+        *READ,
+        *HUNTED,
+        e.RoundStarted(),
+        ANSWER,
+        *READ,
+    ]
+    light = [record for record in records(events) if type(record.event).__name__ in KINDS]
+    assert len(light) < len(events)
+    whole, quick = view("x", records(events)).spend, view("x", light).spend
+    counted = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced")
+    assert [getattr(whole, name) for name in counted] == [getattr(quick, name) for name in counted]
+    assert isinstance(whole, Spend)
+
+
+def test_kinds_are_names_of_events() -> None:
+    known = {kind.__name__ for kind in e.AnyEvent.__args__}
+    assert set(LIVE_KINDS) <= known
+
+
+def test_time_between_a_halt_and_a_resume_is_no_work() -> None:
+    run = view("amber-heron", [])
+    resumed = e.RunResumed("w", Limits(), {"main": "m"})
+    for at, event in (
+        (100.0, started()),
+        (110.0, e.RunHalted("stopped", "a person stopped it")),
+        (500.0, resumed),
+        (505.0, e.RoundStarted()),
+    ):
+        task = GOAL if isinstance(event, e.RoundStarted) else RUN
+        run.see(e.Record(1, "amber-heron", task, 1, at, event))
+    assert run.elapsed() == 15.0
+    assert run.elapsed(506.0) == 16.0
+    # Killed: no halt was written, so the stretch ended with its last event.
+    run.see(e.Record(1, "amber-heron", RUN, 1, 900.0, resumed))
+    assert run.elapsed(901.0) == 16.0
+    run.see(e.Record(1, "amber-heron", RUN, 1, 910.0, e.RunFinished("completed", "passed")))
+    run.see(e.Record(1, "amber-heron", RUN, 1, 2000.0, e.Applied("t", ("a",))))
+    assert run.elapsed() == 25.0
+    assert run.exit_status == 0
+
+
+def test_what_people_ask_of_a_run_is_not_a_task() -> None:
+    run = view("amber-heron", [e.Record(1, "amber-heron", CONTROL, 1, 1.0, e.StopRequested())])
+    assert run.tasks == {}
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (Call("1", "bash", '{"timeout": 5, "command": "pytest -q"}'), "bash pytest -q"),
+        (Call("1", "edit", '{"path": "a.py", "old": "x", "new": "y"}'), "edit a.py"),
+        (Call("1", "list", "{}"), "list"),
+        (Call("1", "read", '{"path": 7}'), "read"),
+        (Call("1", "read", "not JSON \ud800"), "read"),
+        (Call("1", "read", "[1]"), "read"),
+    ],
+)
+def test_a_call_in_short(call: Call, words: str) -> None:
+    assert in_short(call) == words
