@@ -322,7 +322,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
         yield Session(
             root=root,
             home=home,
-            folder=here.relative_to(root).as_posix().removeprefix("."),
+            folder="" if here == root else here.relative_to(root).as_posix(),
             config=loaded,
             store=store,
             workspaces=GitWorkspaces(root, home, link_ignored=confined),

@@ -637,6 +637,19 @@ def test_changes_and_diff(tmp_path: Path) -> None:
     with_task(root, body)
 
 
+def test_paths_and_texts(tmp_path: Path) -> None:
+    root = project(tmp_path / "p", FILES | {"näme\n": "text"})
+    (root / "bytes").write_bytes(b"caf\xe9")
+
+    async def body(task: Task) -> None:
+        fresh = spaces(root)
+        assert set(await fresh.paths(task.base)) == {*FILES, "näme\n", "bytes"}
+        texts = await fresh.texts(task.base, ["a.txt", "bytes", "näme\n", "not there"])
+        assert texts == {"a.txt": "a", "bytes": "caf\ufffd", "näme\n": "text"}
+
+    with_task(root, body)
+
+
 @pytest.mark.parametrize("tree", ["0" * 40, "--help", "", "HEAD"])
 def test_tree_that_is_not_there(tmp_path: Path, tree: str) -> None:
     root = project(tmp_path / "p", FILES)

@@ -13,7 +13,7 @@ from bough.core.messages import Answer, Said
 from bough.core.states import State
 from bough.testing import ScriptedModel, call, say
 from bough.testing.scripted import raw_call, together
-from tests.harness import CALC, FIXED, carry_out, git, make_project
+from tests.harness import CALC, FIXED, TEST, carry_out, git, make_project
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 BREAK = call("edit", path="calc.py", old="a - b", new="a * b")
@@ -235,3 +235,32 @@ def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
     assert asyncio.run(apply()) == ["calc.py"]
     assert (project / "calc.py").read_text() == FIXED
     assert git(project, "status", "--porcelain") == " M calc.py\n"
+
+
+def test_an_editable_install_does_not_hide_the_workspaces_own_sources(tmp_path: Path) -> None:
+    """A virtual environment in the project, with the project installed as editable, is the usual thing."""
+    project = tmp_path / "p"
+    (project / "src" / "calc").mkdir(parents=True)
+    (project / "src" / "calc" / "__init__.py").write_text(CALC)
+    (project / "test_calc.py").write_text(TEST)
+    (project / "pyproject.toml").write_text("[project]\nname = 'calc'\nversion = '1'\n")
+    (project / ".gitignore").write_text(".venv/\n")
+    git(tmp_path, "init", "-q", "p")
+    site = project / ".venv" / "lib" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "editable.pth").write_text(f"{project / 'src'}\n")
+    # What `python` of such an environment does at its start, without making one: read its .pth files.
+    start = "import site, unittest; site.addsitedir('.venv/lib/site-packages'); unittest.main('test_calc')"
+    check = f'python3 -c "{start}"'
+    fix = call("edit", path="src/calc/__init__.py", old="a - b", new="a + b")
+    outcome, _ = carry_out(project, [fix, DONE], check=check)
+    assert outcome.completed, outcome.tree[0].verdict
+
+
+def test_a_folder_with_a_leading_dot_is_where_the_person_stands(tmp_path: Path) -> None:
+    top = tmp_path / "top"
+    make_project(top / ".github", repository=False)
+    git(tmp_path, "init", "-q", "top")
+    outcome, _ = carry_out(top / ".github", [FIX, DONE])
+    assert outcome.completed
+    assert outcome.tree[0].files == (".github/calc.py",)

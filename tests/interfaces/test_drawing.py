@@ -8,17 +8,19 @@ from typing import get_args
 import pytest
 
 from bough.core import events as e
+from bough.core.acceptance import Failure, Tampering, Verdict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.messages import Call
 from bough.core.state import ends_of_rounds
 from bough.core.states import State
-from bough.interfaces.terminal.lines import STATUS_WORDS, TELL, Teller, line
+from bough.interfaces.terminal.lines import ROLES, STATUS_WORDS, TELL, Teller, line
 from bough.interfaces.terminal.next import next_steps
 from bough.interfaces.terminal.paper import Paper
 from bough.interfaces.terminal.points import round_words
 from bough.interfaces.terminal.rounds import Conversation
 from bough.interfaces.terminal.runs import runs_table
 from bough.interfaces.terminal.tree import ICONS, heading, parent, rows, table
+from bough.interfaces.terminal.verdicts import shortcomings, verdict_words
 from bough.interfaces.terminal.words import cells
 from bough.interfaces.views import RunView, view
 from tests.interfaces.journals import started, task_events
@@ -119,6 +121,7 @@ def test_a_stream_without_unicode_gets_plain_signs() -> None:
 def test_every_event_can_be_told() -> None:
     assert set(TELL) == set(get_args(e.AnyEvent))
     assert set(ICONS) == set(State)
+    assert set(ROLES) == set(get_args(e.Role))
     assert {*get_args(e.Halt), *get_args(e.End), "running", "interrupted"} == set(STATUS_WORDS)
 
 
@@ -170,3 +173,23 @@ def test_there_is_always_something_to_do_next(status: str) -> None:
     steps = next_steps(run, status, changed=True)
     assert steps and all(command.startswith("bough ") for command, _ in steps)
     assert not any("diff" in command for command, _ in next_steps(run, status, changed=False))
+
+
+def test_verdicts_show_their_evidence() -> None:
+    passed = Verdict("passed", "ok", command="pytest", exit_status=0, seconds=1.2, how="junit", passed=3)
+    assert verdict_words(passed) == "check passed: pytest (exit status 0, tests: 3 passed, 1.2 s)"
+    assert shortcomings(passed, 3) == []
+    killed = Verdict("failed", "no", command="make test", seconds=300.0, output="one\n\ntwo\nthree\n")
+    assert verdict_words(killed) == "check failed: make test (killed, 5m 00s)"
+    assert shortcomings(killed, 2) == ["two", "three"]
+    failures = (
+        Failure("test_0", "new", "FAILED test_0\n-1 != 5\nin calc.py"),
+        *(Failure(f"test_{n}", "regression") for n in range(1, 5)),
+    )
+    failed = Verdict("failed", "no", command="pytest", exit_status=1, how="junit", failed=5, failures=failures)
+    assert shortcomings(failed, 3) == ["test_0 (new): -1 != 5", "test_1 (regression)", "… and 3 more"]
+    tampered = Verdict(
+        "tampered", "no", tampering=(Tampering("test_a.py", 3, "test_add was removed"),), failures=failures
+    )
+    assert shortcomings(tampered, 3) == ["test_a.py:3: test_add was removed"]
+    assert verdict_words(Verdict("not_verified", "no check was found")) == "not verified: no check was found"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import CHECK, FIXED, make_project
+from tests.harness import CALC, CHECK, FIXED, make_project
 from tests.interfaces.shell import act, bough, busy, ended, kinds, live, repair, run_args, until
 from tests.wire import Hang, Status, WireModel
 
@@ -113,14 +113,14 @@ def test_a_budget_that_is_spent(project: Path, endless: WireModel) -> None:
     assert "budget spent" in said.out and "--rounds 4" in said.out and "the budget of 2 rounds is spent" in said.out
 
 
-def test_no_check_is_not_verified(tmp_path: Path) -> None:
-    folder = make_project(tmp_path / "plain", repository=False)
-    (folder / "goal.md").write_text("Make add add.\n\nAnd nothing else.\n")
-    with WireModel(repair()) as wire:
-        args = [*run_args(wire.base_url, check=None)[2:], "--file", "goal.md"]
-        said = bough(folder, "run", *args)
-    assert said.status == 5
+def test_no_check_to_be_found_is_not_verified(tmp_path: Path) -> None:
+    (tmp_path / "calc.py").write_text(CALC)
+    (tmp_path / "goal.md").write_text("Make add add.\n\nAnd nothing else.\n")
+    with WireModel([repair()[1], repair()[3], repair()[3]]) as wire:
+        said = bough(tmp_path, "run", *run_args(wire.base_url, check=None)[2:], "--file", "goal.md")
+    assert said.status == 5, said
     assert "finished, not verified" in said.out and "none given" in said.out
+    assert "bough apply" in said.out and "--partial" in said.out
 
 
 def test_the_goal_from_standard_input_and_applied_at_the_end(project: Path) -> None:

@@ -52,7 +52,11 @@ def edited(text: str, *changes: tuple[str, str]) -> str:
 
 SABOTAGE: dict[str, tuple[str, str, str]] = {
     "removed": (ADD, "from calc import add\n", "test_add was removed with 2 assertions"),
-    "renamed with an underscore": (ADD, edited(ADD, ("def test_add", "def _test_add")), "became _test_add, which is not"),
+    "renamed with an underscore": (
+        ADD,
+        edited(ADD, ("def test_add", "def _test_add")),
+        "became _test_add, which is not",
+    ),
     "nested": (
         ADD,
         "def outer():\n    def test_add():\n        assert add(1, 2) == 3\n        assert add(0, 0) == 0\n",
@@ -101,7 +105,11 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     "module skipped": (ADD, "import pytest\npytest.skip('no', allow_module_level=True)\n" + ADD, "pytest.skip('no'"),
     "importorskip": (ADD, "import pytest\npytest.importorskip('nothing')\n" + ADD, "importorskip('nothing')"),
     "SkipTest at the top": (ADD, "import unittest\nraise unittest.SkipTest('no')\n" + ADD, "SkipTest"),
-    "skip in the body": (ADD, edited(ADD, ("    assert add(1", "    pytest.skip('x')\n    assert add(1")), "skips itself"),
+    "skip in the body": (
+        ADD,
+        edited(ADD, ("    assert add(1", "    pytest.skip('x')\n    assert add(1")),
+        "skips itself",
+    ),
     "skip in the body on a condition": (
         ADD,
         edited(ADD, ("    assert add(1", "    if CI:\n        pytest.skip('x')\n    assert add(1")),
@@ -127,7 +135,9 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         "of test_add is now marked `pytest.mark.skip`",
     ),
     "cases in a name": (
-        edited(CASES, ("[(1, 2, 3), (2, 2, 4), (-1, 1, 0)]", "GOOD"), ("@pytest", "GOOD = [(1, 2, 3), (2, 2, 4)]\n@pytest")),
+        edited(
+            CASES, ("[(1, 2, 3), (2, 2, 4), (-1, 1, 0)]", "GOOD"), ("@pytest", "GOOD = [(1, 2, 3), (2, 2, 4)]\n@pytest")
+        ),
         edited(CASES, ("[(1, 2, 3), (2, 2, 4), (-1, 1, 0)]", "GOOD"), ("@pytest", "GOOD = [(1, 2, 3)]\n@pytest")),
         "a case of test_add was removed: (2, 2, 4)",
     ),
@@ -148,7 +158,11 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         "which always holds",
     ),
     "== became in": (ADD, edited(ADD, ("add(1, 2) == 3", "add(1, 2) in (3, 4)")), "loosened (== became in)"),
-    "== became is not None": (ADD, edited(ADD, ("add(1, 2) == 3", "add(1, 2) is not None")), "loosened (== became is not)"),
+    "== became is not None": (
+        ADD,
+        edited(ADD, ("add(1, 2) == 3", "add(1, 2) is not None")),
+        "loosened (== became is not)",
+    ),
     "== became >=": (ADD, edited(ADD, ("add(1, 2) == 3", "add(1, 2) >= 3")), "loosened (== became >=)"),
     "== became truth": (ADD, edited(ADD, ("add(1, 2) == 3", "add(1, 2)")), "loosened (== became truth)"),
     "== became isinstance": (ADD, edited(ADD, ("add(1, 2) == 3", "isinstance(add(1, 2), int)")), "loosened"),
@@ -157,7 +171,11 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         edited(ADD, ("add(1, 2) == 3", "add(1, 2) == pytest.approx(3, abs=10)")),
         "became an approximation",
     ),
-    "== became a distance": (ADD, edited(ADD, ("add(1, 2) == 3", "abs(add(1, 2) - 3) < 100")), "became an approximation"),
+    "== became a distance": (
+        ADD,
+        edited(ADD, ("add(1, 2) == 3", "abs(add(1, 2) - 3) < 100")),
+        "became an approximation",
+    ),
     "rounded": (ADD, edited(ADD, ("add(1, 2) == 3", "round(add(1, 2)) == 3")), "less of the result is looked at"),
     "length only": (ADD, edited(ADD, ("add(1, 2) == 3", "len(str(add(1, 2))) == 1")), "less of the result"),
     "expected value": (ADD, edited(ADD, ("== 3", "== 4")), "expected value changed: `assert add(1, 2) == 3` became"),
@@ -183,7 +201,11 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         "def test_pi():\n    assert pi(9) == approx(3.14159, abs=1)\n",
         "a wider tolerance",
     ),
-    "early return": (ADD, edited(ADD, ("    assert add(1", "    return\n    assert add(1")), "2 assertions of test_add can no"),
+    "early return": (
+        ADD,
+        edited(ADD, ("    assert add(1", "    return\n    assert add(1")),
+        "2 assertions of test_add can no",
+    ),
     "return on a condition": (
         ADD,
         edited(ADD, ("    assert add(1", "    if not add:\n        return\n    assert add(1")),
@@ -206,24 +228,38 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     ),
     "except Exception": (
         ADD,
-        edited(ADD, ("    assert add(1, 2) == 3", "    try:\n        assert add(1, 2) == 3\n    except Exception:\n        pass")),
+        edited(
+            ADD,
+            (
+                "    assert add(1, 2) == 3",
+                "    try:\n        assert add(1, 2) == 3\n    except Exception:\n        pass",
+            ),
+        ),
         "`except Exception:` swallows a failure",
     ),
     "bare except": (
         ADD,
-        edited(ADD, ("    assert add(1, 2) == 3", "    try:\n        assert add(1, 2) == 3\n    except:\n        pass")),
+        edited(
+            ADD, ("    assert add(1, 2) == 3", "    try:\n        assert add(1, 2) == 3\n    except:\n        pass")
+        ),
         "swallows a failure",
     ),
     "except AssertionError": (
         ADD,
         edited(
-            ADD, ("    assert add(1, 2) == 3", "    try:\n        assert add(1, 2) == 3\n    except AssertionError as e:\n        print(e)")
+            ADD,
+            (
+                "    assert add(1, 2) == 3",
+                "    try:\n        assert add(1, 2) == 3\n    except AssertionError as e:\n        print(e)",
+            ),
         ),
         "`except AssertionError:` swallows a failure",
     ),
     "return in finally": (
         ADD,
-        edited(ADD, ("    assert add(1, 2) == 3", "    try:\n        assert add(1, 2) == 3\n    finally:\n        return")),
+        edited(
+            ADD, ("    assert add(1, 2) == 3", "    try:\n        assert add(1, 2) == 3\n    finally:\n        return")
+        ),
         "swallows a failure",
     ),
     "suppress": (
@@ -233,11 +269,17 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     ),
     "expected to fail": (
         ADD,
-        edited(ADD, ("    assert add(1, 2) == 3", "    with pytest.raises(AssertionError):\n        assert add(1, 2) == 3")),
+        edited(
+            ADD, ("    assert add(1, 2) == 3", "    with pytest.raises(AssertionError):\n        assert add(1, 2) == 3")
+        ),
         "which expects a failure",
     ),
     "raises anything": (RAISES, edited(RAISES, ("ValueError", "Exception")), "ValueError became Exception"),
-    "raises more": (RAISES, edited(RAISES, ("ValueError", "(ValueError, TypeError)")), "ValueError became ValueError or"),
+    "raises more": (
+        RAISES,
+        edited(RAISES, ("ValueError", "(ValueError, TypeError)")),
+        "ValueError became ValueError or",
+    ),
     "raises something else": (RAISES, edited(RAISES, ("ValueError", "KeyError")), "expected value changed"),
     "match dropped": (RAISES, edited(RAISES, (', match="no number"', "")), "its match was dropped"),
     "match changed": (RAISES, edited(RAISES, ("no number", ".*")), "its match was changed"),
@@ -257,18 +299,42 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         edited(UNIT, ("assertEqual(self.calc.add(1, 2), 3)", "assertIsNotNone(self.calc.add(1, 2))")),
         "loosened (== became is not)",
     ),
-    "unittest.skip": (UNIT, edited(UNIT, ("    def test_add", "    @unittest.skip('x')\n    def test_add")), "unittest.skip('x')"),
-    "unittest.skip on the class": (UNIT, edited(UNIT, ("class Calc", "@unittest.skip('x')\nclass Calc")), "unittest.skip('x')"),
+    "unittest.skip": (
+        UNIT,
+        edited(UNIT, ("    def test_add", "    @unittest.skip('x')\n    def test_add")),
+        "unittest.skip('x')",
+    ),
+    "unittest.skip on the class": (
+        UNIT,
+        edited(UNIT, ("class Calc", "@unittest.skip('x')\nclass Calc")),
+        "unittest.skip('x')",
+    ),
     "expectedFailure": (
         UNIT,
         edited(UNIT, ("    def test_add", "    @unittest.expectedFailure\n    def test_add")),
         "expectedFailure",
     ),
-    "skipTest": (UNIT, edited(UNIT, ("        self.assertEqual", "        self.skipTest('x')\n        self.assertEqual")), "skips"),
-    "skipTest in setUp": (UNIT, edited(UNIT, ("        self.calc =", "        self.skipTest('x')\n        self.calc =")), "skip"),
-    "class without its base": (UNIT, edited(UNIT, ("(unittest.TestCase)", "")), "class CalcTest is not one that the runner"),
+    "skipTest": (
+        UNIT,
+        edited(UNIT, ("        self.assertEqual", "        self.skipTest('x')\n        self.assertEqual")),
+        "skips",
+    ),
+    "skipTest in setUp": (
+        UNIT,
+        edited(UNIT, ("        self.calc =", "        self.skipTest('x')\n        self.calc =")),
+        "skip",
+    ),
+    "class without its base": (
+        UNIT,
+        edited(UNIT, ("(unittest.TestCase)", "")),
+        "class CalcTest is not one that the runner",
+    ),
     "set-up changed": (UNIT, edited(UNIT, ("Calc(10)", "Calc(0)")), "the tested input 10 is gone"),
-    "class __test__": (UNIT, edited(UNIT, ("    def setUp", "    __test__ = False\n    def setUp")), "__test__ = False"),
+    "class __test__": (
+        UNIT,
+        edited(UNIT, ("    def setUp", "    __test__ = False\n    def setUp")),
+        "__test__ = False",
+    ),
     "class with a constructor": (
         "class TestAdd:\n    def test_one(self):\n        assert add(1, 0) == 1\n",
         "class TestAdd:\n    def __init__(self):\n        pass\n    def test_one(self):\n        assert add(1, 0) == 1\n",
@@ -283,8 +349,14 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     "async": (ADD, edited(ADD, ("def test_add", "async def test_add")), "has become async"),
     "hidden by a decorator": (
         ADD,
-        edited(ADD, ("def test_add", "def calm(f):\n    def run():\n        try:\n            f()\n        except Exception:\n"
-                     "            pass\n    return run\n\n@calm\ndef test_add")),
+        edited(
+            ADD,
+            (
+                "def test_add",
+                "def calm(f):\n    def run():\n        try:\n            f()\n        except Exception:\n"
+                "            pass\n    return run\n\n@calm\ndef test_add",
+            ),
+        ),
         "wrapped in @calm, which hides its failures",
     ),
     "replaced by a decorator": (
@@ -302,8 +374,16 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         edited(ADD, ("    assert add(1", "    add = lambda a, b: a + b\n    assert add(1")),
         "test_add now makes its own add",
     ),
-    "the standard library's": (ADD, edited(ADD, ("from calc import add, parse", "from operator import add")), "from operator"),
-    "a mock": (ADD, edited(ADD, ("def test_add():", "@patch('calc.add', return_value=3)\ndef test_add(mocked):")), "replaces what it tests"),
+    "the standard library's": (
+        ADD,
+        edited(ADD, ("from calc import add, parse", "from operator import add")),
+        "from operator",
+    ),
+    "a mock": (
+        ADD,
+        edited(ADD, ("def test_add():", "@patch('calc.add', return_value=3)\ndef test_add(mocked):")),
+        "replaces what it tests",
+    ),
     "monkeypatched": (
         "import calc\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n",
         "import calc\n\ndef test_add(monkeypatch):\n    monkeypatch.setattr(calc, 'add', lambda a, b: 3)\n    assert calc.add(1, 2) == 3\n",
@@ -359,7 +439,12 @@ def test_a_weakened_test_is_named(name: str) -> None:
 
 ACROSS: dict[str, tuple[Files, Files, str, str]] = {
     "the file was removed": (one(ADD), {}, "pytest", "test_add was removed"),
-    "the file is not collected any more": (one(ADD), {"tests/calc_checks.py": ADD}, "pytest", "its file's name is not one"),
+    "the file is not collected any more": (
+        one(ADD),
+        {"tests/calc_checks.py": ADD},
+        "pytest",
+        "its file's name is not one",
+    ),
     "moved out of the check": (
         {"tests/unit/test_calc.py": ADD},
         {"later/test_calc.py": ADD},
@@ -385,20 +470,38 @@ ACROSS: dict[str, tuple[Files, Files, str, str]] = {
         "left out by `-k 'not slow'`",
     ),
     "a helper in another file": (
-        {"tests/helpers.py": "def check(r):\n    assert r.status == 200\n", TEST: "from tests.helpers import check\n\ndef test_a():\n    check(get())\n"},
-        {"tests/helpers.py": "def check(r):\n    assert r\n", TEST: "from tests.helpers import check\n\ndef test_a():\n    check(get())\n"},
+        {
+            "tests/helpers.py": "def check(r):\n    assert r.status == 200\n",
+            TEST: "from tests.helpers import check\n\ndef test_a():\n    check(get())\n",
+        },
+        {
+            "tests/helpers.py": "def check(r):\n    assert r\n",
+            TEST: "from tests.helpers import check\n\ndef test_a():\n    check(get())\n",
+        },
         "pytest",
         "loosened",
     ),
     "cases in another file": (
-        {"tests/data.py": "CASES = [1, 2]\n", TEST: "from tests.data import CASES\n\ndef test_a():\n    for c in CASES:\n        assert f(c)\n"},
-        {"tests/data.py": "CASES = [1]\n", TEST: "from tests.data import CASES\n\ndef test_a():\n    for c in CASES:\n        assert f(c)\n"},
+        {
+            "tests/data.py": "CASES = [1, 2]\n",
+            TEST: "from tests.data import CASES\n\ndef test_a():\n    for c in CASES:\n        assert f(c)\n",
+        },
+        {
+            "tests/data.py": "CASES = [1]\n",
+            TEST: "from tests.data import CASES\n\ndef test_a():\n    for c in CASES:\n        assert f(c)\n",
+        },
         "pytest",
         "CASES, which tests use, changed: 2 is gone",
     ),
     "a fixture in conftest": (
-        {"tests/conftest.py": "import pytest\n\n@pytest.fixture\ndef want():\n    return 3\n", **one("def test_a(want):\n    assert f() == want\n")},
-        {"tests/conftest.py": "import pytest\n\n@pytest.fixture\ndef want():\n    return 4\n", **one("def test_a(want):\n    assert f() == want\n")},
+        {
+            "tests/conftest.py": "import pytest\n\n@pytest.fixture\ndef want():\n    return 3\n",
+            **one("def test_a(want):\n    assert f() == want\n"),
+        },
+        {
+            "tests/conftest.py": "import pytest\n\n@pytest.fixture\ndef want():\n    return 4\n",
+            **one("def test_a(want):\n    assert f() == want\n"),
+        },
         "pytest",
         "the value of fixture want changed: 3 is gone",
     ),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 _NAMES = """
     PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ CI
@@ -63,6 +64,15 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         and (_named(name, extra) or (_listed(name) and not looks_secret(name, value)))
     }
     return {"PATH": os.defpath, **env, **FIXED}
+
+
+def own_sources(root: Path) -> dict[str, str]:
+    """For a Python project: its sources in this checkout come before any installed ones. A virtual environment in
+    which the project is installed as editable would import the person's files, and a check prove the wrong code."""
+    if not any((root / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
+        return {}
+    places = [root / "src", root] if (root / "src").is_dir() else [root]
+    return {"PYTHONPATH": os.pathsep.join(map(str, places))}
 
 
 def looks_secret(name: str, value: str) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.crew import Command, Crew
+from bough.adapters.sandboxes.env import own_sources
 from bough.adapters.sandboxes.landlock import Landlock, landlock_abi
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, Workspace
@@ -87,7 +88,7 @@ class ProcessSandbox:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _mark(workspace)}
         return {
             "argv": list(argv),
-            "env": {**self._env, **env, **own},
+            "env": {**self._env, **own_sources(workspace.root), **env, **own},
             "cwd": str(workspace.folder),
             "writable": self._landlock.writable(workspace) if self._landlock else None,
             "abi": self._landlock.abi if self._landlock else 0,

@@ -21,7 +21,7 @@ _LARGE = 1_000_000
 
 class Bash(Struct, frozen=True, forbid_unknown_fields=True):
     command: Annotated[str, Meta(description="The command line, run by `bash -c` in the folder you start in.")]
-    timeout: Annotated[float, Meta(description="Seconds until it is ended; 0: the usual time.", ge=0)] = 0
+    timeout: Annotated[float, Meta(description="Seconds until it is ended, at most 600; 0: the usual 120.", ge=0)] = 0
 
 
 async def bash(arguments: Bash, bench: Bench) -> ToolResult:

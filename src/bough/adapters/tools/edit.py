@@ -21,10 +21,10 @@ _NAMED = 20
 
 
 class Edit(Struct, frozen=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the folder you start in.", min_length=1)]
+    path: Annotated[str, Meta(description="The file.", min_length=1)]
     old: Annotated[
         str,
-        Meta(description="The text to replace, exactly as in the file, without line numbers. Must occur exactly once."),
+        Meta(description="The text to replace, exactly as in the file, without line numbers."),
     ]
     new: Annotated[str, Meta(description="The text to put there instead.")]
     all: Annotated[bool, Meta(description="Replace every occurrence of `old`.")] = False
@@ -112,8 +112,8 @@ def _diff(text: str, at: int, old: str, new: str) -> list[str]:
 EDIT = Tool(
     name="edit",
     description=(
-        "Replace text in a file: `old`, which must be exactly as in the file and occur exactly once, by `new`. "
-        "Take enough of the lines around for it to be unmistakable."
+        "Replace text in a file: `old`, which must be exactly as in the file and (unless `all`) occur exactly once, "
+        "by `new`. Take enough of the lines around for it to be unmistakable."
     ),
     arguments=Edit,
     example='{"path": "src/app.py", "old": "x = 1\\n", "new": "x = 2\\n"}',

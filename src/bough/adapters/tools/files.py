@@ -18,13 +18,15 @@ _LOOKED_AT = 8_192
 
 
 class Read(Struct, frozen=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the folder you start in.", min_length=1)]
+    path: Annotated[str, Meta(description="The file.", min_length=1)]
     start: Annotated[int, Meta(description="The first line to show; lines count from 1.", ge=1)] = 1
-    lines: Annotated[int, Meta(description="How many lines to show; 0: as many as fit.", ge=0)] = 0
+    lines: Annotated[
+        int, Meta(description="How many lines to show; 0: as many as fit into 16,000 characters.", ge=0)
+    ] = 0
 
 
 class Write(Struct, frozen=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The file, relative to the folder you start in.", min_length=1)]
+    path: Annotated[str, Meta(description="The file.", min_length=1)]
     content: Annotated[str, Meta(description="All that the file shall hold.")]
 
 

@@ -22,7 +22,7 @@ _COUNTED = 20_000
 
 
 class List(Struct, frozen=True, forbid_unknown_fields=True):
-    path: Annotated[str, Meta(description="The folder, relative to the folder you start in.")] = "."
+    path: Annotated[str, Meta(description="The folder.")] = "."
     depth: Annotated[int, Meta(description="How many levels to show.", ge=1, le=10)] = 2
 
 

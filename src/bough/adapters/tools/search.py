@@ -30,8 +30,8 @@ class Search(Struct, frozen=True, forbid_unknown_fields=True):
     pattern: Annotated[
         str, Meta(description="A regular expression, matched line by line; (?i) ignores case.", min_length=1)
     ]
-    path: Annotated[str, Meta(description="The file or folder to search, relative to the folder you start in.")] = "."
-    glob: Annotated[str, Meta(description="Only files whose name fits, for example *.py or src/**/*.ts.")] = ""
+    path: Annotated[str, Meta(description="The file or folder to search.")] = "."
+    glob: Annotated[str, Meta(description="Only files whose name or path fits, for example *.py or src/**/*.ts.")] = ""
     context: Annotated[int, Meta(description="Lines to show before and after each match.", ge=0, le=20)] = 0
     limit: Annotated[int, Meta(description="How many matches to show.", ge=1, le=1000)] = 100
 

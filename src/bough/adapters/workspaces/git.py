@@ -316,7 +316,10 @@ class GitWorkspaces:
         return [_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
 
     async def paths(self, tree: str) -> list[str]:
-        return [shown(path) for path in await _aside("list files", self._prepared().listing, tree)]
+        return [shown(path) for path in await _aside("list files", self._listing, tree)]
+
+    def _listing(self, tree: str) -> dict[bytes, Entry]:
+        return self._prepared().listing(tree)
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         return await _aside("read files", self._texts, tree, paths)

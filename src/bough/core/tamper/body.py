@@ -59,6 +59,7 @@ class Found:
     acts: list[ast.expr] = field(default_factory=list)
     """Other calls that the test makes, resolved."""
     constants: set[str] = field(default_factory=set)
+    """Values that the test works with outside of its assertions."""
     skips: list[Skip] = field(default_factory=list)
     patches: list[Patch] = field(default_factory=list)
     own: dict[str, int] = field(default_factory=dict)
@@ -197,7 +198,6 @@ class Walk:
         if len(self.found.checks) >= MOST_CHECKS:
             return
         for kind, left, right, detail in bare:
-            self._see(left, right)
             where = (scope.source.path, node.lineno, owner.name, self.case)
             shown = show(node)
             self.found.checks.append(Check(kind, left, right, detail, guards, shown, *where))

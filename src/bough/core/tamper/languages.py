@@ -16,7 +16,7 @@ class Language:
     """Marks that keep all other tests from running."""
     trick: re.Pattern[str] | None = None
     block: str = "braces"
-    """`braces`, `indent`, or `next`: up to the next test."""
+    """Where a test ends: `braces`, `call` (the call's bracket), `indent`, or `next`: up to the next test."""
     comment: str = "//"
     above: re.Pattern[str] | None = None
     """Lines right above a test that belong to it."""
@@ -44,6 +44,7 @@ LANGUAGES: dict[str, Language] = {
             r"process\.(?:exit|reallyExit|abort)\s*\(|process\.exitCode\s*=|process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)"
             r"|global(?:This)?\.(?:expect|test|it|describe|assert)\s*=|jest\.retryTimes|require\.cache\[|assert\.\w+\s*=[^=]"
         ),
+        block="call",
     ),
     "go": Language(
         _c(r"^func\s+(?P<title>(?:Test|Fuzz|Example)\w*)\s*\("),
@@ -158,6 +159,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\bskip:\s*(?!false)"),
         _c(r"\bsolo:\s*true|\bsolo_test"),
         _c(r"\bexit\(0\)"),
+        block="call",
     ),
     "python": Language(
         _c(r"^[ \t]*(?:async\s+)?def\s+(?P<title>test\w*)\s*\("),

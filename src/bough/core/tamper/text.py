@@ -181,11 +181,12 @@ def _end(match: re.Match[str], plain: str, kind: Language, following: int) -> in
         found = dedent.search(plain, after + 1) if after >= 0 else None
         return found.start() if found is not None else len(plain)
     opening = match.end()
-    if plain[opening : opening + 1] not in ("(", "`"):
+    if kind.block == "braces":
         brace = plain.find("{", opening)
-        opening = brace if brace >= 0 else opening
-        return _balanced(plain, opening)
-    end = _balanced(plain, opening)
+        return _balanced(plain, brace if brace >= 0 else opening)
+    end = _balanced(
+        plain, plain.rfind("(", match.start(), opening) if plain[opening : opening + 1] not in "(`" else opening
+    )
     while plain[end : end + 1] == "(":
         end = _balanced(plain, end)
     return end
@@ -206,7 +207,7 @@ def _above(plain: str, start: int, kind: Language) -> int:
 def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Language, match: re.Match[str]) -> Unit:
     block = plain[start:end]
     unit = Unit(path, title, _line(plain, match.start()), " ".join(block.split()))
-    cut = _early_return(plain[match.end() : end]) if kind.block == "braces" else None
+    cut = _early_return(plain[match.end() : end]) if kind.block in ("braces", "call") else None
     offset = match.end() - start
     for found in _asserted(block, kind):
         if cut is not None and found[0] > offset + cut:

@@ -47,7 +47,11 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
 
     project, recording = unpack(demo, folder)
     display = make_display(as_json)
-    display.notice(f"The model is a recording; everything else is real, in {project}.")
+    notice = f"The model is a recording; everything else is real, in {project}."
+    if as_json:
+        display.notice(notice)
+    else:
+        display.announce([[(notice, "yellow")]])
     choices = Choices(model=recorded_model(recording))
     with on_path():
         async with session(project, create=True) as opened:

@@ -12,14 +12,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
 from bough.core.messages import Call
 from bough.core.states import State
 from bough.interfaces.terminal.paper import Span
+from bough.interfaces.terminal.verdicts import ruling_style, verdict_words
 from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, many, money, one_line
 from bough.interfaces.views import in_short
 
-ROLES = {"builder": "builder", "bug_hunter": "bug hunter"}
+ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer"}
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -41,8 +41,6 @@ STATUS_WORDS = {
     "unavailable": "model not available",
 }
 """How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
-RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
-"""The others are red."""
 
 Told = tuple[str, str]
 """What happened, and the style to say it in."""
@@ -211,11 +209,12 @@ def _workspace_restored(event: e.WorkspaceRestored, follow: _Follow) -> Told:
 
 
 def _check_started(event: e.CheckStarted, follow: _Follow) -> Told:
-    return f"check runs: {event.command}" if event.command else "there is no check to run", ""
+    where = f" ({event.found})" if event.found else ""
+    return f"check runs: {event.command}{where}" if event.command else "there is no check to run", ""
 
 
 def _check_finished(event: e.CheckFinished, follow: _Follow) -> Told:
-    return verdict_words(event.verdict), RULING_STYLES.get(event.verdict.ruling, "red")
+    return verdict_words(event.verdict), ruling_style(event.verdict)
 
 
 def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
@@ -242,20 +241,6 @@ def _task_rewound(event: e.TaskRewound, follow: _Follow) -> Told:
 
 def state_words(state: State) -> str:
     return state.value.replace("_", " ")
-
-
-def verdict_words(verdict: Verdict) -> str:
-    """The verdict with its evidence: `check passed: pytest -q (exit status 0, 1.2 s)`"""
-    return evidence(verdict) if verdict.ruling == "not_verified" else f"check {evidence(verdict)}"
-
-
-def evidence(verdict: Verdict) -> str:
-    """`passed: pytest -q (exit status 0, 1.2 s)`"""
-    ruling = verdict.ruling.replace("_", " ")
-    if not verdict.command:
-        return f"{ruling}: {verdict.reason}"
-    how = "killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
-    return f"{ruling}: {verdict.command} ({how}, {duration(verdict.seconds)})"
 
 
 TELL: dict[type, Callable[[Any, _Follow], Told]] = {

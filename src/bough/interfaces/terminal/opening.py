@@ -19,7 +19,7 @@ def opening(record: e.Record, mode: str, confined: bool) -> list[Line]:
         if not goal.requires_testing:
             check = "not needed"
         else:
-            check = goal.test_command or "none given: the run can end as finished, but not as verified (--check CMD)"
+            check = goal.test_command or "none given (--check CMD): bough looks for the project's own"
         lines.append(_fact("check", check))
     elif isinstance(event, e.RunResumed):
         lines.append([(record.run, "bold"), ("  goes on", "")])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.messages import Call
-from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, Teller, state_words, verdict_words
+from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, Teller, state_words
 from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.verdicts import verdict_words
 from bough.interfaces.terminal.words import clock, count, duration, one_line, plain
 from bough.interfaces.views import in_short
 

@@ -9,11 +9,12 @@ from bough.core.acceptance import Verdict
 from bough.core.state import Task
 from bough.core.states import State
 from bough.interfaces.terminal.changes import change_lines
-from bough.interfaces.terminal.lines import ROLES, RULING_STYLES, STATE_STYLES, STATUS_WORDS, evidence, state_words
+from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, STATUS_WORDS, state_words
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper, Span
 from bough.interfaces.terminal.tree import ICONS, Row, heading
-from bough.interfaces.terminal.words import many, one_line, pad, plain
+from bough.interfaces.terminal.verdicts import evidence, ruling_style, shortcomings
+from bough.interfaces.terminal.words import many, one_line, pad
 from bough.interfaces.views import RunView
 from bough.ports import Change
 
@@ -76,14 +77,14 @@ def _below(page: Paper, drawn: Sequence[Row]) -> None:
 
 def _verdict(page: Paper, verdict: Verdict | None, command: str) -> None:
     if verdict is None:
-        _fact(page, "check", (f"has not run: {one_line(command)}" if command else "none given", "dim"))
+        _fact(page, "check", (f"has not run: {one_line(command)}" if command else "has not run", "dim"))
         return
     tree = f"  on tree {verdict.tree[:10]}" if verdict.tree else ""
-    _fact(page, "check", (one_line(evidence(verdict)), RULING_STYLES.get(verdict.ruling, "red")), (tree, "dim"))
-    if verdict.ruling not in ("passed", "not_verified"):
-        lines = [line for line in plain(verdict.output).splitlines() if line.strip()]
-        for line in lines[-EVIDENCE:]:
-            page.line((" " * LABEL + line, "dim"))
+    _fact(page, "check", (one_line(evidence(verdict)), ruling_style(verdict)), (tree, "dim"))
+    if verdict.found:
+        page.line((f"{' ' * LABEL}from {one_line(verdict.found)}", "dim"))
+    for line in shortcomings(verdict, EVIDENCE):
+        page.line((" " * LABEL + line, "dim"))
 
 
 def _fact(page: Paper, label: str, *spans: Span | str) -> None:

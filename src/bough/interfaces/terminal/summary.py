@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.changes import stat_lines
-from bough.interfaces.terminal.lines import RULING_STYLES, STATUS_STYLES, STATUS_WORDS, verdict_words
+from bough.interfaces.terminal.lines import STATUS_STYLES, STATUS_WORDS
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper
 from bough.interfaces.terminal.tree import STATUS_ICONS
-from bough.interfaces.terminal.words import duration, last_line, spent
+from bough.interfaces.terminal.verdicts import ruling_style, shortcomings, verdict_words
+from bough.interfaces.terminal.words import duration, spent
 from bough.interfaces.views import RunView
 
 
@@ -20,10 +21,9 @@ def summary(page: Paper, run: RunView, stat: str) -> None:
     goal = run.tasks.get(GOAL)
     verdict = goal.verdict if goal else None
     if verdict is not None:
-        style = RULING_STYLES.get(verdict.ruling, "red")
-        page.paragraph("  ", text=verdict_words(verdict), indent=2, style=style)
-        if verdict.ruling == "failed" and verdict.output.strip():
-            page.line("    ", (last_line(verdict.output), "dim"))
+        page.paragraph("  ", text=verdict_words(verdict), indent=2, style=ruling_style(verdict))
+        for line in shortcomings(verdict, 3):
+            page.line("    ", (line, "dim"))
     if run.status != "completed" and run.summary and not (verdict and run.summary == verdict.reason):
         page.paragraph("  ", text=run.summary, indent=2)
     stat_lines(page, stat)

@@ -10,13 +10,13 @@ from bough.core.budget import Spend
 from bough.core.ids import GOAL
 from bough.core.states import State
 from bough.interfaces.terminal.lines import (
-    RULING_STYLES,
     STATE_STYLES,
     STATUS_STYLES,
     STATUS_WORDS,
     state_words,
 )
 from bough.interfaces.terminal.paper import Span
+from bough.interfaces.terminal.verdicts import ruling_style
 from bough.interfaces.terminal.words import cells, cost, cut, duration, first_line, one_line, pad, spent
 from bough.interfaces.views import RunView, TaskView
 
@@ -108,7 +108,7 @@ def _check(row: Row) -> Span:
     if verdict is None:
         return "–", "dim"
     status = f" (exit {verdict.exit_status})" if verdict.exit_status else ""
-    return verdict.ruling.replace("_", " ") + status, RULING_STYLES.get(verdict.ruling, "red")
+    return verdict.ruling.replace("_", " ") + status, ruling_style(verdict)
 
 
 def _cost(row: Row) -> Span:

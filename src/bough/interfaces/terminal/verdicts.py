@@ -1,0 +1,44 @@
+"""Verdicts in words, with the evidence they stand on."""
+
+from __future__ import annotations
+
+from bough.core.acceptance import Failure, Verdict
+from bough.interfaces.terminal.words import duration, first_line, plain
+
+RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
+"""The others are red."""
+
+
+def ruling_style(verdict: Verdict) -> str:
+    return RULING_STYLES.get(verdict.ruling, "red")
+
+
+def verdict_words(verdict: Verdict) -> str:
+    """The verdict with its evidence: `check passed: pytest -q (exit status 0, tests: 3 passed, 1.2 s)`"""
+    return evidence(verdict) if verdict.ruling == "not_verified" else f"check {evidence(verdict)}"
+
+
+def evidence(verdict: Verdict) -> str:
+    """`passed: pytest -q (exit status 0, tests: 3 passed, 1.2 s)`"""
+    ruling = verdict.ruling.replace("_", " ")
+    if not verdict.command:
+        return f"{ruling}: {verdict.reason}"
+    how = "killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
+    return f"{ruling}: {verdict.command} ({', '.join(filter(None, (how, verdict.tests, duration(verdict.seconds))))})"
+
+
+def shortcomings(verdict: Verdict, most: int) -> list[str]:
+    """What is wrong, in at most so many lines: tests that were weakened, else tests that fail, else what the check
+    printed last. Nothing when it passed."""
+    if verdict.ruling in ("passed", "not_verified"):
+        return []
+    lines = [f"{place.path}:{place.line}: {place.what}" for place in verdict.tampering]
+    lines = lines or [_failure(failure) for failure in verdict.failures]
+    if lines:
+        return lines if len(lines) <= most else [*lines[: most - 1], f"… and {len(lines) - most + 1} more"]
+    return [line for line in plain(verdict.output).splitlines() if line.strip()][-most:]
+
+
+def _failure(failure: Failure) -> str:
+    message = first_line("\n".join(line for line in failure.text.splitlines() if failure.id not in line))
+    return f"{failure.id} ({failure.kind})" + (f": {message}" if message else "")
