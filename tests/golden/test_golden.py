@@ -14,8 +14,8 @@ from typing import get_args
 import pytest
 
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits
+from bough.core.acceptance import Failure, Tampering, Verdict
+from bough.core.budget import Limits, Spend
 from bough.core.events import (
     FORMAT,
     AnyEvent,
@@ -24,6 +24,7 @@ from bough.core.events import (
     CheckFinished,
     CheckpointMade,
     CheckStarted,
+    ChildSettled,
     DoneClaimed,
     MessageAdded,
     ModelAnswered,
@@ -138,6 +139,25 @@ V1: list[tuple[str, AnyEvent]] = [
     ("", RunReopened("goal", 2)),
     ("", RunFinished("completed", "The last line is printed again.")),
     ("", Applied("3" * 40, ("naïve.py",))),
+    ("buffer", ChildSettled("insert-line", State.COMPLETED, "9 tests passed", "4" * 40, Spend(rounds=5, tokens_in=90))),
+    (
+        "buffer",
+        CheckFinished(
+            Verdict(
+                "tampered",
+                "the tests were tampered with",
+                "pytest -q",
+                "the step's test_command",
+                how="junit",
+                passed=8,
+                failed=1,
+                cases="5" * 64,
+                failures=(Failure("tests/test_a.py::test_b", "regression", "assert 1 == 2"),),
+                flaky=("tests/test_a.py::test_c",),
+                tampering=(Tampering("tests/test_a.py", 0, "test_d was removed"),),
+            )
+        ),
+    ),
 ]
 
 GOLDEN = {"v1": V1}

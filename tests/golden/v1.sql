@@ -83,6 +83,10 @@ INSERT INTO events VALUES (29, 'amber-heron', '', 5, 1800000007.25, 'RunFinished
   CAST('{"event":"RunFinished","end":"completed","summary":"The last line is printed again."}' AS BLOB));
 INSERT INTO events VALUES (30, 'amber-heron', '', 6, 1800000007.5, 'Applied',
   CAST('{"event":"Applied","tree":"3333333333333333333333333333333333333333","files":["naïve.py"]}' AS BLOB));
+INSERT INTO events VALUES (31, 'amber-heron', 'buffer', 1, 1800000007.75, 'ChildSettled',
+  CAST('{"event":"ChildSettled","child":"insert-line","state":"completed","why":"9 tests passed","tree":"4444444444444444444444444444444444444444","spend":{"rounds":5,"tokens_in":90}}' AS BLOB));
+INSERT INTO events VALUES (32, 'amber-heron', 'buffer', 2, 1800000008.0, 'CheckFinished',
+  CAST('{"event":"CheckFinished","verdict":{"ruling":"tampered","reason":"the tests were tampered with","command":"pytest -q","found":"the step''s test_command","how":"junit","passed":8,"failed":1,"cases":"5555555555555555555555555555555555555555555555555555555555555555","failures":[{"id":"tests/test_a.py::test_b","kind":"regression","text":"assert 1 == 2"}],"flaky":["tests/test_a.py::test_c"],"tampering":[{"path":"tests/test_a.py","line":0,"what":"test_d was removed"}]}}' AS BLOB));
 
 INSERT INTO claims VALUES (7, 'amber-heron', 'goal', 'otter:4242:813723:9f3c1a2b-4026531836', 1800000015.0);
 INSERT INTO blobs VALUES ('2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824', CAST('hello' AS BLOB));

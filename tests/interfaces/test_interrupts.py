@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import os
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bough.app import Watch
+from bough.interfaces.cli.carry import carry
+from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.plain import PlainDisplay
+from bough.interfaces.views import Outcome
 from tests.harness import CALC, CHECK, FIXED, make_project
 from tests.interfaces.shell import act, bough, busy, ended, kinds, live, repair, run_args, until
 from tests.wire import Hang, Status, WireModel
@@ -162,3 +171,21 @@ def test_a_run_goes_on_when_nobody_reads_any_more(project: Path) -> None:
         process.stdout.close()
         assert (process.wait(30), process.stderr.read()) == (0, "")
     assert bough(project, "runs", "--json").json[0]["status"] == "completed"
+
+
+def test_a_third_time_waits_for_nothing() -> None:
+    stopped: list[bool] = []
+
+    async def deaf(watch: Watch) -> Outcome:
+        watch.stop.watch(lambda: stopped.append(watch.stop.now))
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.05)
+        raise AssertionError("it went on")
+
+    page = Paper(io.StringIO(), False, False)
+    session: Any = None  # it is asked for nothing before a run has started
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(carry(session, PlainDisplay(page), deaf))
+    assert stopped == [False, True]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -158,3 +159,21 @@ def test_a_terminal_that_is_gone_is_no_trouble() -> None:
 def test_a_settled_task_shows_no_activity() -> None:
     display = display_of([*records(RUN, [started()]), *records(GOAL, task_events(GOAL, 1, State.FAILED))], Window(80))
     assert drawn(display, 79, 8)[1:] == ["✘ goal  failed  1/40 rounds"]
+
+
+def test_a_lower_window_does_not_scroll_the_frame_away() -> None:
+    window = Window(40)
+    painter = Painter(on(window))
+    painter.draw(lambda width, height: frame(*(f"row {n}" for n in range(20))))
+    window.rows = 6
+    written: list[str] = []
+    window.terminal.write = written.append  # type: ignore[method-assign, assignment]
+    painter.draw(lambda width, height: frame("a", "b"))
+    assert written == ["\r\x1b[5Aa\x1b[K\nb\x1b[K" + "\n\x1b[2K" * 4 + "\x1b[4A\x1b[2G"]
+
+
+def test_nothing_is_drawn_from_the_background(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = Window(40)
+    monkeypatch.setattr(SizedPaper, "in_front", False)
+    Painter(on(window)).draw(lambda width, height: frame("not yours"))
+    assert window.terminal.shown == []

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 
 from bough import app
 from bough.core.acceptance import Verdict
@@ -198,3 +199,11 @@ def explained(outcome: Outcome) -> str:
 def search_path() -> str:
     """`python3` is the interpreter that runs these tests, because it has pytest."""
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.fixture(autouse=True)
+def python_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", search_path())
+    # The plugins of this project are none of theirs, and take longer to load than pytest itself.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("BOUGH_SANDBOX_ENV", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")

@@ -37,7 +37,7 @@ class Baselines:
     def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Report]:
         path = self._path(tree, check)
         task = self._under_way.get(path)
-        if task is None or task.cancelled():
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._under_way[path] = asyncio.create_task(_known_or_measured(path, measure))
         return task
 

@@ -2,14 +2,21 @@
 against the base and against what was done to the tests.
 
 A verdict is `passed` only when a whole run of the check ended with exit status 0, at least one test ran where tests can
-be counted, no test that passed at the base fails, is skipped or is gone, and nothing was done to the tests.
+be counted, no test that ran at the base fails, is skipped or is gone, and nothing was done to the tests, neither before
+the check nor while it ran. It says what the tree does and nothing else: whatever lies about in the workspace besides
+(ignored files, bytecode, temporary files) is gone before the check runs, but for installed packages.
 """
 
 from __future__ import annotations
 
+import ast
 import asyncio
+import hashlib
+import os
 import secrets
+import stat
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,16 +24,20 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.tools.text import clean, head_and_tail
+from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines
 from bough.adapters.verifiers.command import reason_of, to_argv
 from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.reading import Progress, counting, read_lines, readable, report, trim
 from bough.adapters.verifiers.runners import instrument, refused, rerun
 from bough.core import tamper
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering, Verdict
+from bough.core.ids import GOAL
 from bough.core.rules import Rules
 from bough.core.run import Run
 from bough.core.state import Task
+from bough.core.tamper.files import test_file
 from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
@@ -37,6 +48,7 @@ RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
 
 READ_MOST = 2_000_000
+LARGEST_REPORT = 64 * 1024 * 1024
 
 Say = Callable[[str], None]
 Read = Callable[[str], str | None]
@@ -51,6 +63,10 @@ class Ran:
     text: str
     closed: bool
     """The output has the runner's closing lines."""
+    changed: tuple[Tampering, ...] = ()
+    """What it did to the tests while it ran."""
+    gone: tuple[str, ...] = ()
+    """What lay in the workspace and is not of the tree: it was removed before."""
 
     @property
     def failing(self) -> list[Case]:
@@ -66,14 +82,24 @@ class ProjectVerifier:
         self._texts: dict[str, dict[str, str]] = {}
 
     async def find(self, task: Task) -> Check | None:
-        return await self._find(task, task.tree)
-
-    async def _find(self, task: Task, tree: str) -> Check | None:
+        """The check that the base has stands: what the agent writes cannot put another one in its place. One that is
+        named after the task may still come, and pytest for unittest, whose tests it runs too."""
         if not task.step.requires_testing:
             return None
         if task.step.test_command:
-            return discover(task.step, task.id, (), lambda path: None)
-        return discover(task.step, task.id, await self._workspaces.paths(tree), (await self._watched(tree)).get)
+            return discover(task.step, task.id, (), (await self._watched(task.base)).get)
+        base, own = await self._found(task, task.base)
+        now, own_now = await self._found(task, task.tree) if task.tree != task.base else (base, own)
+        if base is None or now is None:
+            return base or now
+        wider = base.runner == "unittest" and now.runner == "pytest"
+        return now if wider or (own and not own_now) else base
+
+    async def _found(self, task: Task, tree: str) -> tuple[Check | None, bool]:
+        """The check in a tree, and whether it is the project's own."""
+        paths, read = await self._workspaces.paths(tree), (await self._watched(tree)).get
+        found = discover(task.step, task.id, paths, read)
+        return found, found == discover(task.step, GOAL, paths, read)
 
     # ── the base ────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,16 +109,17 @@ class ProjectVerifier:
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
-        check = await self._find(task, task.base)
+        check = await self.find(replace(task, tree=task.base))
         if check is not None:
             await asyncio.wait([self._baseline(run, task, check)])
 
     def _baseline(self, run: Run, task: Task, check: Check) -> asyncio.Task[Report]:
         async def measure() -> Report:
-            name = f"{task.id}{BASELINE}"
+            # A checkout for each check: another one may be under way at the same base.
+            name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
             workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
             try:
-                return (await self._run(check, workspace, task.rules, lambda line: None)).report
+                return (await self._run(check, task, task.base, workspace, lambda line: None)).report
             finally:
                 await self._workspaces.discard(run.name, name)
 
@@ -113,13 +140,12 @@ class ProjectVerifier:
             return Judgement(Verdict("not_verified", NOT_FOUND, tree=task.tree))
         done = tuple(await self._tampering(task, check))
         if done and not task.step.may_edit_tests:
-            reason = f"the tests were tampered with: {done[0].path}: {done[0].what}"
-            more = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
-            verdict = Verdict("tampered", reason + more, check.command, check.why, tree=task.tree, tampering=done)
-            return Judgement(verdict)
+            return _tampered(task, check, done, "the tests were tampered with")
         baseline = self._baseline(run, task, check)
-        ran = await self._run(check, workspace, task.rules, progress)
+        ran = await self._run(check, task, task.tree, workspace, progress)
         ran, flaky = await self._again(check, ran, task, workspace, progress)
+        if ran.changed and not task.step.may_edit_tests:
+            return _tampered(task, check, ran.changed, "the tests were changed while they ran")
         judgement = self._judgement(task, check, ran, await baseline, flaky, done, _reader(workspace))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
@@ -130,7 +156,22 @@ class ProjectVerifier:
         if task.tree == task.base:
             return []
         before, after = await asyncio.gather(self._watched(task.base), self._watched(task.tree))
-        return await asyncio.to_thread(tamper.inspect, before, after, check.command)
+        done = await asyncio.to_thread(tamper.inspect, before, after, check.command)
+        return done or await self._hollow(task, check, before, after)
+
+    async def _hollow(
+        self, task: Task, check: Check, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> list[Tampering]:
+        """Where nothing was there to prove the task by, the tests that were written for it have to assert something: a
+        test that could be emptied and nobody would call it weaker does not."""
+        if task.step.test_command or (await self._found(task, task.base))[0] is not None:
+            return []
+        new = {path: text for path, text in after.items() if path not in before and path.endswith(".py")}
+        emptied = {path: _emptied(text) for path, text in new.items() if test_file(path)}
+        weaker = await asyncio.to_thread(tamper.inspect, new, {**new, **emptied}, check.command)
+        if weaker or not emptied:
+            return []
+        return [Tampering(path, 1, "the new tests assert nothing about the code") for path in sorted(emptied)]
 
     async def _watched(self, tree: str) -> dict[str, str]:
         """The tests of a tree, their configuration, and whatever else says how they are run."""
@@ -142,21 +183,28 @@ class ProjectVerifier:
                 del self._texts[next(iter(self._texts))]
         return self._texts[tree]
 
-    async def _run(self, check: Check, workspace: Workspace, rules: Rules, progress: Say) -> Ran:
-        """The check once, whole, in a checkout that holds just the tree."""
+    async def _run(self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say) -> Ran:
+        """The check once, whole, in a workspace that holds just the tree."""
+        await workspace.restore(tree)
+        paths = await self._workspaces.paths(tree)
+        gone = await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
-        workspace.scratch.mkdir(parents=True, exist_ok=True)
         command, env = instrument(check.command, check.runner, path, {})
-        finished = await self._sandboxed(command, env, check, workspace, rules, progress)
+        # What was found was found from the top; what the step says is meant from where the person stood.
+        at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
+        finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
         text = await asyncio.to_thread(clean, finished.output)
         if refused(text, finished.exit_status):
-            finished = await self._sandboxed(check.command, {}, check, workspace, rules, progress)
+            finished = await self._sandboxed(within(at, check.command), {}, check, workspace, task.rules, progress)
             text = await asyncio.to_thread(clean, finished.output)
-        body = path.read_bytes() if path.is_file() and not path.is_symlink() else None
         root = str(workspace.root)
+        body = await asyncio.to_thread(_report_at, path)
         read = await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root)
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
-        return Ran(finished, read, readable(text, check.runner), closed)
+        before = await self._watched(tree)
+        after = await asyncio.to_thread(_on_disk, workspace, before)
+        changed = await asyncio.to_thread(tamper.inspect, before, after, check.command)
+        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say
@@ -181,14 +229,12 @@ class ProjectVerifier:
         command = rerun(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
-        await workspace.restore(task.tree)
-        alone = await self._run(replace(check, command=command), workspace, task.rules, progress)
+        alone = await self._run(replace(check, command=command), task, task.tree, workspace, progress)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
-        await workspace.restore(task.tree)
-        again = await self._run(check, workspace, task.rules, progress)
+        again = await self._run(check, task, task.tree, workspace, progress)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     def _judgement(
@@ -204,6 +250,9 @@ class ProjectVerifier:
         shown, cut = head_and_tail(ran.text.rstrip("\n"), task.rules.shown)
         lost = _lost(ran.report, baseline) if not task.step.may_edit_tests else ""
         reason, passed = _ruling(check, ran, lost)
+        left_out = [path for path in ran.gone if "__pycache__" not in path]
+        if left_out and not passed:
+            reason += f"; it ran without files that are ignored and so not part of the work ({', '.join(left_out[:3])})"
         verdict = Verdict(
             "passed" if passed else "failed",
             reason,
@@ -232,6 +281,44 @@ def _failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) ->
     )
 
 
+def _tampered(task: Task, check: Check, done: tuple[Tampering, ...], what: str) -> Judgement:
+    more = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
+    reason = f"{what}: {done[0].path}: {done[0].what}{more}"
+    return Judgement(Verdict("tampered", reason, check.command, check.why, tree=task.tree, tampering=done))
+
+
+def _emptied(text: str) -> str:
+    """Python with nothing left in its functions; text that is no Python stays."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _report_at(path: Path) -> bytes | None:
+    """The report, unless it is something that no runner writes: the tests' own code could have made it."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
+
+
+def _on_disk(workspace: Workspace, texts: Mapping[str, str]) -> dict[str, str]:
+    """The same files as they are now."""
+    found = {}
+    for path in texts:
+        with suppress(OSError):
+            place = workspace.root / path
+            body = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+            found[path] = body.decode(errors="replace")
+    return found
+
+
 def _reader(workspace: Workspace) -> Read:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
     root = workspace.root.resolve()
@@ -258,14 +345,16 @@ def _kind(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> Failure
 
 
 def _lost(now: Report, baseline: Report) -> str:
-    """Tests that passed at the base and no longer count: skipped, or fewer than there were."""
-    if "exit status" in (now.how, baseline.how):
-        return ""
-    outcomes = {case.id: case.outcome for case in now.cases}
-    skipped = [case.id for case in baseline.cases if case.outcome == "passed" and outcomes.get(case.id) == "skipped"]
-    if skipped:
-        return f"{skipped[0]} passed at the base and is skipped now"
+    """Tests that ran at the base and no longer do: skipped, fewer than there were, or not to be seen at all."""
     ran, ran_before = now.passed + now.failed, baseline.passed + baseline.failed
+    if baseline.how == "exit status" or not ran_before:
+        return ""
+    if now.how == "exit status":
+        return f"nothing says what ran, where {ran_before} tests ran at the base"
+    outcomes = {case.id: case.outcome for case in now.cases}
+    skipped = [case.id for case in baseline.cases if case.outcome != "skipped" and outcomes.get(case.id) == "skipped"]
+    if skipped:
+        return f"{skipped[0]} ran at the base and is skipped now"
     if ran < ran_before:
         return f"only {ran} tests ran, where {ran_before} ran at the base"
     return ""

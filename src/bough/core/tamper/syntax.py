@@ -15,6 +15,7 @@ _FIXED = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp, ast.Starred),
     *(ast.expr_context, ast.operator, ast.unaryop),
 )
+_NOT_DUMPED = frozenset({"ctx", "kind", "type_comment"})
 DEEPEST = 100
 """Nesting beyond which a file is compared as text: every walk here is recursive."""
 
@@ -46,7 +47,21 @@ def _manageable(tree: ast.AST) -> bool:
 
 
 def dump(node: ast.AST) -> str:
-    return ast.dump(node, annotate_fields=False)
+    """A key that is equal for equal trees, wherever they stand. Kept at the node: trees share their parts."""
+    known: str | None = node.__dict__.get("_dump")
+    if known is None:
+        parts = [_dumped(getattr(node, key, None)) for key in node._fields if key not in _NOT_DUMPED]
+        known = f"{type(node).__name__}({','.join(parts)})"
+        if len(known) > 160:
+            known = "#" + hashlib.blake2b(known.encode("utf-8", "replace"), digest_size=12).hexdigest()
+        node.__dict__["_dump"] = known
+    return known
+
+
+def _dumped(value: object) -> str:
+    if isinstance(value, ast.AST):
+        return dump(value)
+    return f"[{','.join(map(_dumped, value))}]" if isinstance(value, list) else repr(value)
 
 
 def show(node: ast.AST, most: int = 90) -> str:
@@ -61,11 +76,15 @@ def short(text: str, most: int = 90) -> str:
 
 def digest(node: ast.AST) -> ast.Name:
     """A stand-in for an expression that is too large to be carried about: equal for equal expressions."""
-    return ast.Name(id="#" + hashlib.sha256(dump(node).encode("utf-8", "replace")).hexdigest()[:12], ctx=ast.Load())
+    return ast.Name(id=dump(node), ctx=ast.Load())
 
 
 def size(node: ast.AST) -> int:
-    return sum(1 for _ in ast.walk(node))
+    known: int | None = node.__dict__.get("_size")
+    if known is None:
+        known = 1 + sum(size(child) for child in ast.iter_child_nodes(node))
+        node.__dict__["_size"] = known
+    return known
 
 
 def name(identifier: str) -> ast.Name:
@@ -127,12 +146,25 @@ def fixed(node: ast.AST) -> bool:
 
 
 def constants(node: ast.AST) -> frozenset[str]:
-    return frozenset(repr(n.value) for n in ast.walk(node) if isinstance(n, ast.Constant) and n.value is not ...)
+    known: frozenset[str] | None = node.__dict__.get("_constants")
+    if known is None:
+        if isinstance(node, ast.Constant):
+            known = frozenset() if node.value is ... else frozenset({repr(node.value)})
+        else:
+            known = frozenset().union(*(constants(child) for child in ast.iter_child_nodes(node)))
+        node.__dict__["_constants"] = known
+    return known
 
 
-def identifiers(node: ast.AST) -> set[str]:
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return found | {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
+def identifiers(node: ast.AST) -> frozenset[str]:
+    """Names and attributes in a tree."""
+    known: frozenset[str] | None = node.__dict__.get("_identifiers")
+    if known is None:
+        own = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+        inner = frozenset[str]().union(*(identifiers(child) for child in ast.iter_child_nodes(node)))
+        known = inner | {own} if own else inner
+        node.__dict__["_identifiers"] = known
+    return known
 
 
 def keyword(call: ast.Call, wanted: str) -> ast.expr | None:

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol
 
 from bough.app import Session, Watch
@@ -62,7 +62,8 @@ class JsonDisplay:
         """Not an event."""
 
     def notice(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -73,7 +74,7 @@ def make_display(as_json: bool) -> Display:
     if as_json:
         return JsonDisplay()
     page = paper()
-    if page.terminal:
+    if page.terminal and page.in_front:
         from bough.interfaces.terminal.live import LiveDisplay
 
         return LiveDisplay(page)
@@ -105,6 +106,8 @@ async def carry(session: Session, display: Display, work: Callable[[Watch], Awai
     try:
         with display.shown(), interrupts(stop):
             return await work(Watch(stop, display.progress, recorded))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     finally:
         unwatch()
 

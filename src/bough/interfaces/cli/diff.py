@@ -21,7 +21,7 @@ def command(run: str | None, folder: Path, stat: bool) -> None:
     """Show what a run changed.
 
     All that RUN (default: the latest) changed so far, finished or not, against your files as they were when it began.
-    Into a pipe or a file it is a patch as it is.
+    Into a pipe or a file it is a plain patch.
     """
     wait_for(_diff(run, folder, stat))
 

@@ -28,6 +28,7 @@ COMMANDS = {
     "rewind": "Take a run back to the end of an earlier round.",
     "resume": "Go on with a run that was stopped or interrupted.",
     "stop": "Ask a live run to stop.",
+    "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "demo": "A whole run on a recorded model: no key, no network.",
     "doctor": "Say what works here, and what is missing.",
 }
@@ -100,12 +101,12 @@ def bough(ctx: click.Context) -> None:
         click.echo(formatter.getvalue(), nl=False)
 
 
-def enter(arguments: Sequence[str]) -> int:
-    """Carry out a command line and say how it went."""
+def enter(arguments: Sequence[str], wishes: dict[str, bool] | None = None) -> int:
+    """Carry out a command line and say how it went. `wishes` is where commands say how they want to be treated."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    status = _carried_out(list(arguments))
+    status = _carried_out(list(arguments), {} if wishes is None else wishes)
     try:
         sys.stdout.flush()
     except OSError:
@@ -113,8 +114,7 @@ def enter(arguments: Sequence[str]) -> int:
     return status
 
 
-def _carried_out(arguments: list[str]) -> int:
-    wishes: dict[str, bool] = {}
+def _carried_out(arguments: list[str], wishes: dict[str, bool]) -> int:
     try:
         with bough.make_context("bough", arguments, obj=wishes) as ctx:
             status: Any = bough.invoke(ctx)

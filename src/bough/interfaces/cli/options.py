@@ -88,11 +88,12 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 
 def hurry() -> None:
-    """For commands that read, print and end: what they build up lives as long as they do, and looking through it for
-    garbage would take a quarter of their time."""
+    """For commands that read, print and end: what they build up lives as long as they do. Looking through it for
+    garbage and freeing it would take a quarter of their time."""
     import gc
 
     gc.disable()
+    click.get_current_context().obj["hurry"] = True
 
 
 def print_json(document: object) -> None:

@@ -47,6 +47,8 @@ class Painter:
 
     def draw(self, frame: Callable[[int, int], Sequence[Line]]) -> None:
         """Ask for a frame of at most so many columns and rows, and show it."""
+        if not self._paper.in_front:
+            return
         columns, height = self._paper.size
         # The last column stays free: a row that fills it would wrap on some terminals and not on others.
         lines = frame(columns - 1, height)[:height]
@@ -55,18 +57,19 @@ class Painter:
         if columns == self._columns and painted == self._rows:
             return
         if columns == self._columns and self._rows:
-            fewer = len(self._rows) - len(painted)
-            written = _up(len(self._rows) - 1) + "\n".join(row + ERASE_REST for row in painted)
+            there = min(len(self._rows), height)  # what is above the top of a window cannot be reached any more
+            fewer = there - len(painted)
+            written = _up(there - 1) + "\n".join(row + ERASE_REST for row in painted)
             if fewer > 0:
                 written += f"\n{ERASE}" * fewer + f"\x1b[{fewer}A\x1b[{widths[-1] + 1}G"
         else:
-            written = self._cleared(columns) + "\n".join(painted)
+            written = self._cleared(columns, height) + "\n".join(painted)
         self._rows, self._columns, self._widths = painted, columns, widths
         self.put(written)
 
     def clear(self) -> None:
         """Take the frame away; what is written next stands in its place."""
-        self.put(self._cleared(self._paper.width))
+        self.put(self._cleared(*self._paper.size))
         self._rows, self._columns = [], 0
 
     def put(self, text: str) -> None:
@@ -78,13 +81,13 @@ class Painter:
         except OSError:
             self._gone = True
 
-    def _cleared(self, columns: int) -> str:
+    def _cleared(self, columns: int, height: int) -> str:
         """Terminals wrap what they show when they get narrower: the old frame may be more rows by now."""
         if not self._rows:
             return ""
         # Row by row: some terminals keep what one sweep over the whole screen takes away, for scrolling back.
         wrapped = sum(max(1, -(-width // columns)) for width in self._widths)
-        return "\r" + ERASE + f"\x1b[1A{ERASE}" * (wrapped - 1)
+        return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(wrapped, height) - 1)
 
 
 def _up(count: int) -> str:
@@ -94,11 +97,11 @@ def _up(count: int) -> str:
 class LiveDisplay:
     """Shows a run on a terminal while it is carried out."""
 
-    def __init__(self, paper: Paper, name: str = "", clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, paper: Paper, clock: Callable[[], float] = time.time) -> None:
         self._painter = Painter(paper)
         self._paper = paper
         self._clock = clock
-        self._run = RunView(name)
+        self._run = RunView("")
         self._teller = Teller()
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
@@ -139,7 +142,7 @@ class LiveDisplay:
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
         """Draw until the block ends."""
-        with quiet_terminal(self._painter):
+        with quiet_terminal(self._paper, self._painter):
             drawing = asyncio.get_running_loop().create_task(self._draw())
             try:
                 yield
@@ -238,22 +241,20 @@ class _Stream:
 
 
 @contextlib.contextmanager
-def quiet_terminal(painter: Painter) -> Iterator[None]:
+def quiet_terminal(paper: Paper, painter: Painter) -> Iterator[None]:
     """No cursor and no echo of what is typed while frames are drawn; both are back when the process is suspended
     (Ctrl-Z) and when the block ends."""
     import termios
 
-    inputs = 0
-    try:
-        before = termios.tcgetattr(inputs)
-    except (termios.error, OSError):
-        before = None
+    terminal = paper.stream.fileno()
+    before = termios.tcgetattr(terminal)
 
     def echo(on: bool) -> None:
-        if before is not None:
-            modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
-            with contextlib.suppress(termios.error, OSError):
-                termios.tcsetattr(inputs, termios.TCSANOW, modes)
+        if not paper.in_front:
+            return  # who changes a terminal from the background is stopped
+        modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(terminal, termios.TCSANOW, modes)
         painter.put(SHOW if on else HIDE)
 
     def suspend() -> None:

@@ -53,6 +53,14 @@ class Paper(Struct, frozen=True):
         return columns or 80, rows or 24
 
     @property
+    def in_front(self) -> bool:
+        """Whether the terminal is ours to draw on: not while a shell has put us into the background."""
+        try:
+            return os.tcgetpgrp(self.stream.fileno()) == os.getpgrp()
+        except OSError:
+            return True
+
+    @property
     def width(self) -> int:
         return self.size[0]
 

@@ -1,0 +1,65 @@
+"""`bough stats`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
+
+if TYPE_CHECKING:
+    from bough.interfaces.stats import Stats
+
+
+@click.command(
+    "stats",
+    short_help="Say how well it goes: tasks, repairs, checks, time.",
+    epilog=example("bough stats", "bough stats amber-heron --json"),
+)
+@run_argument
+@in_dir
+@as_json("The numbers as JSON.")
+def command(run: str | None, folder: Path, as_json: bool) -> int:
+    """Say how well it goes: tasks, repairs, checks, time.
+
+    Over all runs of the project, or one of them. Warns when the numbers say that something should be done differently.
+    """
+    return wait_for(_stats(run, folder, as_json))
+
+
+async def _stats(run: str | None, folder: Path, as_json: bool) -> int:
+    from bough.app import journal
+    from bough.interfaces.stats import KINDS, stats
+
+    async with journal(folder) as opened:
+        names = [await opened.find(run)] if run is not None else await opened.store.runs()
+        records = [record for name in names for record in await opened.store.read(name, kinds=KINDS)]
+    made = stats(records)
+    if as_json:
+        print_json(made)
+    else:
+        click.echo("\n".join(_lines(made, len(names))))
+    return 0
+
+
+def _lines(made: Stats, runs: int) -> list[str]:
+    from bough.interfaces.terminal.words import many
+
+    lines = [
+        f"{_of(made.completed, made.tasks)} tasks completed, in {many(runs, 'run')} and {many(made.rounds, 'round')}",
+        f"{_of(made.repaired, made.repairs)} repairs by bug hunters made the check pass",
+        f"{_of(made.checks_not_found, made.checks)} checks were not to be found",
+        f"{_share(made.check_seconds, made.seconds)} of {made.seconds:.0f} s in checks",
+        f"{made.tampered} verdicts of tampering, {made.flaky} flaky tests",
+    ]
+    return lines + [f"! {warning}" for warning in made.warnings]
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} of {whole}" + (f" ({_share(part, whole)})" if whole else "")
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.0f} %" if whole else "0 %"

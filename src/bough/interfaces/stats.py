@@ -1,0 +1,79 @@
+"""How well it goes: a fold over the events of one run or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from bough.core import events as e
+from bough.core.states import State
+
+KINDS = ("StateChanged", "AttemptStarted", "CheckStarted", "CheckFinished", "ModelAnswered", "ToolFinished")
+
+FEW = 4
+"""A share of fewer than this says nothing yet: no warning is made of it."""
+
+
+class Stats(Struct):
+    tasks: int = 0
+    """That came to an end."""
+    completed: int = 0
+    rounds: int = 0
+    repairs: int = 0
+    """Bug hunters whose work was checked."""
+    repaired: int = 0
+    """Of those, after whom the check passed."""
+    checks: int = 0
+    checks_not_found: int = 0
+    tampered: int = 0
+    flaky: int = 0
+    seconds: float = 0.0
+    """In model calls, tools and checks."""
+    check_seconds: float = 0.0
+
+    @property
+    def warnings(self) -> list[str]:
+        """What should make a person look at how bough is used here."""
+        found = []
+        if self.repairs >= FEW and self.repaired / self.repairs < 0.5:
+            found.append("bug hunters repair less than half of what they are given: are the goals too large?")
+        if self.checks >= FEW and self.check_seconds / (self.seconds or 1.0) > 0.3:
+            found.append("more than 30 % of the time goes into checks: give narrower ones with --check")
+        if self.checks >= FEW and self.checks_not_found / self.checks > 0.2:
+            found.append("for more than 20 % of the tasks no check was found: name one with --check")
+        return found
+
+
+def stats(records: Iterable[e.Record]) -> Stats:
+    made = Stats()
+    roles: dict[tuple[str, str], str] = {}
+    for record in records:
+        stream = (record.run, record.task)
+        match record.event:
+            case e.ModelAnswered(seconds=seconds):
+                made.rounds += 1
+                made.seconds += seconds
+            case e.ToolFinished(seconds=seconds):
+                made.seconds += seconds
+            case e.AttemptStarted(role=role):
+                roles[stream] = role
+            case e.CheckStarted(command=command):
+                made.checks += 1
+                made.checks_not_found += not command
+            case e.CheckFinished(verdict=verdict):
+                made.seconds += verdict.seconds
+                made.check_seconds += verdict.seconds
+                made.tampered += verdict.ruling == "tampered"
+                made.flaky += len(verdict.flaky)
+                if roles.get(stream) == "bug_hunter":
+                    made.repairs += 1
+                    made.repaired += verdict.ruling == "passed"
+            case e.StateChanged(to=State.COMPLETED):
+                made.tasks += 1
+                made.completed += 1
+            case e.StateChanged(to=State.FAILED | State.BLOCKED):
+                made.tasks += 1
+            case _:
+                pass
+    return made

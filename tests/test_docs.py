@@ -1,0 +1,64 @@
+"""What the documents say is tried out: examples run, links lead somewhere, tables name what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bough.config import SECTIONS
+from bough.core.events import AnyEvent
+from bough.interfaces.cli.entry import COMMANDS
+from bough.testing import ScriptedModel
+
+TOP = Path(__file__).parent.parent
+PAGES = [TOP / "README.md", TOP / "CONTRIBUTING.md", *sorted((TOP / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(TOP).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_python_guide_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, script = re.findall(r"```python\n(.*?)```", (TOP / "docs/guides/python.md").read_text(), re.DOTALL)
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "total.py").write_text("def total(*numbers):\n    return 0\n")
+    test = "import unittest\nfrom total import total\nclass T(unittest.TestCase):\n    def test(self):\n"
+    (shop / "test_total.py").write_text(f"{test}        self.assertEqual(total(1, 2), 3)\n")
+    names: dict[str, object] = {}
+    exec(script, names)
+    model = names["model"]
+    assert isinstance(model, ScriptedModel)
+    monkeypatch.chdir(tmp_path)
+    exec(program.replace('model="openai:some-model"', "model=model"), {"model": model})
+    said = capsys.readouterr().out
+    assert "completed 0" in said
+    assert "goal completed the check passed (1 tests passed" in said
+
+
+def test_every_command_is_in_the_readme() -> None:
+    readme = (TOP / "README.md").read_text()
+    for command in COMMANDS:
+        assert re.search(rf"`(bough )?{command}\b", readme), f"README does not mention `bough {command}`"
+
+
+def test_every_setting_is_documented() -> None:
+    page = (TOP / "docs/reference/configuration.md").read_text()
+    for section, keys in SECTIONS.items():
+        assert f"`[{section}]`" in page
+        for key in keys:
+            assert f"`{key}`" in page, f"{section}.{key} is not documented"
+
+
+def test_every_event_is_documented() -> None:
+    page = (TOP / "docs/reference/events.md").read_text()
+    for event in AnyEvent.__args__:
+        assert f"`{event.__name__}`" in page
+        for name in event.__struct_fields__:
+            assert f"`{name}`" in page, f"{event.__name__}.{name} is not documented"
