@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Replied, Result
-from bough.core.plan import goal_step
+from bough.core.plan import Plan, goal_step
 from bough.engine import schedule
 from bough.interfaces.views import Outcome
 from bough.ports import Model, Ports
@@ -77,7 +77,7 @@ async def begin(
     """Start a run with the fuse in; returns its name."""
     async with app.session(folder, create=True) as session, ports_in(session, model, fuse) as ports:
         first = e.RunStarted(
-            plan=app.Plan(goal_step(goal, check=check)),
+            plan=Plan(goal_step(goal, check=check)),
             base=await session.workspaces.take(),
             folder="",
             models={"main": model.name, "strong": model.name},
@@ -113,7 +113,7 @@ def carry_out(
     watch: app.Watch | None = None,
 ) -> tuple[Outcome, Journal]:
     """A whole run from outside, as a program would make it."""
-    model: Any = script if hasattr(script, "ask") else ScriptedModel(script)  # type: ignore[arg-type]
+    model: Any = script if hasattr(script, "ask") else ScriptedModel(script)
 
     async def work() -> tuple[Outcome, Journal]:
         async with app.session(folder, create=True) as session:

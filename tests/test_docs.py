@@ -10,6 +10,7 @@ import pytest
 from bough.config import SECTIONS
 from bough.core.events import AnyEvent
 from bough.interfaces.cli.entry import COMMANDS
+from bough.interfaces.cli.reference import reference
 from bough.testing import ScriptedModel
 
 TOP = Path(__file__).parent.parent
@@ -62,3 +63,8 @@ def test_every_event_is_documented() -> None:
         assert f"`{event.__name__}`" in page
         for name in event.__struct_fields__:
             assert f"`{name}`" in page, f"{event.__name__}.{name} is not documented"
+
+
+def test_the_command_line_reference_is_what_the_commands_say() -> None:
+    page = TOP / "docs/reference/command-line.md"
+    assert page.read_text() == reference(), "run scripts/reference"

@@ -25,7 +25,8 @@ from bough.core.tamper.syntax import (
     without_docstring,
 )
 
-MOST_CHECKS = 5_000
+MOST_CHECKS = 3_000
+MOST_STEPS = 3_000
 _BROAD = ("Exception", "BaseException", "AssertionError", "Failed")
 _QUIET = ("print", "pprint", "sleep", "debug", "info", "warning", "log", "setLevel", "flush", "record_property")
 
@@ -72,6 +73,8 @@ class Walk:
 
     found: Found
     case: int = -1
+    steps: int = 0
+    """Statements seen so far: loops are written out only as long as there are not too many."""
 
     def function(self, node: Function, scope: Scope, guards: tuple[Guard, ...] = ()) -> None:
         self._block(without_docstring(node.body), scope, guards, node)
@@ -99,6 +102,7 @@ class Walk:
     def _statement(
         self, node: ast.stmt, scope: Scope, guards: tuple[Guard, ...], owner: Function
     ) -> tuple[bool, tuple[Guard, ...]]:
+        self.steps += 1
         if isinstance(node, ast.Assert):
             fails: list[Bare] = [("fail", c.NOTHING, c.NOTHING, "")]
             self._add(fails if never(node.test) else c.of_condition(node.test, scope), node, scope, guards, owner)
@@ -199,8 +203,7 @@ class Walk:
             return
         for kind, left, right, detail in bare:
             where = (scope.source.path, node.lineno, owner.name, self.case)
-            shown = show(node)
-            self.found.checks.append(Check(kind, left, right, detail, guards, shown, *where))
+            self.found.checks.append(Check(kind, left, right, detail, guards, node, *where))
 
     def _raise(self, node: ast.Raise, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
         raised = last(node.exc)
@@ -231,7 +234,7 @@ class Walk:
 
     def _for(self, node: ast.For | ast.AsyncFor, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
         values = resolve(node.iter, scope)
-        items = _written_out(values)
+        items = _written_out(values) if self.steps < MOST_STEPS else None
         if items is None:
             self._see(values)
             scope.bind(node.target, ast.Call(func=ast.Name(id="each", ctx=ast.Load()), args=[values], keywords=[]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bough.core.tamper.scope import Scope, resolve
-from bough.core.tamper.syntax import argument, constant, dump, elements, fixed, keyword, last, name, number
+from bough.core.tamper.syntax import argument, constant, dump, elements, fixed, keyword, last, name, number, show
 
 NOTHING = ast.Constant(value=None)
 
@@ -31,7 +31,8 @@ class Check:
     detail: str = ""
     """Tolerance or pattern."""
     guards: tuple[Guard, ...] = ()
-    shown: str = ""
+    written: ast.stmt | str = ""
+    """The statement, or words for it."""
     path: str = ""
     line: int = 0
     owner: str = ""
@@ -44,6 +45,10 @@ class Check:
         if self.kind in SYMMETRIC and right < left:
             left, right = right, left
         object.__setattr__(self, "core", (self.kind, left, right, self.detail))
+
+    @property
+    def shown(self) -> str:
+        return self.written if isinstance(self.written, str) else show(self.written)
 
     @property
     def key(self) -> tuple[tuple[str, str, str, str], frozenset[str]]:
@@ -251,7 +256,8 @@ def of_raising(call: ast.Call, body: list[ast.expr], scope: Scope) -> Bare:
     if "egex" in last(call.func) and len(call.args) > 1:
         pattern = call.args[1]
     kind = _RAISING[last(call.func)]
-    detail = "" if pattern is None else dump(resolve(pattern, scope))
+    match = constant(pattern)
+    detail = "" if pattern is None else match if isinstance(match, str) else dump(resolve(pattern, scope))
     return (kind, ast.Tuple(elts=body, ctx=ast.Load()), resolve(expected, scope), detail)
 
 

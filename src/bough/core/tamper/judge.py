@@ -114,7 +114,7 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
         yield Tampering(now.path, line, f"{title} has become a generator, which the runner does not run as a test")
     turned = isinstance(now.node, ast.AsyncFunctionDef) and not isinstance(was.node, ast.AsyncFunctionDef)
     driven = now.labels & {"asyncio", "anyio", "trio", "tornado", "gen_test"} or now.scope.klass is not None
-    if turned and not driven and not any("async" in dump(d) or "anyio" in dump(d) for d in now.decorators):
+    if turned and not driven and not any("async" in n or "anyio" in n for d in now.decorators for n in identifiers(d)):
         yield Tampering(now.path, line, f"{title} has become async without a mark that has it awaited")
     known = {dump(decorator) for decorator in was.decorators}
     for decorator in now.decorators:

@@ -31,27 +31,14 @@ from bough.core.tamper.syntax import (
     parse,
     show,
 )
+from bough.core.tamper.touched import Sides, touched
 
 ALIKE = 0.6
 """Share of equal tokens from which a new test passes for an old one under another name."""
 
 
-@dataclass
-class Sides:
-    """Everything that the comparison of Python tests needs."""
-
-    before: Project
-    after: Project
-    changed: list[str]
-    """Test-side files that differ, were added or were removed, and can be read as trees on the sides where they are."""
-    collecting: Collecting = field(default_factory=Collecting)
-    reach: tuple[Reach, Reach] = (Reach(), Reach())
-    command: str = ""
-
-
 def compare(sides: Sides) -> list[Tampering]:
-    was = _tests(sides, sides.before)
-    now = _tests(sides, sides.after)
+    was, now = touched(_tests(sides, sides.before), _tests(sides, sides.after), sides)
     _read_all(was, now)
     match = _Match(was, now)
     found: list[Tampering] = []
@@ -152,7 +139,7 @@ class _Match:
 
 
 def _alike(a: Test, b: Test) -> float:
-    tokens = [re.findall(r"\w+|[^\w\s]", "".join(dump(s) for s in t.node.body))[:2_000] for t in (a, b)]
+    tokens = [re.findall(r"\w+|[^\w\s]", "\n".join(ast.unparse(s) for s in t.node.body))[:1_000] for t in (a, b)]
     return difflib.SequenceMatcher(None, tokens[0], tokens[1], autojunk=False).ratio()
 
 

@@ -144,7 +144,7 @@ def _raising(before: Check, after: Check) -> str:
         return _changed(before, after)
     if before.detail and before.detail != after.detail:
         lost = "its match was dropped" if not after.detail else "its match was changed"
-        if not after.detail or before.detail[10:-2] not in after.detail:
+        if before.detail not in after.detail:
             return _loosened(before, after, lost)
     lost_input = constants(before.left) - constants(after.left)
     if lost_input:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.argument("goal", required=False)
 @in_dir
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
-@click.option("--check", metavar="CMD", help="The command that proves the goal: exit status 0 completes it.")
+@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(
