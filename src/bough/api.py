@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from bough.app import Choices, Watch, session
-from bough.core.plan import goal_step
+from bough.core.plan import Step, goal_step
 from bough.interfaces.views import Outcome
 from bough.ports import Model
 
@@ -26,7 +26,7 @@ class Chosen(TypedDict, total=False):
 
 
 async def run(
-    goal: str,
+    goal: str | Step,
     *,
     dir: Path | str = ".",
     check: str | None = None,
@@ -38,10 +38,14 @@ async def run(
 ) -> Outcome:
     """Carry a goal out in a private workspace of the project around `dir`, and say how it ended.
 
-    `check` is the command that proves the goal. With `apply` the changes of a completed run are brought into the
+    `check` is the command that proves the goal; without one bough looks for the project's own tests. A goal may also be
+    given as a `Step`, which says all of that itself and may have smaller steps: they are carried out first, in order,
+    and then the goal's own check proves the whole. With `apply` the changes of a completed run are brought into the
     project's files; without it they stay untouched.
     """
-    step = goal_step(goal, check=check, criteria=criteria, requires_testing=requires_testing)
+    step = goal
+    if isinstance(step, str):
+        step = goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
     async with session(dir, create=True) as opened:
         outcome = await opened.start(step, Choices(**chosen), watch or Watch())
         if apply and outcome.completed:
@@ -58,7 +62,7 @@ async def resume(
 
 
 def run_sync(
-    goal: str,
+    goal: str | Step,
     *,
     dir: Path | str = ".",
     check: str | None = None,

@@ -13,9 +13,10 @@ import ast
 import asyncio
 import hashlib
 import os
+import re
 import secrets
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -146,7 +147,9 @@ class ProjectVerifier:
         ran, flaky = await self._again(check, ran, task, workspace, progress)
         if ran.changed and not task.step.may_edit_tests:
             return _tampered(task, check, ran.changed, "the tests were changed while they ran")
-        judgement = self._judgement(task, check, ran, await baseline, flaky, done, _reader(workspace))
+        before, after = await self._watched(task.base), await self._watched(task.tree)
+        same = {path for path, text in before.items() if after.get(path) == text}
+        judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, _reader(workspace))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.report)
@@ -199,7 +202,7 @@ class ProjectVerifier:
             text = await asyncio.to_thread(clean, finished.output)
         root = str(workspace.root)
         body = await asyncio.to_thread(_report_at, path)
-        read = await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root)
+        read = _relative(await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root))
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
         before = await self._watched(tree)
         after = await asyncio.to_thread(_on_disk, workspace, before)
@@ -243,12 +246,13 @@ class ProjectVerifier:
         check: Check,
         ran: Ran,
         baseline: Report,
+        same: Collection[str],
         flaky: tuple[str, ...],
         done: tuple[Tampering, ...],
         read: Read,
     ) -> Judgement:
         shown, cut = head_and_tail(ran.text.rstrip("\n"), task.rules.shown)
-        lost = _lost(ran.report, baseline) if not task.step.may_edit_tests else ""
+        lost = _lost(ran.report, baseline, same) if not task.step.may_edit_tests else ""
         reason, passed = _ruling(check, ran, lost)
         left_out = [path for path in ran.gone if "__pycache__" not in path]
         if left_out and not passed:
@@ -308,6 +312,14 @@ def _report_at(path: Path) -> bytes | None:
     return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
 
 
+_ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
+
+
+def _relative(read: Report) -> Report:
+    """With test ids as seen from the workspace, also where pytest takes settings in a folder above it for its root."""
+    return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
+
+
 def _on_disk(workspace: Workspace, texts: Mapping[str, str]) -> dict[str, str]:
     """The same files as they are now."""
     found = {}
@@ -344,20 +356,33 @@ def _kind(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> Failure
             return "new"
 
 
-def _lost(now: Report, baseline: Report) -> str:
-    """Tests that ran at the base and no longer do: skipped, fewer than there were, or not to be seen at all."""
+def _lost(now: Report, baseline: Report, same: Collection[str]) -> str:
+    """Tests that ran at the base and no longer do: skipped, left out, fewer than there were, or not to be seen at all.
+    `same` are the files that are as they were: whatever of them ran has to run still."""
     ran, ran_before = now.passed + now.failed, baseline.passed + baseline.failed
     if baseline.how == "exit status" or not ran_before:
         return ""
     if now.how == "exit status":
         return f"nothing says what ran, where {ran_before} tests ran at the base"
     outcomes = {case.id: case.outcome for case in now.cases}
-    skipped = [case.id for case in baseline.cases if case.outcome != "skipped" and outcomes.get(case.id) == "skipped"]
-    if skipped:
-        return f"{skipped[0]} ran at the base and is skipped now"
+    names = {name for case in now.cases for name in (_file(case.id), _test(case.id))}
+    for case in baseline.cases:
+        if case.outcome != "skipped" and outcomes.get(case.id) == "skipped":
+            return f"{case.id} ran at the base and is skipped now"
+        if names and case.outcome != "skipped" and _file(case.id) in same and _test(case.id) not in names:
+            return f"{_test(case.id)} ran at the base and does not run now"
     if ran < ran_before:
         return f"only {ran} tests ran, where {ran_before} ran at the base"
     return ""
+
+
+def _file(id: str) -> str:
+    return id.partition("::")[0]
+
+
+def _test(id: str) -> str:
+    """A test without its parameters, which may be made of anything. Other runners' names may be too: then its file."""
+    return id.partition("[")[0] if _file(id).endswith(".py") else _file(id)
 
 
 def _quiet(command: str) -> bool:

@@ -84,7 +84,7 @@ class _Gate:
         for path in self.small:
             if not path.endswith(".py") or not self.test_side(path):
                 continue
-            was, now = python.readable(self.before.get(path)), python.readable(self.after.get(path))
+            was, now = self.old.unreadable(path), self.new.unreadable(path)
             if now == "broken" and not was and path in self.before:
                 yield Tampering(path, 1, f"{path} no longer parses")
             elif was or now:

@@ -11,6 +11,7 @@ from bough.core.acceptance import Tampering
 from bough.core.tamper.checks import Check
 from bough.core.tamper.marks import Case, hides
 from bough.core.tamper.reach import Reach
+from bough.core.tamper.scope import Source
 from bough.core.tamper.strength import likeness, weaker
 from bough.core.tamper.suite import Test, has_effect
 from bough.core.tamper.syntax import (
@@ -58,19 +59,19 @@ def judge(
     return found or _inputs(was, now, moved)
 
 
-def removed(was: Test, lost: list[Check], elsewhere: list[Test], trees: list[tuple[str, ast.Module]]) -> Tampering:
+def removed(was: Test, lost: list[Check], elsewhere: list[Test], sources: list[Source]) -> Tampering:
     """The test is gone; or it is still there, where no runner finds it."""
     for test in elsewhere:
         if test.uncollected and (test.short == was.short or _body(test.node) == _body(was.node)):
             return Tampering(test.path, test.node.lineno, f"{was.name} is no longer collected: {test.uncollected}")
-    for path, tree in trees:
-        for function in functions(tree):
+    for source in sources:
+        for function in source.all_functions:
             if function.name == was.short:
                 what = f"{was.name} is no longer collected: it is now inside another function or class"
-                return Tampering(path, function.lineno, what)
+                return Tampering(source.path, function.lineno, what)
             if _body(function) == _body(was.node) and has_effect(function):
                 what = f"{was.name} became {function.name}, which is not collected"
-                return Tampering(path, function.lineno, what)
+                return Tampering(source.path, function.lineno, what)
     asserted = [check for check in lost if check.kind not in ("runs", "case")]
     count = f" with {_plural(len(asserted), 'assertion')}" if asserted else ""
     return Tampering(was.path, 0, f"{was.name} was removed{count}")

@@ -26,12 +26,11 @@ from bough.core.tamper.syntax import (
     dump,
     elements,
     fixed,
-    functions,
     last,
-    parse,
     show,
 )
-from bough.core.tamper.touched import Sides, touched
+from bough.core.tamper.touched import Sides as Sides
+from bough.core.tamper.touched import touched
 
 ALIKE = 0.6
 """Share of equal tokens from which a new test passes for an old one under another name."""
@@ -150,8 +149,8 @@ def _one(test: Test, match: _Match, sides: Sides, moved: frozenset[str]) -> list
         return _left_behind(test, match, sides)
     now = match.counterpart(test)
     if now is None:
-        trees = [(path, s.tree) for path in sides.changed if (s := sides.after.source(path)) is not None]
-        return [removed(test, lost, match.now, trees)]
+        sources = [source for path in sides.changed if (source := sides.after.source(path)) is not None]
+        return [removed(test, lost, match.now, sources)]
     return judge(test, now, lost, match.spare.get(now.key, []), sides.reach, moved)
 
 
@@ -179,7 +178,7 @@ def _moved(sides: Sides, match: _Match) -> frozenset[str]:
             found |= test.found.constants | constants(test.node)
     for path in sides.changed:
         source = sides.after.source(path)
-        for function in functions(source.tree) if source is not None else []:
+        for function in source.all_functions if source is not None else []:
             if not sides.collecting.fits(function.name, sides.collecting.functions):
                 found |= constants(function)
         for value in source.values.values() if source is not None else []:
@@ -276,7 +275,7 @@ def _beside(sides: Sides) -> list[Tampering]:
 
 
 def _has_tests(source: Source, collecting: Collecting) -> bool:
-    return any(collecting.fits(f.name, collecting.functions) for f in functions(source.tree))
+    return any(collecting.fits(f.name, collecting.functions) for f in source.all_functions)
 
 
 def _gone(old: ast.expr, new: ast.expr) -> str:
@@ -287,13 +286,3 @@ def _gone(old: ast.expr, new: ast.expr) -> str:
         return next((show(one, 60) for one in items if dump(one) not in there), "")
     lost = constants(old) - constants(new)
     return ", ".join(sorted(lost)[:3]) if lost and fixed(old) else ""
-
-
-def readable(text: str | None) -> str:
-    """Empty when the text is a tree (or there is none), else why it is not."""
-    if text is None:
-        return ""
-    if len(text) > files.LARGEST:
-        return "large"
-    tree = parse(text)
-    return tree if isinstance(tree, str) else ""

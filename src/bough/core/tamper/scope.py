@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from bough.core.tamper import files
@@ -54,6 +55,15 @@ class Source:
         for statement in statements(self.tree.body):
             self._bind(statement)
 
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def all_functions(self) -> list[Function]:
+        """Also those inside classes and functions."""
+        return [node for node in self.nodes if isinstance(node, Function)]
+
     def _bind(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             for imported, source in imported_names(statement):
@@ -99,14 +109,25 @@ class Project:
     """The watched files of one side, parsed when they are first asked for."""
 
     texts: Mapping[str, str]
-    parsed: dict[str, Source | None] = field(default_factory=dict)
+    parsed: dict[str, Source | str] = field(default_factory=dict)
 
     def source(self, path: str) -> Source | None:
+        """None when there is no such file, or it is no tree."""
         if path not in self.parsed:
-            text = self.texts.get(path)
-            tree = parse(text) if text is not None and len(text) <= files.LARGEST else "broken"
-            self.parsed[path] = Source(path, tree) if isinstance(tree, ast.Module) else None
-        return self.parsed[path]
+            self.parsed[path] = self._read(path)
+        found = self.parsed[path]
+        return found if isinstance(found, Source) else None
+
+    def unreadable(self, path: str) -> str:
+        """Why a file is no tree; empty when it is one, or is not there."""
+        return str(self.parsed[path]) if self.source(path) is None else ""
+
+    def _read(self, path: str) -> Source | str:
+        text = self.texts.get(path)
+        if text is None:
+            return ""
+        tree = parse(text) if len(text) <= files.LARGEST else "large"
+        return Source(path, tree) if isinstance(tree, ast.Module) else tree
 
     def module(self, source: Source, wanted: Import) -> Source | None:
         """The test-side file that an import names; product modules stay what they are: names."""

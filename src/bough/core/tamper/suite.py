@@ -13,7 +13,7 @@ from bough.core.tamper.body import Found, Patch, Skip, Walk, fixtures_used, patc
 from bough.core.tamper.checks import NOTHING, Check, Guard
 from bough.core.tamper.marks import Case, Mark, labels_of, marks_of, module_marks, parametrized
 from bough.core.tamper.scope import Project, Scope, Source, is_fixture, method_of, resolve, value_of
-from bough.core.tamper.syntax import Function, constant, dump, functions, last, name, never, show, without_docstring
+from bough.core.tamper.syntax import Function, constant, dump, last, name, never, show, without_docstring
 
 MOST_CASES = 200
 _SET_UP = ("setUpClass", "setup_class", "asyncSetUp", "setUp", "setup_method", "setup", "_setup")
@@ -220,7 +220,7 @@ def helpers_of(source: Source, project: Project, collecting: Collecting) -> list
     """Functions beside the tests that may hold assertions of their own."""
     inside = {id(f) for c in source.tree.body if isinstance(c, ast.ClassDef) for f in c.body}
     found = []
-    for node in functions(source.tree):
+    for node in source.all_functions:
         owner = next((c for c in source.classes.values() if node in c.body), None)
         if (id(node) in inside or source.functions.get(node.name) is node) and not collecting.fits(
             node.name, collecting.functions

@@ -23,7 +23,6 @@ from bough.core.tamper.syntax import (
     dotted,
     dump,
     elements,
-    functions,
     identifiers,
     keyword,
     last,
@@ -92,7 +91,7 @@ def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sig
     yield from _hooks(source)
     yield from _hard_exits(source)
     early = list(import_time(source.tree.body))
-    for function in functions(source.tree):
+    for function in source.all_functions:
         if conftest or is_hook(function) or function.name in _SET_UPS or _autouse(function):
             early += list(import_time(function.body))
     for node in early:
@@ -119,7 +118,7 @@ def _product(source: Source, ground: Ground, project: Project) -> Iterator[Sign]
                 )
     yield from _exit_hooks(source)
     yield from _knows_of_tests(source)
-    for node in functions(source.tree):
+    for node in source.all_functions:
         if node.name == "__eq__" and [dump(s) for s in node.body] == [dump(_RETURN_TRUE)]:
             yield Sign(
                 f"eq {node.lineno}", node.lineno, "an `__eq__` that always returns True makes every comparison hold"
@@ -157,7 +156,7 @@ def expressions_of(node: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _hooks(source: Source) -> Iterator[Sign]:
-    for function in functions(source.tree):
+    for function in source.all_functions:
         if not is_hook(function):
             continue
         if function.name in DECISIVE:
@@ -170,9 +169,9 @@ def _hooks(source: Source) -> Iterator[Sign]:
 
 def _hard_exits(source: Source) -> Iterator[Sign]:
     """`os._exit` in any form, outside a forked child."""
-    forked = {id(n) for f in functions(source.tree) if "fork" in identifiers(f) for n in ast.walk(f)}
+    forked = {id(n) for f in source.all_functions if "fork" in identifiers(f) for n in ast.walk(f)}
     names = {n for n, imported in source.imports.items() if imported.attribute == "_exit"}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         hit = (isinstance(node, ast.Attribute) and node.attr == "_exit") or (
             isinstance(node, ast.Constant) and node.value == "_exit"
         )
@@ -194,7 +193,7 @@ def _exits(node: ast.stmt) -> Iterator[Sign]:
 
 def _exit_hooks(source: Source) -> Iterator[Sign]:
     """Product code that has the process end with a status of its own."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         registered: list[ast.expr] = []
         if isinstance(node, ast.Call) and dotted(node.func) in ("atexit.register", "register") and node.args:
             registered = [node.args[0]]
@@ -269,7 +268,7 @@ def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
 
 
 def _runner_patched(source: Source) -> Iterator[Sign]:
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         targets: list[str] = []
         if isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
             several = [node.target] if isinstance(node, ast.AugAssign) else node.targets
@@ -300,7 +299,7 @@ def _runners_own(target: str, source: Source) -> bool:
 
 def _overriding(source: Source) -> Iterator[Sign]:
     """Names of the runner's own that a test class or file takes for itself."""
-    for klass in (n for n in ast.walk(source.tree) if isinstance(n, ast.ClassDef)):
+    for klass in (n for n in source.nodes if isinstance(n, ast.ClassDef)):
         for node in klass.body:
             names = [node.name] if isinstance(node, Function) else [last(t) for t in getattr(node, "targets", [])]
             for name in names:
@@ -388,7 +387,7 @@ def _autouse(function: Function) -> bool:
 
 def _skipping_fixtures(source: Source, project: Project) -> Iterator[Sign]:
     """Fixtures that every test gets and that skip it or swallow its failure."""
-    for function in functions(source.tree):
+    for function in source.all_functions:
         if not _autouse(function) and function.name not in (*_SET_UPS, "setUp", "setup_method"):
             continue
         found = Found()
@@ -406,7 +405,7 @@ def _skip_mark(call: ast.Call) -> bool:
 
 def _knows_of_tests(source: Source) -> Iterator[Sign]:
     """Product code that behaves differently when it is being tested."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Constant) and node.value in ("PYTEST_CURRENT_TEST", "PYTEST_VERSION"):
             yield Sign("aware", node.lineno, "product code looks for a running test (PYTEST_CURRENT_TEST)")
         elif isinstance(node, ast.Compare) and _asks_for_runner(node):
