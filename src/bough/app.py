@@ -15,13 +15,13 @@ from msgspec.structs import replace
 import bough
 from bough.core import events as e
 from bough.core.budget import Limits
-from bough.core.errors import BoughError, NotFound, UsageError
+from bough.core.errors import BoughError, NotFound, Unavailable, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, checked
 from bough.core.run import Run, fold_run
 from bough.core.state import Task, ends_of_rounds, fold
 from bough.core.states import State
-from bough.interfaces.views import KINDS, Outcome, RunView, outcome, view
+from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Change, Claim, Model, Ports, Stop, Store, Workspaces
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Choices(Struct, frozen=True):
     def models(self, configured: settings.Models) -> dict[str, str]:
         main = _name(self.model) or configured.main
         if main is None:
-            raise UsageError(NO_MODEL)
+            raise Unavailable(NO_MODEL)
         return {"main": main, "strong": _name(self.strong_model) or configured.strong or main}
 
     def given(self) -> dict[str, Model]:
@@ -106,7 +106,10 @@ class Journal(Struct, frozen=True):
         return fold(task, records)
 
     async def view(self, name: str) -> RunView:
-        return view(name, await self.store.read(name, kinds=KINDS))
+        run = view(name, await self.store.read(name, kinds=KINDS))
+        for path in run.unsure:
+            run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
+        return run
 
     async def outcome(self, name: str) -> Outcome:
         return outcome(await self.view(name))
@@ -402,7 +405,7 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
     findings = [Finding("keys", bool(variables), says, needed=False)]
     try:
         names = choices.models(config.models)
-    except UsageError as error:
+    except Unavailable as error:
         return [*findings, Finding("model", False, str(error))]
     client = make_client(config.limits.model_timeout)
     try:

@@ -73,7 +73,7 @@ def test_a_name_that_is_none(name: str) -> None:
 def test_a_missing_key_says_which_variable_to_set() -> None:
     for provider, known in PROVIDERS.items():
         if known.keys:
-            with pytest.raises(UsageError, match=rf"set {known.keys[0]} .*bough demo"):
+            with pytest.raises(Refused, match=rf"set {known.keys[0]} .*bough demo"):
                 make(f"{provider}:m", {known.keys[0]: " "})
 
 
@@ -190,7 +190,7 @@ def keyring(no_keyring: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_keys_from_the_keyring() -> None:
     assert endpoint("xai:grok", None, {}).key == "from-the-keyring-0123"
     assert endpoint("xai:grok", None, {"XAI_API_KEY": KEY}).key == KEY
-    with pytest.raises(UsageError, match="or keep it in the keyring"):
+    with pytest.raises(Refused, match="or keep it in the keyring"):
         endpoint("mistral:m", None, {})
     # What a person keeps for a provider is not sent to another place.
     assert endpoint("openai:m", "http://127.0.0.1:1/v1", {}).key == ""

@@ -234,7 +234,6 @@ def test_stopping_what_nobody_carries_out(completed: Done) -> None:
         (("run", " "), "The goal is empty"),
         (("run", "goal", "--check", " "), "The check is empty"),
         (("run", "goal", "--rounds", "0"), "--rounds"),
-        (("run", "goal"), "No model is configured"),
         (("run", "goal", "--model", "nonsense:x"), "nonsense"),
     ],
 )
@@ -244,6 +243,16 @@ def test_wrong_usage_is_one_sentence_and_status_2(
     said = here(completed.folder, capsys, *args)
     assert (said.status, said.out) == (2, ""), said
     assert said.err.startswith("bough: ") and said.err.count("\n") == 1 and part in said.err
+
+
+def test_no_model_is_one_sentence_and_status_7(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for args, part in (
+        (("run", "goal"), "No model is configured"),
+        (("run", "goal", "--model", "xai:m"), "XAI_API_KEY"),
+    ):
+        said = here(tmp_path, capsys, *args)
+        assert (said.status, said.out) == (7, ""), said
+        assert said.err.count("\n") == 1 and part in said.err and "bough demo" in said.err
 
 
 def test_nothing_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -164,9 +164,9 @@ def lay_out(case: Case, folder: Path) -> Path:
     return folder
 
 
-def play(case: Case, folder: Path) -> tuple[Outcome, Journal]:
-    """The whole run, as a program would make it."""
-    project = lay_out(case, folder / "project")
+def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
+    """The whole run, as a program would make it; `below` is the folder of the project where the person stands."""
+    project = lay_out(case, folder / "project") / below
     step = Step("goal", "Make add add.", test_command=case.check, **case.step)
     return carry_out(project, step, ScriptedModel(stubborn(*case.does)))
 

@@ -18,7 +18,7 @@ from bough.core.ids import CONTROL, GOAL, RUN, below
 from bough.core.messages import Call
 from bough.core.plan import Step
 from bough.core.run import EXIT_STATUS
-from bough.core.states import State
+from bough.core.states import SETTLED, State
 
 KINDS = (
     "RunStarted",
@@ -30,7 +30,6 @@ KINDS = (
     "TaskCreated",
     "StateChanged",
     "AttemptStarted",
-    "RoundStarted",
     "ModelFailed",
     "ModelAnswered",
     "CheckStarted",
@@ -41,7 +40,18 @@ KINDS = (
     "TaskResumed",
     "TaskRewound",
 )
-LIVE_KINDS = (*KINDS, "ToolStarted", "ToolFinished", "NoteKept", "WorkspaceRestored", "MessageAdded", "DoneClaimed")
+EXACT_KINDS = (*KINDS, "RoundStarted")
+"""A fifth of a journal says no more than that the model is being asked. What came of it is nearly always known from the
+answer; `RunView.unsure` names the tasks where it is not."""
+LIVE_KINDS = (
+    *EXACT_KINDS,
+    "ToolStarted",
+    "ToolFinished",
+    "NoteKept",
+    "WorkspaceRestored",
+    "MessageAdded",
+    "DoneClaimed",
+)
 """What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
 
 
@@ -66,6 +76,8 @@ class TaskView(Struct):
     halted: str = ""
     started_at: float = 0.0
     last_at: float = 0.0
+    reopened: bool = False
+    """It was resumed or rewound."""
     _asking: bool = False
     _failures: int = 0
     _calls: tuple[Call, ...] = ()
@@ -139,10 +151,18 @@ class RunView(Struct):
         task = self.tasks.get(record.task) or self._elsewhere(record)
         self.last_at = record.at
         if task is not None:
-            task.last_at = record.at
-            see = _SEE.get(type(record.event))
-            if see is not None:
-                see(task, record.event, record)
+            _see_task(task, record)
+
+    @property
+    def unsure(self) -> list[str]:
+        """Tasks whose rounds are counted right only with `EXACT_KINDS`: those that may have an unanswered one."""
+        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in SETTLED)]
+
+    def look_again(self, path: str, records: Iterable[e.Record]) -> None:
+        """Make one line anew, from `EXACT_KINDS` of its events."""
+        task = self.tasks[path] = TaskView(path, self.tasks[path].title)
+        for record in records:
+            _see_task(task, record)
 
     def _elsewhere(self, record: e.Record) -> TaskView | None:
         """An event of the run itself, or the first one of a task."""
@@ -197,6 +217,13 @@ def _see_run(run: RunView, record: e.Record) -> None:
             pass
 
 
+def _see_task(task: TaskView, record: e.Record) -> None:
+    task.last_at = record.at
+    see = _SEE.get(type(record.event))
+    if see is not None:
+        see(task, record.event, record)
+
+
 # ── one small function per event of a task ──────────────────────────────────────────────────────────────────────────
 
 
@@ -210,16 +237,23 @@ def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
         task._unpriced += 1
     else:
         task._cost += event.cost
+    _count_round(task)
     task._asking, task._failures, task.doing = False, 0, ""
     task._calls, task._running = event.calls, []
 
 
 def _round(task: TaskView, event: e.RoundStarted, record: e.Record) -> None:
-    task._rounds += not task._asking and not task._failures
+    _count_round(task)
     task._asking, task.doing = True, "thinking"
 
 
+def _count_round(task: TaskView) -> None:
+    """A call that is made again, after a transport error or because the process died, belongs to the same round."""
+    task._rounds += not task._asking and not task._failures
+
+
 def _failed(task: TaskView, event: e.ModelFailed, record: e.Record) -> None:
+    _count_round(task)
     task._asking, task._failures = False, task._failures + 1
     task._seconds += event.seconds
     task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
@@ -282,7 +316,7 @@ def _halted(task: TaskView, event: e.TaskHalted, record: e.Record) -> None:
 
 
 def _resumed(task: TaskView, event: e.TaskResumed, record: e.Record) -> None:
-    task.halted, task.limits, task._failures = "", event.limits, 0
+    task.halted, task.limits, task._failures, task.reopened = "", event.limits, 0, True
 
 
 def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
@@ -290,7 +324,7 @@ def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
     last = task._past[-1] if task._past else (0, State.PENDING, "", 0, "", 0, None)
     _, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict = last
     task.halted, task.doing, task.tree = "", "", event.tree
-    task._asking, task._failures, task._running = False, 0, []
+    task._asking, task._failures, task._running, task.reopened = False, 0, [], True
 
 
 def _remember(task: TaskView, version: int) -> None:

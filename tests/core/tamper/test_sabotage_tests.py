@@ -338,7 +338,7 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     "class with a constructor": (
         "class TestAdd:\n    def test_one(self):\n        assert add(1, 0) == 1\n",
         "class TestAdd:\n    def __init__(self):\n        pass\n    def test_one(self):\n        assert add(1, 0) == 1\n",
-        "has __init__",
+        "__init__ in TestAdd keeps the runner from collecting it",
     ),
     "class renamed": (
         "class TestAdd:\n    def test_one(self):\n        assert add(1, 0) == 1\n",

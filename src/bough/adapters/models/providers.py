@@ -19,7 +19,7 @@ from bough.adapters.models import faults
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prices import Price, price, unpriced
 from bough.adapters.models.wire import UNREADABLE, Client, joined
-from bough.core.errors import Unavailable, UsageError
+from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage
 from bough.ports import Model
 
@@ -61,7 +61,7 @@ _NOT_SECRET = re.compile(r"[\s/\\]")
 def make_model(
     name: str, *, base_url: str | None = None, client: Client, timeout: float, env: Mapping[str, str]
 ) -> Model:
-    """The model of that name. `UsageError` when there is no such provider, or its key is missing."""
+    """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing."""
     provider, model = parse(name, base_url, env)
     if provider == REPLAY:
         from bough.adapters.models.recording import ReplayModel
@@ -109,7 +109,7 @@ def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoin
     own = url == known.base_url
     key = key_of(provider, env, keyring=own)
     if own and known.keys and not key:
-        raise UsageError(
+        raise Refused(
             f"{provider}:{model} needs a key: set {known.keys[0]} in the environment"
             f"{' or keep it in the keyring' if _keyring_there() else ''}; `bough demo` runs without one."
         )

@@ -109,10 +109,10 @@ class _Gate:
                 yield from shadows.taken_over(old, new, self.new)
 
     def _tricks(self) -> Iterator[Tampering]:
-        for path in self.small:
-            source = self.new.source(path) if path.endswith(".py") and path in self.after else None
-            if source is not None and not files.foreign(path):
-                yield from _bounded(partial(tricks, self.old.source(path), source, self.ground, self.new))
+        paths = [path for path in self.small if path.endswith(".py") and not files.foreign(path)]
+        was = [source for path in paths if (source := self.old.source(path)) is not None]
+        now = [source for path in paths if (source := self.new.source(path)) is not None]
+        yield from _bounded(partial(tricks, was, now, self.ground, (self.old, self.new)))
 
     def _other_languages(self) -> Iterator[Tampering]:
         for language in LANGUAGES:

@@ -118,7 +118,7 @@ class Walk:
             self._for(node, scope, guards, owner)
         elif isinstance(node, ast.While):
             self._while(node, scope, guards, owner)
-        elif isinstance(node, ast.Try):
+        elif isinstance(node, ast.Try | ast.TryStar):
             return self._try(node, scope, guards, owner), guards
         elif isinstance(node, ast.With | ast.AsyncWith):
             return self._with(node, scope, guards, owner), guards
@@ -148,9 +148,13 @@ class Walk:
         elif value is not None:
             self._see(resolve(value, scope))
         if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            assign(node, scope)
+            assigned = assign(node, scope)
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 self._assigned(target, node, scope)
+                if isinstance(target, ast.Name) and assigned is not None and _grows(target.id, assigned, owner):
+                    scope.names[target.id] = ast.Call(
+                        func=ast.Name(id="grown", ctx=ast.Load()), args=[assigned], keywords=[]
+                    )
         return ends
 
     def _assigned(self, target: ast.expr, node: ast.stmt, scope: Scope) -> None:
@@ -258,7 +262,7 @@ class Walk:
         )
         self._block(node.body, scope, inside, owner)
 
-    def _try(self, node: ast.Try, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+    def _try(self, node: ast.Try | ast.TryStar, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
         inside = guards
         swallowing = [handler for handler in node.handlers if _swallows(handler)]
         if swallowing:
@@ -320,7 +324,7 @@ class Walk:
             for s in ast.walk(owner)
             if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Name)
         ]
-        if used and not any(isinstance(f, ast.Name) and f.id == node.name for f in called):
+        if used and (node.decorator_list or not any(isinstance(f, ast.Name) and f.id == node.name for f in called)):
             inside = scope.branch()
             inside.depth += 1
             for argument in [*node.args.args, *node.args.kwonlyargs]:
@@ -358,6 +362,49 @@ def patched(call: ast.Call) -> str:
         if isinstance(second, str):
             return f"{dotted(call.args[0])}.{second}"
     return ""
+
+
+_GROWING = frozenset(
+    {
+        "append",
+        "extend",
+        "insert",
+        "add",
+        "update",
+        "setdefault",
+        "pop",
+        "remove",
+        "discard",
+        "clear",
+        "sort",
+        "reverse",
+    }
+    | {"appendleft", "popleft", "popitem", "write", "writelines"}
+)
+
+
+def _grows(name: str, value: ast.expr, owner: Function) -> bool:
+    """A list or the like that is filled after it was made does not stand for what is written down."""
+    empty = not getattr(value, "elts", getattr(value, "keys", [None])) or (
+        isinstance(value, ast.Call) and last(value.func) in ("list", "dict", "set", "deque") and not value.args
+    )
+    if not isinstance(value, ast.List | ast.Dict | ast.Set | ast.Call):
+        return False
+    return empty or (not isinstance(value, ast.Call) and name in _filled(owner))
+
+
+def _filled(owner: Function) -> frozenset[str]:
+    """Names whose values a function changes in place."""
+    known: frozenset[str] | None = owner.__dict__.get("_filled")
+    if known is None:
+        found = set()
+        for node in ast.walk(owner):
+            stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+            if stored or (isinstance(node, ast.Attribute) and node.attr in _GROWING):
+                found.add(last(getattr(node, "value", None)))
+        known = frozenset(found)
+        owner.__dict__["_filled"] = known
+    return known
 
 
 def _headed(word: str, test: ast.expr) -> ast.expr:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.checks import Check, empty
+from bough.core.tamper.checks import Check, vacuous
 from bough.core.tamper.judge import judge, removed
 from bough.core.tamper.marks import hides
 from bough.core.tamper.reach import Reach
@@ -37,7 +37,7 @@ ALIKE = 0.6
 
 
 def compare(sides: Sides) -> list[Tampering]:
-    was, now = touched(_tests(sides, sides.before), _tests(sides, sides.after), sides)
+    was, now = touched(*_inherited(_tests(sides, sides.before), _tests(sides, sides.after)), sides)
     _read_all(was, now)
     match = _Match(was, now)
     found: list[Tampering] = []
@@ -59,6 +59,15 @@ def _tests(sides: Sides, project: Project) -> list[Test]:
         collected = collected or (base is not None and _has_tests(base, sides.collecting))
         found += tests_of(source, project, sides.collecting, collected)
     return found
+
+
+def _inherited(was: list[Test], now: list[Test]) -> tuple[list[Test], list[Test]]:
+    """Tests in a class that is there for others to inherit from, then as now: they are run, by those."""
+    both = {test.key for test in was if test.mixin} & {test.key for test in now if test.mixin}
+    for test in [*was, *now]:
+        if test.key in both:
+            test.uncollected = ""
+    return was, now
 
 
 def _read_all(was: list[Test], now: list[Test]) -> None:
@@ -143,7 +152,7 @@ def _alike(a: Test, b: Test) -> float:
 
 
 def _one(test: Test, match: _Match, sides: Sides, moved: frozenset[str]) -> list[Tampering]:
-    lost = [check for check in match.lost[test.key] if not empty(check)]
+    lost = [check for check in match.lost[test.key] if not vacuous(check)]
     same = match.by_key.get(test.key)
     if same is None and not lost:
         return _left_behind(test, match, sides)
@@ -223,7 +232,7 @@ def _helper(was: Test, now: Test) -> list[Tampering]:
     lost = []
     for check in was.found.checks:
         there[check.key] -= 1
-        if there[check.key] < 0 and not empty(check):
+        if there[check.key] < 0 and not vacuous(check):
             lost.append(check)
     known = Counter(check.key for check in was.found.checks)
     spare = [check for check in now.found.checks if not known[check.key]]

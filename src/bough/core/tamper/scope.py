@@ -12,6 +12,7 @@ from typing import TypeVar
 from bough.core.tamper import files
 from bough.core.tamper.syntax import (
     Function,
+    constants,
     digest,
     dotted,
     elements,
@@ -362,11 +363,12 @@ def callee(call: ast.Call, scope: Scope) -> tuple[Source, Function, bool] | None
         return None
     if isinstance(call.func, ast.Name):
         if call.func.id in scope.inner:
-            return scope.source, scope.inner[call.func.id], False
+            inner = scope.inner[call.func.id]
+            return None if inner.decorator_list else (scope.source, inner, False)
         if call.func.id in scope.names:
             return None
         found = scope.project.function(scope.source, call.func.id)
-        return None if found is None or is_fixture(found[1]) else (*found, False)
+        return None if found is None or found[1].decorator_list else (*found, False)
     if isinstance(call.func, ast.Attribute) and last(call.func.value) in ("self", "cls") and scope.klass is not None:
         method = method_of(scope.klass, call.func.attr, scope.source)
         return None if method is None else (scope.source, method, True)
@@ -390,7 +392,14 @@ def value_of_call(call: ast.Call, scope: Scope) -> ast.expr | None:
     if found is None:
         return None
     home, function, bound_self = found
-    return value_of(function, scope.enter(home, function, call, bound_self))
+    value = value_of(function, scope.enter(home, function, call, bound_self))
+    if value is None:
+        return None
+    given = [
+        resolve(a, scope) for a in [*call.args, *(k.value for k in call.keywords)] if not isinstance(a, ast.Starred)
+    ]
+    unseen = [argument for argument in given if constants(argument) - constants(value)]
+    return ast.Call(func=name("of"), args=[value, *unseen], keywords=[]) if unseen else value
 
 
 def value_of(function: Function, inside: Scope) -> ast.expr | None:

@@ -129,10 +129,8 @@ def _other_subject(before: Check, after: Check) -> str:
         return _loosened(before, after, f"{before.kind} became {after.kind}")
     if before.kind == after.kind and not _renamed(before.right, after.right):
         return _changed(before, after)
-    lost = constants(before.left) - constants(after.left)
-    if lost:
-        return f"{_became(before, after)}: the tested input {_listed(lost)} is gone"
-    return ""
+    lost = _lost_input(before.left, after.left)
+    return f"{_became(before, after)}: the tested input {lost} is gone" if lost else ""
 
 
 def _raising(before: Check, after: Check) -> str:
@@ -146,9 +144,9 @@ def _raising(before: Check, after: Check) -> str:
         lost = "its match was dropped" if not after.detail else "its match was changed"
         if before.detail not in after.detail:
             return _loosened(before, after, lost)
-    lost_input = constants(before.left) - constants(after.left)
+    lost_input = _lost_input(before.left, after.left)
     if lost_input:
-        return f"{_became(before, after)}: the tested input {_listed(lost_input)} is gone"
+        return f"{_became(before, after)}: the tested input {lost_input} is gone"
     return _guarded(before, after)
 
 
@@ -202,8 +200,20 @@ def _meant(check: Check) -> str:
     return f"{show(check.left, 70)} {check.kind}{right}"
 
 
-def _listed(values: frozenset[str]) -> str:
-    return ", ".join(sorted(values)[:3])
+def _lost_input(before: ast.expr, after: ast.expr) -> str:
+    """Values that the code under test was given and is not given any more."""
+    lost = constants(before) - constants(after)
+    if lost:
+        return ", ".join(sorted(lost)[:3])
+    was, now = list(ast.walk(before)), list(ast.walk(after))
+    if [type(node) for node in was] != [type(node) for node in now]:
+        return ""
+    pairs = (
+        (a.value, b.value)
+        for a, b in zip(was, now, strict=True)
+        if isinstance(a, ast.Constant) and isinstance(b, ast.Constant)
+    )
+    return next((repr(a) for a, b in pairs if repr(a) != repr(b)), "")
 
 
 def _same(a: ast.expr, b: ast.expr) -> bool:

@@ -13,9 +13,10 @@ from bough.core.tamper.body import Found, Patch, Skip, Walk, fixtures_used, patc
 from bough.core.tamper.checks import NOTHING, Check, Guard
 from bough.core.tamper.marks import Case, Mark, labels_of, marks_of, module_marks, parametrized
 from bough.core.tamper.scope import Project, Scope, Source, is_fixture, method_of, resolve, value_of
-from bough.core.tamper.syntax import Function, constant, dump, last, name, never, show, without_docstring
+from bough.core.tamper.syntax import Function, constant, dump, last, name, never, show, statements, without_docstring
 
 MOST_CASES = 200
+UNNAMED = "class "
 _SET_UP = ("setUpClass", "setup_class", "asyncSetUp", "setUp", "setup_method", "setup", "_setup")
 
 
@@ -48,6 +49,8 @@ class Test:
     guards: tuple[Guard, ...] = ()
     uncollected: str = ""
     """Why the runner does not see it."""
+    mixin: bool = False
+    """In a class that is not collected itself, and may be inherited from."""
     groups: list[list[Case] | ast.expr] = field(default_factory=list)
     found: Found = field(default_factory=Found)
     helper: bool = False
@@ -110,12 +113,14 @@ class _Reader:
 
     def block(self, body: list[ast.stmt], guards: tuple[Guard, ...], why: str) -> None:
         for node, inside, gone in members(body, guards, why):
-            if isinstance(node, Function):
-                lost = gone or self._replaced(node, node.name, self.source.bound)
-                self._function(node, "", inside, lost, [], self._top_scope(None))
-            else:
-                lost = gone or self._replaced(node, node.name, self.source.bound)
+            lost = gone or self._replaced(node, node.name, self.source.bound)
+            if isinstance(node, ast.ClassDef):
                 self._class(node, node, "", inside, lost, [])
+                continue
+            self._function(node, "", inside, lost, [], self._top_scope(None))
+            for made in statements(node.body):
+                if isinstance(made, ast.ClassDef) and made.bases:
+                    self._class(made, made, f"{node.name}.", inside, gone, [])
 
     def _replaced(self, node: ast.stmt, wanted: str, bound: dict[str, ast.stmt]) -> str:
         by = bound.get(wanted, node)
@@ -167,9 +172,9 @@ class _Reader:
         if parents:
             return ""
         if not self.collecting.fits(node.name, self.collecting.classes):
-            return f"class {node.name} is not one that the runner collects"
+            return f"{UNNAMED}{node.name} is not one that the runner collects"
         made = {s.name for s in node.body if isinstance(s, Function)} & {"__init__", "__new__"}
-        return f"class {node.name} has {made.pop()}, so the runner leaves it out" if made else ""
+        return f"{made.pop()} in {node.name} keeps the runner from collecting it" if made else ""
 
     def _function(
         self, node: Function, outer: str, guards: tuple[Guard, ...], why: str, outside: list[ast.expr], scope: Scope
@@ -186,7 +191,11 @@ class _Reader:
         file_marks = self.source.values.get("pytestmark")
         labels = labels_of(decorators + ([file_marks] if file_marks is not None else []))
         self.tests.append(
-            Test(self.source.path, outer + node.name, node, marks, labels, decorators, scope, guards, why, groups)
+            Test(
+                *(self.source.path, outer + node.name, node, marks, labels, decorators, scope, guards, why),
+                mixin=why.startswith(UNNAMED),
+                groups=groups,
+            )
         )
 
 
@@ -203,7 +212,7 @@ def members(
             off = f"under `if {show(node.test, 40)}:`, which never holds" if never(node.test) else ""
             yield from members(node.body, (*guards, yes), why or off)
             yield from members(node.orelse, guards if off else (*guards, no), why)
-        elif isinstance(node, ast.Try):
+        elif isinstance(node, ast.Try | ast.TryStar):
             yield from members([*node.body, *node.orelse, *node.finalbody], guards, why)
             for handler in node.handlers:
                 when = Guard("except", "in an except block")

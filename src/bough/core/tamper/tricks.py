@@ -74,16 +74,20 @@ class Ground:
         )
 
 
-def tricks(was: Source | None, now: Source, ground: Ground, project: Project) -> list[Tampering]:
-    """The tricks that are in the file now and were not at the base."""
-    side = _test_side if files.test_file(now.path) else _product
-    known = Counter(sign.key for sign in side(was, ground, project)) if was is not None else Counter[str]()
+def tricks(was: list[Source], now: list[Source], ground: Ground, projects: tuple[Project, Project]) -> list[Tampering]:
+    """The tricks that are in changed files now and were in none of them at the base."""
+    known = Counter(sign.key for source in was for sign in _signs(source, ground, projects[0]))
     found = []
-    for sign in side(now, ground, project):
-        known[sign.key] -= 1
-        if known[sign.key] < 0:
-            found.append(Tampering(now.path, sign.line, sign.what))
+    for source in now:
+        for sign in _signs(source, ground, projects[1]):
+            known[sign.key] -= 1
+            if known[sign.key] < 0:
+                found.append(Tampering(source.path, sign.line, sign.what))
     return found
+
+
+def _signs(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
+    return (_test_side if files.test_file(source.path) else _product)(source, ground, project)
 
 
 def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
@@ -294,6 +298,8 @@ def _runners_own(target: str, source: Source) -> bool:
     if target in ("sys.exit", "os._exit", "sys.excepthook") and files.test_file(source.path):
         return True
     top = imported.module.split(".")[0]
+    if top == "builtins":
+        return rest.partition(".")[0] in ("AssertionError", "BaseException", "Exception", "SystemExit")
     return top in _RUNNERS and "mock" not in f"{imported.module}.{imported.attribute}"
 
 
@@ -303,7 +309,7 @@ def _overriding(source: Source) -> Iterator[Sign]:
         for node in klass.body:
             names = [node.name] if isinstance(node, Function) else [last(t) for t in getattr(node, "targets", [])]
             for name in names:
-                if name in _OVERRIDING and (klass.bases or name.startswith("assert")):
+                if name in _OVERRIDING and (name.startswith("assert") or _test_case(klass, source)):
                     what = f"{klass.name}.{name} takes the place of the runner's own {name}"
                     yield Sign(f"{klass.name}.{name} {dump(node)}", node.lineno, what)
     for node in source.tree.body:
@@ -312,6 +318,16 @@ def _overriding(source: Source) -> Iterator[Sign]:
             yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
         elif name in ("AssertionError", "SystemExit", "BaseException"):
             yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _test_case(klass: ast.ClassDef, source: Source, depth: int = 0) -> bool:
+    for base in klass.bases:
+        parent = source.classes.get(last(base))
+        if last(base).endswith("TestCase"):
+            return True
+        if parent is not None and parent is not klass and depth < 5 and _test_case(parent, source, depth + 1):
+            return True
+    return False
 
 
 def _hidden_tests(source: Source) -> Iterator[Sign]:

@@ -11,7 +11,8 @@ WIDTH = 100
 
 def reference() -> str:
     parts = ["# Command line", "", "What `bough COMMAND --help` says, for reading in one go.", ""]
-    top = click.Context(bough, info_name="bough", max_content_width=WIDTH, terminal_width=WIDTH)
+    settings = {**bough.context_settings, "max_content_width": WIDTH, "terminal_width": WIDTH}
+    top = click.Context(bough, info_name="bough", **settings)
     for name in COMMANDS:
         command = bough.get_command(top, name)
         assert command is not None

@@ -68,7 +68,9 @@ def json_text(encoded: bytes) -> str:
     """JSON that is safe to show too: characters that a terminal may obey are written as escapes. It stays the same
     JSON, because outside of strings such characters do not occur."""
     text = encoded.decode("utf-8", "replace")
-    return text if text.isascii() else _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return (
+        text if text.isascii() and "\x7f" not in text else _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    )
 
 
 # ── room on a line ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,336 @@
+"""The way from a claim to `completed`, seen from outside: the states in the JSON stream, repairs and their limit, the
+baseline, evidence, and parents."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import bough as package
+from bough import app
+from bough.core import events as e
+from bough.core.plan import Step
+from bough.core.states import State
+from bough.testing import ScriptedModel
+from tests.harness import Journal
+from tests.interfaces.shell import Said, act, bough, botch, run_args
+from tests.verification.cases import (
+    CALC,
+    DONE,
+    FIX,
+    FIXED,
+    PROJECT,
+    PYTEST,
+    TESTS,
+    UNIT_PROJECT,
+    UNITTEST,
+    Case,
+    bash,
+    carry_out,
+    edit,
+    lay_out,
+    play,
+    python_on_path,
+    stubborn,
+    verdict_of,
+    write,
+)
+from tests.wire import WireModel
+
+__all__ = ["python_on_path"]
+
+CHECK = f"{UNITTEST} test_calc"
+FULL_CYCLE = ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
+
+
+def states(said: Said, task: str = "goal") -> list[str]:
+    """As the stream tells them."""
+    changes = [line["event"]["to"] for line in said.events if line["task"] == task and line["event"]["event"] == "StateChanged"]
+    created = any(line["task"] == task and line["event"]["event"] == "TaskCreated" for line in said.events)
+    return ["pending", *changes] if created else changes
+
+
+def of(said: Said, kind: str) -> list[dict[str, Any]]:
+    return [line["event"] for line in said.events if line["event"]["event"] == kind]
+
+
+def project(folder: Path, files: Any = UNIT_PROJECT) -> Path:
+    return lay_out(Case("", [], files, repairs=3), folder / "project")
+
+
+# ── from outside ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_full_cycle_in_the_stream(tmp_path: Path) -> None:
+    script = [*botch(1), act("edit", path="calc.py", old="b):\n    return a - b\n\n\ndef sub", new="b):\n    return a + b\n\n\ndef sub"), act("done", summary="now")]
+    with WireModel(script) as wire:
+        said = bough(project(tmp_path), *run_args(wire.base_url, "--json", check=CHECK))
+    assert said.status == 0
+    assert states(said) == ["pending", *FULL_CYCLE]
+    first, last = (event["verdict"] for event in of(said, "CheckFinished"))
+    assert (first["ruling"], first["failures"][0]["kind"]) == ("failed", "pre-existing")
+    assert (last["ruling"], last["exit_status"], last["passed"]) == ("passed", 0, 2)
+    assert [event["role"] for event in of(said, "AttemptStarted")] == ["builder", "bug_hunter"]
+    assert said.events[-1]["event"] == {"event": "RunFinished", "end": "completed", "summary": last["reason"]}
+
+
+def test_the_retry_limit_in_the_stream(tmp_path: Path) -> None:
+    with WireModel(botch(4)) as wire:
+        said = bough(project(tmp_path), *run_args(wire.base_url, "--json", check=CHECK))
+    assert said.status == 3
+    assert states(said) == ["pending", *["in_progress", "testing", "test_failed"] * 4, "failed"]
+    assert [event["role"] for event in of(said, "AttemptStarted")] == ["builder", *["bug_hunter"] * 3]
+    assert said.events[-1]["event"]["end"] == "failed"
+
+
+def test_no_check_then_a_test_is_written_in_the_stream(tmp_path: Path) -> None:
+    script = [
+        act("write", path="calc.py", content=FIXED),
+        act("done", summary="fixed"),
+        act("write", path="test_calc.py", content=TESTS),
+        act("done", summary="tested"),
+    ]
+    with WireModel(script) as wire:
+        said = bough(project(tmp_path, {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
+    assert said.status == 0
+    assert states(said) == ["pending", *FULL_CYCLE]
+    assert [event["role"] for event in of(said, "AttemptStarted")] == ["builder", "test_writer"]
+    assert [event["verdict"]["ruling"] for event in of(said, "CheckFinished")] == ["not_verified", "passed"]
+    none, found = of(said, "CheckStarted")
+    assert (none["command"], found["found"]) == ("", "there are Python tests (test_calc.py)")
+
+
+def test_no_check_and_none_is_written_in_the_stream(tmp_path: Path) -> None:
+    with WireModel([act("write", path="calc.py", content=FIXED), *[act("done", summary="fixed")] * 2]) as wire:
+        said = bough(project(tmp_path, {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
+    assert said.status == 5
+    assert states(said) == ["pending", "in_progress", "testing", "test_failed", "in_progress", "testing", "blocked"]
+    assert said.events[-1]["event"]["end"] == "not_verified"
+
+
+def test_what_needs_no_test_is_not_tested_and_that_is_said(tmp_path: Path) -> None:
+    place = project(tmp_path)
+    model = ScriptedModel([write("README.md", "# calc\n"), DONE])
+    outcome = asyncio.run(package.run("Write a README.", dir=place, requires_testing=False, model=model))
+    assert outcome.completed
+    said = bough(place, "log", "--json")
+    assert states(said) == ["pending", "in_progress", "testing", "completed"]
+    assert [event["command"] for event in of(said, "CheckStarted")] == [""]
+    assert of(said, "CheckFinished")[0]["verdict"]["reason"] == "no check was required"
+
+
+# ── repairs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_repair_that_made_it_worse_is_rolled_back(tmp_path: Path) -> None:
+    model = ScriptedModel(
+        [
+            write("notes.md", "not yet\n"),
+            DONE,
+            edit("calc.py", "def sub(a, b):\n    return a - b", "def sub(a, b):\n    return b"),
+            DONE,
+            FIX,
+            DONE,
+        ]
+    )
+    outcome, journal = carry_out(project(tmp_path), Step("goal", "Make add add.", test_command=CHECK), model)
+    assert outcome.completed
+    before, worse, last = (event.verdict for event in journal.of(e.CheckFinished))
+    assert (before.failed, worse.failed, last.failed) == (1, 2, 0)
+    (restored,) = journal.of(e.WorkspaceRestored)
+    assert restored.tree == before.tree
+    assert "2 tests failed after the repair, 1 before it" in restored.why
+    assert outcome.tree[0].files == ("calc.py", "notes.md")
+
+
+def test_the_bug_hunter_is_told_what_failed_and_where(tmp_path: Path) -> None:
+    case = Case("", [], check=CHECK, files=UNIT_PROJECT, repairs=1)
+    _, journal = play(case, tmp_path)
+    brief = journal.of(e.AttemptStarted)[1].brief
+    assert "AssertionError: -1 != 5" in brief
+    assert "test_add" in brief
+    assert "self.assertEqual(add(2, 3), 5)" in brief
+    assert CHECK in brief
+
+
+def test_tampering_is_named_line_by_line_and_can_be_undone(tmp_path: Path) -> None:
+    skipped = edit("test_calc.py", "def test_add", "@pytest.mark.skip\ndef test_add")
+    imported = edit("test_calc.py", "from calc", "import pytest\n\nfrom calc")
+    undone = [write("test_calc.py", TESTS), FIX]
+    model = ScriptedModel(stubborn(skipped, imported, DONE, *undone))
+    outcome, journal = carry_out(project(tmp_path, PROJECT), Step("goal", "Make add add.", test_command=PYTEST), model)
+    assert outcome.completed
+    first, last = (event.verdict for event in journal.of(e.CheckFinished))
+    assert (first.ruling, last.ruling) == ("tampered", "passed")
+    (named,) = first.tampering
+    assert (named.path, named.line) == ("test_calc.py", 6)
+    assert f"{named.path}:{named.line}" in journal.of(e.AttemptStarted)[1].brief
+
+
+# ── the base ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_each_failure_is_called_what_it_is(tmp_path: Path) -> None:
+    files = {**PROJECT, "test_old.py": "def test_old():\n    assert 1 == 2\n"}
+    worse = edit("calc.py", "def sub(a, b):\n    return a - b", "def sub(a, b):\n    return b")
+    new = write("test_new.py", "def test_new():\n    assert [] == [1]\n")
+    outcome, _ = play(Case("", [FIX, worse, new], files), tmp_path)
+    kinds = {failure.id: failure.kind for failure in verdict_of(outcome).failures}
+    assert kinds == {
+        "test_old.py::test_old": "pre-existing",
+        "test_calc.py::test_sub": "regression",
+        "test_new.py::test_new": "new",
+    }
+
+
+def test_the_baseline_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    monkeypatch.setenv("BOUGH_SANDBOX_WRITABLE", str(outside))
+    check = f"case ${{PWD##*/}} in *baseline*) echo base;; *) echo work;; esac >> {outside}/ran; {CHECK}"
+    place = project(tmp_path)
+    for _ in range(2):
+        model = ScriptedModel([write("notes.md", "not yet\n"), DONE, FIX, DONE])
+        outcome, _ = carry_out(place, Step("goal", "Make add add.", test_command=check), model)
+        assert outcome.completed
+    ran = (outside / "ran").read_text().split()
+    assert ran.count("base") == 1, "three verdicts in two runs from the same base"
+    assert ran.count("work") == 6, "each time the check, the failing test again and alone, and the check after the repair"
+
+
+def test_a_baseline_that_takes_long_does_not_hold_the_work(tmp_path: Path) -> None:
+    """It runs beside the rounds; what it says is needed only for the verdict."""
+    files = {**UNIT_PROJECT, "test_slow.py": "import time\nimport unittest\n\n\nclass Slow(unittest.TestCase):\n    def test_slow(self):\n        time.sleep(1)\n"}
+    _, journal = play(Case("", [FIX], files, f"{UNITTEST} test_calc test_slow"), tmp_path)
+    times = {type(record.event).__name__: record.at for record in journal.records}
+    assert times["CheckStarted"] - times["TaskCreated"] < 1.0
+
+
+# ── evidence ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_verdict_is_evidence(tmp_path: Path) -> None:
+    place = project(tmp_path, PROJECT)
+
+    async def work() -> tuple[Any, bytes]:
+        async with app.session(place, create=True) as session:
+            step = Step("goal", "Make add add.", test_command=PYTEST)
+            outcome = await session.start(step, app.Choices(model=ScriptedModel([FIX, DONE])), app.Watch())
+            return outcome, await session.store.get_blob(verdict_of(outcome).cases)
+
+    outcome, blob = asyncio.run(work())
+    verdict = verdict_of(outcome)
+    assert (verdict.command, verdict.exit_status, verdict.how, verdict.passed) == (PYTEST, 0, "junit", 2)
+    assert verdict.seconds > 0
+    assert verdict.tree == outcome.tree[0].tree
+    cases = msgspec.json.decode(blob)
+    assert [(case["id"], case["outcome"]) for case in cases] == [
+        ("test_calc.py::test_add", "passed"),
+        ("test_calc.py::test_sub", "passed"),
+    ]
+    assert outcome.summary == verdict.reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_nothing_of_a_hung_check_is_left(tmp_path: Path) -> None:
+    token = f"300.{os.getpid()}{time.monotonic_ns() % 100_000}"
+    hung = CALC.replace("return a - b", f"import subprocess\n\n    subprocess.Popen(['sleep', '{token}'], start_new_session=True).wait()", 1)
+    outcome, _ = play(Case("", [write("calc.py", hung)], UNIT_PROJECT, CHECK, limits="check_timeout = 1.0"), tmp_path)
+    assert outcome.status == "failed"
+    assert "killed after 1 s" in verdict_of(outcome).reason
+    assert not [pid for pid in Path("/proc").glob("[0-9]*/cmdline") if _has(pid, token)]
+
+
+def _has(cmdline: Path, token: str) -> bool:
+    try:
+        return token.encode() in cmdline.read_bytes()
+    except OSError:
+        return False
+
+
+# ── parents ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+HALVES = {
+    "calc.py": "def add(a, b):\n    return a - b\n\n\ndef twice(a):\n    return a\n",
+    "test_add.py": "from calc import add\n\n\ndef test_add():\n    assert add(2, 3) == 5\n",
+    "test_twice.py": "from calc import twice\n\n\ndef test_twice():\n    assert twice(4) == 8\n",
+    "test_both.py": "from calc import add, twice\n\n\ndef test_both():\n    assert add(1, twice(2)) == 5\n",
+}
+ADD = edit("calc.py", "a - b", "a + b")
+TWICE = edit("calc.py", "    return a\n", "    return add(a, a)\n")
+BOTH = (
+    Step("adding", "Make add add.", test_file="test_add.py"),
+    Step("doubling", "Make twice double.", test_file="test_twice.py"),
+)
+
+
+def family(folder: Path, model: ScriptedModel, steps: tuple[Step, ...] = BOTH, repairs: int = 0) -> tuple[Any, Journal]:
+    place = lay_out(Case("", [], HALVES, repairs=repairs), folder / "project")
+    return carry_out(place, Step("goal", "Both.", test_command=PYTEST, steps=steps), model)
+
+
+def states_of(journal: Journal, task: str) -> list[str]:
+    changes = [r.event for r in journal.records if r.task == task]
+    return [event.to.value for event in changes if isinstance(event, e.StateChanged)]
+
+
+def test_a_parents_own_check_runs_at_the_merged_head(tmp_path: Path) -> None:
+    outcome, journal = family(tmp_path, ScriptedModel([ADD, DONE, TWICE, DONE]))
+    assert outcome.completed
+    assert states_of(journal, "goal") == ["in_progress", "testing", "completed"]
+    verdicts = [(record.task, record.event.verdict) for record in journal.records if isinstance(record.event, e.CheckFinished)]
+    assert [task for task, _ in verdicts] == ["adding", "doubling", "goal"]
+    assert verdicts[2][1].tree == verdicts[1][1].tree
+    assert verdicts[2][1].passed == 3
+
+
+def test_a_parent_is_never_completed_over_a_failing_child(tmp_path: Path) -> None:
+    """Not even when its own check would pass: the second child has nothing left to do, and fails its own check."""
+    steps = (BOTH[0], Step("doubling", "Make twice double.", test_command="false"))
+    outcome, journal = family(tmp_path, ScriptedModel([ADD, TWICE, DONE, DONE]), steps)
+    assert (outcome.status, outcome.exit_status) == ("failed", 3)
+    assert states_of(journal, "adding")[-1] == "completed"
+    assert states_of(journal, "doubling")[-1] == "failed"
+    assert states_of(journal, "goal") == ["in_progress", "failed"]
+    assert "doubling is failed" in outcome.summary
+    assert not [r for r in journal.records if r.task == "goal" and isinstance(r.event, e.CheckStarted)]
+
+
+def test_a_parent_is_not_completed_by_its_children_alone(tmp_path: Path) -> None:
+    """Each half is proven, and the whole is not: a bug hunter has it from there."""
+    wrong = edit("calc.py", "    return a\n", "    return 8\n")
+    right = edit("calc.py", "    return 8\n", "    return add(a, a)\n")
+    outcome, journal = family(tmp_path, ScriptedModel([ADD, DONE, wrong, DONE, right, DONE]), repairs=1)
+    assert outcome.completed
+    assert states_of(journal, "doubling") == ["in_progress", "testing", "completed"]
+    assert states_of(journal, "goal") == FULL_CYCLE
+    assert [r.event.role for r in journal.records if r.task == "goal" and isinstance(r.event, e.AttemptStarted)] == ["bug_hunter"]
+
+
+def test_a_child_is_held_to_the_tests_of_the_child_before_it(tmp_path: Path) -> None:
+    weaker = edit("test_new.py", "== 5", "> 0")
+    new = write("test_new.py", "from calc import add\n\n\ndef test_new():\n    assert add(2, 3) == 5\n")
+    outcome, journal = family(tmp_path, ScriptedModel([ADD, new, DONE, TWICE, weaker, DONE]))
+    assert not outcome.completed
+    last = journal.of(e.CheckFinished)[-1].verdict
+    assert last.ruling == "tampered"
+    assert "test_new" in last.reason
+
+
+def test_the_states_of_a_family_are_told_apart(tmp_path: Path) -> None:
+    outcome, _ = family(tmp_path, ScriptedModel([ADD, DONE, TWICE, DONE]))
+    assert [(task.path, task.state) for task in outcome.tree] == [
+        ("goal", State.COMPLETED),
+        ("adding", State.COMPLETED),
+        ("doubling", State.COMPLETED),
+    ]
+
+
+_ = bash
