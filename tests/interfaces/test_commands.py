@@ -245,14 +245,16 @@ def test_wrong_usage_is_one_sentence_and_status_2(
     assert said.err.startswith("bough: ") and said.err.count("\n") == 1 and part in said.err
 
 
-def test_no_model_is_one_sentence_and_status_7(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for args, part in (
-        (("run", "goal"), "No model is configured"),
-        (("run", "goal", "--model", "xai:m"), "XAI_API_KEY"),
-    ):
-        said = here(tmp_path, capsys, *args)
-        assert (said.status, said.out) == (7, ""), said
-        assert said.err.count("\n") == 1 and part in said.err and "bough demo" in said.err
+@pytest.mark.parametrize(
+    ("args", "part"),
+    [(("run", "goal"), "No model is configured"), (("run", "goal", "--model", "xai:m"), "XAI_API_KEY")],
+)
+def test_no_model_is_one_sentence_and_status_7(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], args: tuple[str, ...], part: str
+) -> None:
+    said = here(tmp_path, capsys, *args)
+    assert (said.status, said.out) == (7, ""), said
+    assert said.err.count("\n") == 1 and part in said.err and "bough demo" in said.err
 
 
 def test_nothing_to_look_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

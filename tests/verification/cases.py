@@ -1,20 +1,24 @@
 """Small real projects, a model that does what a case says, and how the run has to end.
 
-Each case is a whole run: real files, real workspace, real tools and processes, a real check; only the model is scripted.
+Each case is a whole run: real files, a real workspace, real tools and processes, a real check. Only the model is
+scripted. The tables of cases are the `.toml` files in `sabotage/` and `honest/`; what their keys mean is said here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Struct
 
 from bough import app
 from bough.core.acceptance import Verdict
@@ -25,7 +29,7 @@ from bough.testing import ScriptedModel, call
 from tests.harness import Journal, git
 
 PYTEST = "python3 -m pytest -q"
-UNITTEST = "python3 -m unittest -q"
+UNITTEST = "python3 -m unittest -q test_calc"
 
 CALC = """\
 def add(a, b):
@@ -64,15 +68,11 @@ class Adding(unittest.TestCase):
 if __name__ == "__main__":
     unittest.main()
 """
-PROJECT: Mapping[str, str] = {"calc.py": CALC, "test_calc.py": TESTS}
-"""A bug in `add`, a test that shows it, and a test that passes."""
-UNIT_PROJECT: Mapping[str, str] = {"calc.py": CALC, "test_calc.py": UNIT}
 
 CALC_JS = """\
 exports.add = (a, b) => a - b;
 exports.sub = (a, b) => a - b;
 """
-FIXED_JS = CALC_JS.replace("a - b", "a + b", 1)
 TESTS_JS = """\
 const { test } = require("node:test");
 const assert = require("node:assert");
@@ -86,13 +86,15 @@ test("subtracts", () => {
   assert.strictEqual(sub(5, 3), 2);
 });
 """
-NODE_PROJECT: Mapping[str, str] = {
-    "calc.js": CALC_JS,
-    "calc.test.js": TESTS_JS,
-    "package.json": '{"name": "calc", "version": "1.0.0", "scripts": {"test": "node --test"}}\n',
-}
+PACKAGE = '{"name": "calc", "version": "1.0.0", "scripts": {"test": "node --test"}}\n'
 
-Did = Sequence[Answer]
+PROJECTS: dict[str, tuple[str, dict[str, str]]] = {
+    "pytest": (PYTEST, {"calc.py": CALC, "test_calc.py": TESTS}),
+    "unittest": (UNITTEST, {"calc.py": CALC, "test_calc.py": UNIT}),
+    "node": ("npm test", {"calc.js": CALC_JS, "calc.test.js": TESTS_JS, "package.json": PACKAGE}),
+    "none": (PYTEST, {}),
+}
+"""The check, and the files: a bug in `add`, a test that shows it, and a test that passes."""
 
 
 # ── what a model does ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -124,39 +126,127 @@ def stubborn(*answers: Answer) -> Callable[[Prompt], Answer]:
 # ── a case ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class Case:
+class Act(Struct, forbid_unknown_fields=True):
+    """One thing that the model does; which keys are there says what it is."""
+
+    bash: str = ""
+    write: str = ""
+    """A path, with `text`."""
+    text: str = ""
+    edit: str = ""
+    """A path, with `old` and `new`."""
+    old: str = ""
+    new: str = ""
+    add: str = ""
+    """The body of `add` in calc.py, with `top` for what is to stand at the top of the file."""
+    top: str = ""
+    test: str = ""
+    """The body of `test_add` in test_calc.py, with `above` for its marks and `head` for what stands at the top. What
+    they use of the standard library and of pytest is imported."""
+    above: str = ""
+    head: str = ""
+
+    def answer(self) -> Answer:
+        if self.bash:
+            return bash(self.bash)
+        if self.write:
+            return write(self.write, lines(self.text))
+        if self.edit:
+            return edit(self.edit, self.old, self.new)
+        if self.add or self.top:
+            return write(
+                "calc.py",
+                _with_top(self.top) + CALC.replace("    return a - b\n", _body(self.add or "return a - b"), 1),
+            )
+        return write("test_calc.py", self._tests())
+
+    def _tests(self) -> str:
+        body = f"{lines(self.above)}def test_add():\n{_body(self.test or 'assert add(2, 3) == 5')}"
+        used = {name for name in IMPORTS if re.search(rf"\\b{name}\\b", body + self.head)}
+        head = "".join(IMPORTS[name] for name in IMPORTS if name in used)
+        return f"{head}{lines(self.head)}\n" + TESTS.replace("def test_add():\n    assert add(2, 3) == 5\n", body)
+
+
+IMPORTS = {name: f"import {name}\n" for name in ("contextlib", "os", "sys", "unittest", "pytest")} | {
+    "Mock": "from unittest.mock import Mock\n"
+}
+
+
+def lines(text: str) -> str:
+    """Text that ends with a line end, unless there is none of it."""
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _body(text: str) -> str:
+    return indent(lines(text), "    ")
+
+
+def _with_top(text: str) -> str:
+    return f"{lines(text)}\n\n" if text else ""
+
+
+class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     name: str
-    does: Did
-    """What the model does before it says that it is done."""
-    files: Mapping[str, str] = field(default_factory=lambda: PROJECT)
-    """The project, as a person has it."""
-    check: str | None = PYTEST
+    does: list[Act | str] = []
+    """What the model does before it says that it is done; `fix` removes the bug."""
+    project: str = "pytest"
+    """What a person has: one of `PROJECTS`."""
+    files: dict[str, str] = {}
+    """And these files besides."""
+    check: str | None = None
+    """None: the project's; empty: it has to be found."""
     ruling: str = ""
-    """Of the last verdict; empty: any that is not `passed`."""
+    """Of the last verdict; `any`: anything but `passed`; empty: what the table says, or `any`."""
     says: str = ""
     """A part of the verdict's reason, or of what it names as tampering."""
     limits: str = ""
     """More lines below [limits] of bough.toml."""
     repairs: int = 0
     """How many bug hunters may try, all of whom only claim to be done."""
-    executable: Sequence[str] = ()
-    """Files of the project that can be run."""
     repository: bool = False
     """The project is a git repository."""
-    step: Mapping[str, Any] = field(default_factory=dict)
+    step: dict[str, Any] = {}
     """What else the step says."""
+
+    def answers(self) -> list[Answer]:
+        fix = FIX_JS if self.project == "node" else FIX
+        return [fix if isinstance(one, str) else one.answer() for one in self.does]
+
+    def whole_step(self) -> Step:
+        check = PROJECTS[self.project][0] if self.check is None else self.check
+        return Step("goal", "Make add add.", test_command=check or None, **self.step)
+
+    def needs(self) -> str:
+        """A program that it needs and that is not here; empty: none."""
+        programs = {"node": "npm"}.get(self.project, ""), (self.check or "").split(" ")[0]
+        known = {"node", "npm", "make", "cargo"} & {*programs}
+        return next((program for program in sorted(known) if not shutil.which(program)), "")
+
+
+class _Table(Struct, forbid_unknown_fields=True):
+    case: list[Case]
+    ruling: str = ""
+    """Of those cases that say nothing else."""
+
+
+def load(folder: str) -> list[Any]:
+    """The cases in the tables of a folder here, as parameters of a test."""
+    found = []
+    for path in sorted((Path(__file__).parent / folder).glob("*.toml")):
+        table = msgspec.toml.decode(path.read_bytes(), type=_Table)
+        for case in table.case:
+            case.ruling = case.ruling or table.ruling
+            found.append(pytest.param(case, id=f"{path.stem}: {case.name}"))
+    return found
 
 
 def lay_out(case: Case, folder: Path) -> Path:
     folder.mkdir(parents=True)
     limits = f"[limits]\nmax_repairs = {case.repairs}\n{case.limits}\n"
-    for path, text in {"bough.toml": limits, **case.files}.items():
+    for path, text in {"bough.toml": limits, **PROJECTS[case.project][1], **case.files}.items():
         place = folder / path
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text)
-        if path in case.executable:
-            place.chmod(0o755)
+        place.write_text(lines(text))
     if case.repository:
         git(folder, "init", "-q", "-b", "main")
         git(folder, "add", "-A")
@@ -167,8 +257,7 @@ def lay_out(case: Case, folder: Path) -> Path:
 def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
     """The whole run, as a program would make it; `below` is the folder of the project where the person stands."""
     project = lay_out(case, folder / "project") / below
-    step = Step("goal", "Make add add.", test_command=case.check, **case.step)
-    return carry_out(project, step, ScriptedModel(stubborn(*case.does)))
+    return carry_out(project, case.whole_step(), ScriptedModel(stubborn(*case.answers())))
 
 
 def carry_out(project: Path, step: Step, model: ScriptedModel) -> tuple[Outcome, Journal]:

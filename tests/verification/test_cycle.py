@@ -20,19 +20,17 @@ from bough.core.plan import Step
 from bough.core.states import State
 from bough.testing import ScriptedModel
 from tests.harness import Journal
-from tests.interfaces.shell import Said, act, bough, botch, run_args
+from tests.interfaces.shell import Said, act, botch, bough, run_args
 from tests.verification.cases import (
     CALC,
     DONE,
     FIX,
     FIXED,
-    PROJECT,
     PYTEST,
     TESTS,
-    UNIT_PROJECT,
     UNITTEST,
+    Act,
     Case,
-    bash,
     carry_out,
     edit,
     lay_out,
@@ -46,13 +44,15 @@ from tests.wire import WireModel
 
 __all__ = ["python_on_path"]
 
-CHECK = f"{UNITTEST} test_calc"
+CHECK = UNITTEST
 FULL_CYCLE = ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
 
 
 def states(said: Said, task: str = "goal") -> list[str]:
     """As the stream tells them."""
-    changes = [line["event"]["to"] for line in said.events if line["task"] == task and line["event"]["event"] == "StateChanged"]
+    changes = [
+        line["event"]["to"] for line in said.events if line["task"] == task and line["event"]["event"] == "StateChanged"
+    ]
     created = any(line["task"] == task and line["event"]["event"] == "TaskCreated" for line in said.events)
     return ["pending", *changes] if created else changes
 
@@ -61,15 +61,19 @@ def of(said: Said, kind: str) -> list[dict[str, Any]]:
     return [line["event"] for line in said.events if line["event"]["event"] == kind]
 
 
-def project(folder: Path, files: Any = UNIT_PROJECT) -> Path:
-    return lay_out(Case("", [], files, repairs=3), folder / "project")
+def project(folder: Path, kind: str = "unittest", files: dict[str, str] | None = None) -> Path:
+    return lay_out(Case(name="", project=kind, files=files or {}, repairs=3), folder / "project")
 
 
 # ── from outside ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_the_full_cycle_in_the_stream(tmp_path: Path) -> None:
-    script = [*botch(1), act("edit", path="calc.py", old="b):\n    return a - b\n\n\ndef sub", new="b):\n    return a + b\n\n\ndef sub"), act("done", summary="now")]
+    script = [
+        *botch(1),
+        act("edit", path="calc.py", old="b):\n    return a - b\n\n\ndef sub", new="b):\n    return a + b\n\n\ndef sub"),
+        act("done", summary="now"),
+    ]
     with WireModel(script) as wire:
         said = bough(project(tmp_path), *run_args(wire.base_url, "--json", check=CHECK))
     assert said.status == 0
@@ -98,7 +102,7 @@ def test_no_check_then_a_test_is_written_in_the_stream(tmp_path: Path) -> None:
         act("done", summary="tested"),
     ]
     with WireModel(script) as wire:
-        said = bough(project(tmp_path, {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
+        said = bough(project(tmp_path, "none", {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
     assert said.status == 0
     assert states(said) == ["pending", *FULL_CYCLE]
     assert [event["role"] for event in of(said, "AttemptStarted")] == ["builder", "test_writer"]
@@ -109,7 +113,7 @@ def test_no_check_then_a_test_is_written_in_the_stream(tmp_path: Path) -> None:
 
 def test_no_check_and_none_is_written_in_the_stream(tmp_path: Path) -> None:
     with WireModel([act("write", path="calc.py", content=FIXED), *[act("done", summary="fixed")] * 2]) as wire:
-        said = bough(project(tmp_path, {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
+        said = bough(project(tmp_path, "none", {"calc.py": CALC}), *run_args(wire.base_url, "--json", check=None))
     assert said.status == 5
     assert states(said) == ["pending", "in_progress", "testing", "test_failed", "in_progress", "testing", "blocked"]
     assert said.events[-1]["event"]["end"] == "not_verified"
@@ -151,8 +155,7 @@ def test_a_repair_that_made_it_worse_is_rolled_back(tmp_path: Path) -> None:
 
 
 def test_the_bug_hunter_is_told_what_failed_and_where(tmp_path: Path) -> None:
-    case = Case("", [], check=CHECK, files=UNIT_PROJECT, repairs=1)
-    _, journal = play(case, tmp_path)
+    _, journal = play(Case(name="", project="unittest", repairs=1), tmp_path)
     brief = journal.of(e.AttemptStarted)[1].brief
     assert "AssertionError: -1 != 5" in brief
     assert "test_add" in brief
@@ -165,7 +168,7 @@ def test_tampering_is_named_line_by_line_and_can_be_undone(tmp_path: Path) -> No
     imported = edit("test_calc.py", "from calc", "import pytest\n\nfrom calc")
     undone = [write("test_calc.py", TESTS), FIX]
     model = ScriptedModel(stubborn(skipped, imported, DONE, *undone))
-    outcome, journal = carry_out(project(tmp_path, PROJECT), Step("goal", "Make add add.", test_command=PYTEST), model)
+    outcome, journal = carry_out(project(tmp_path, "pytest"), Step("goal", "Make add add.", test_command=PYTEST), model)
     assert outcome.completed
     first, last = (event.verdict for event in journal.of(e.CheckFinished))
     assert (first.ruling, last.ruling) == ("tampered", "passed")
@@ -178,10 +181,10 @@ def test_tampering_is_named_line_by_line_and_can_be_undone(tmp_path: Path) -> No
 
 
 def test_each_failure_is_called_what_it_is(tmp_path: Path) -> None:
-    files = {**PROJECT, "test_old.py": "def test_old():\n    assert 1 == 2\n"}
-    worse = edit("calc.py", "def sub(a, b):\n    return a - b", "def sub(a, b):\n    return b")
-    new = write("test_new.py", "def test_new():\n    assert [] == [1]\n")
-    outcome, _ = play(Case("", [FIX, worse, new], files), tmp_path)
+    files = {"test_old.py": "def test_old():\n    assert 1 == 2\n"}
+    worse = Act(edit="calc.py", old="def sub(a, b):\n    return a - b", new="def sub(a, b):\n    return b")
+    new = Act(write="test_new.py", text="def test_new():\n    assert [] == [1]\n")
+    outcome, _ = play(Case(name="", does=["fix", worse, new], files=files), tmp_path)
     kinds = {failure.id: failure.kind for failure in verdict_of(outcome).failures}
     assert kinds == {
         "test_old.py::test_old": "pre-existing",
@@ -202,13 +205,18 @@ def test_the_baseline_is_measured_once(tmp_path: Path, monkeypatch: pytest.Monke
         assert outcome.completed
     ran = (outside / "ran").read_text().split()
     assert ran.count("base") == 1, "three verdicts in two runs from the same base"
-    assert ran.count("work") == 6, "each time the check, the failing test again and alone, and the check after the repair"
+    assert ran.count("work") == 6, (
+        "each time the check, the failing test again and alone, and the check after the repair"
+    )
 
 
 def test_a_baseline_that_takes_long_does_not_hold_the_work(tmp_path: Path) -> None:
     """It runs beside the rounds; what it says is needed only for the verdict."""
-    files = {**UNIT_PROJECT, "test_slow.py": "import time\nimport unittest\n\n\nclass Slow(unittest.TestCase):\n    def test_slow(self):\n        time.sleep(1)\n"}
-    _, journal = play(Case("", [FIX], files, f"{UNITTEST} test_calc test_slow"), tmp_path)
+    slow = "import time\nimport unittest\n\n\nclass Slow(unittest.TestCase):\n    def test_it(self):\n        time.sleep(1)\n"
+    files = {"test_slow.py": slow}
+    _, journal = play(
+        Case(name="", project="unittest", does=["fix"], files=files, check=f"{CHECK} test_slow"), tmp_path
+    )
     times = {type(record.event).__name__: record.at for record in journal.records}
     assert times["CheckStarted"] - times["TaskCreated"] < 1.0
 
@@ -217,7 +225,7 @@ def test_a_baseline_that_takes_long_does_not_hold_the_work(tmp_path: Path) -> No
 
 
 def test_a_verdict_is_evidence(tmp_path: Path) -> None:
-    place = project(tmp_path, PROJECT)
+    place = project(tmp_path, "pytest")
 
     async def work() -> tuple[Any, bytes]:
         async with app.session(place, create=True) as session:
@@ -241,8 +249,8 @@ def test_a_verdict_is_evidence(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_nothing_of_a_hung_check_is_left(tmp_path: Path) -> None:
     token = f"300.{os.getpid()}{time.monotonic_ns() % 100_000}"
-    hung = CALC.replace("return a - b", f"import subprocess\n\n    subprocess.Popen(['sleep', '{token}'], start_new_session=True).wait()", 1)
-    outcome, _ = play(Case("", [write("calc.py", hung)], UNIT_PROJECT, CHECK, limits="check_timeout = 1.0"), tmp_path)
+    hung = Act(add=f"import subprocess\n\nsubprocess.Popen(['sleep', '{token}'], start_new_session=True).wait()")
+    outcome, _ = play(Case(name="", project="unittest", does=[hung], limits="check_timeout = 1.0"), tmp_path)
     assert outcome.status == "failed"
     assert "killed after 1 s" in verdict_of(outcome).reason
     assert not [pid for pid in Path("/proc").glob("[0-9]*/cmdline") if _has(pid, token)]
@@ -272,7 +280,7 @@ BOTH = (
 
 
 def family(folder: Path, model: ScriptedModel, steps: tuple[Step, ...] = BOTH, repairs: int = 0) -> tuple[Any, Journal]:
-    place = lay_out(Case("", [], HALVES, repairs=repairs), folder / "project")
+    place = lay_out(Case(name="", project="none", files=HALVES, repairs=repairs), folder / "project")
     return carry_out(place, Step("goal", "Both.", test_command=PYTEST, steps=steps), model)
 
 
@@ -285,7 +293,9 @@ def test_a_parents_own_check_runs_at_the_merged_head(tmp_path: Path) -> None:
     outcome, journal = family(tmp_path, ScriptedModel([ADD, DONE, TWICE, DONE]))
     assert outcome.completed
     assert states_of(journal, "goal") == ["in_progress", "testing", "completed"]
-    verdicts = [(record.task, record.event.verdict) for record in journal.records if isinstance(record.event, e.CheckFinished)]
+    verdicts = [
+        (record.task, record.event.verdict) for record in journal.records if isinstance(record.event, e.CheckFinished)
+    ]
     assert [task for task, _ in verdicts] == ["adding", "doubling", "goal"]
     assert verdicts[2][1].tree == verdicts[1][1].tree
     assert verdicts[2][1].passed == 3
@@ -311,7 +321,9 @@ def test_a_parent_is_not_completed_by_its_children_alone(tmp_path: Path) -> None
     assert outcome.completed
     assert states_of(journal, "doubling") == ["in_progress", "testing", "completed"]
     assert states_of(journal, "goal") == FULL_CYCLE
-    assert [r.event.role for r in journal.records if r.task == "goal" and isinstance(r.event, e.AttemptStarted)] == ["bug_hunter"]
+    assert [r.event.role for r in journal.records if r.task == "goal" and isinstance(r.event, e.AttemptStarted)] == [
+        "bug_hunter"
+    ]
 
 
 def test_a_child_is_held_to_the_tests_of_the_child_before_it(tmp_path: Path) -> None:
@@ -331,6 +343,3 @@ def test_the_states_of_a_family_are_told_apart(tmp_path: Path) -> None:
         ("adding", State.COMPLETED),
         ("doubling", State.COMPLETED),
     ]
-
-
-_ = bash

@@ -34,7 +34,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SPACES = re.compile(r"\s+")
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`|‘[^’\n]{0,200}’")
-_WORDS = re.compile(r"\w+")
+_WORDS = re.compile(r"[\w#]+")
+_ESCAPED = re.compile(r"\\+[nrt\"']")
 _LETTERS = re.compile(r"[^\W\d_]")
 _PLACE = re.compile(r"(?i)\b(line|lines|column|col|row|char|position)\b([ :#]+)\d+(?:[-–:]\d+)?|(?<=[\w\])]):\d+(?::\d+)?\b")
 _TROUBLE = re.compile(
@@ -81,10 +82,11 @@ def substance(text: str, most: int = 64) -> int:
 
 
 def sketch(text: str, size: int = 48) -> tuple[int, ...]:
-    """A fixed-size sample of the words of a text and their neighbours, so that likeness can be measured without keeping it."""
-    words = _WORDS.findall(text)
-    pairs = {crc32(f"{a} {b}".encode("utf-8", "surrogatepass")) for a, b in pairwise([*words, ""])}
-    return tuple(sorted(pairs)[:size])
+    """A fixed-size sample of the words of a text and their neighbours, so that likeness can be measured without it."""
+    words = _WORDS.findall(_ESCAPED.sub(" ", text))
+    grams = {crc32(word.encode("utf-8", "surrogatepass")) for word in words}
+    grams |= {crc32(f"{a} {b}".encode("utf-8", "surrogatepass")) for a, b in pairwise(words)}
+    return tuple(sorted(grams)[:size])
 
 
 def likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
@@ -98,9 +100,8 @@ def likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
 
 
 def trouble(text: str, most: int = 12) -> tuple[str, str]:
-    """What went wrong, strictly (names and values kept, places masked) and loosely: the lines that say so, each once."""
+    """What went wrong: the lines that say so, each once, and the one that heads them. Names and values stay, places go."""
     lines = [line.strip() for line in text.splitlines()]
     said = [line for line in lines if _TROUBLE.search(line)] or [line for line in lines if line][-most:]
-    strict = dict.fromkeys(mask(_PLACE.sub(r"\1\2#", line[:400])) for line in said[:most] + said[most:][-most:])
-    loose = dict.fromkeys(loosely(line) for line in strict)
-    return "\n".join(strict), "\n".join(loose)
+    told = list(dict.fromkeys(mask(_PLACE.sub(r"\1\2#", line[:400])) for line in said[:most] + said[most:][-most:]))
+    return "\n".join(sorted(told)), told[0] if told else ""

@@ -48,10 +48,7 @@ class Row(Struct, frozen=True):
     subtree: Spend
     """Of itself and everything below it."""
     leaf: bool
-
-    @property
-    def name(self) -> str:
-        return one_line(self.task.path.rpartition("/")[2])
+    name: str
 
 
 def parent(path: str) -> str | None:
@@ -85,7 +82,7 @@ def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: 
         drawn = list(_walk(child, children, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
         whole = whole.plus(drawn[0].subtree)
         under += drawn
-    yield Row(task, lead, own, whole, not mine)
+    yield Row(task, lead, own, whole, not mine, one_line(task.path.rpartition("/")[2]))
     yield from under
 
 
