@@ -318,13 +318,8 @@ class Walk:
         self.found.own.setdefault(node.name, node.lineno)
         scope.inner[node.name] = node
         scope.names.pop(node.name, None)
-        used = [n for n in ast.walk(owner) if isinstance(n, ast.Name) and n.id == node.name]
-        called = [
-            s.value.func
-            for s in ast.walk(owner)
-            if isinstance(s, ast.Expr) and isinstance(s.value, ast.Call) and isinstance(s.value.func, ast.Name)
-        ]
-        if used and (node.decorator_list or not any(isinstance(f, ast.Name) and f.id == node.name for f in called)):
+        used, called = _references(owner)
+        if node.name in used and (node.decorator_list or node.name not in called):
             inside = scope.branch()
             inside.depth += 1
             for argument in [*node.args.args, *node.args.kwonlyargs]:
@@ -393,12 +388,24 @@ def _grows(name: str, value: ast.expr, owner: Function) -> bool:
     return empty or (not isinstance(value, ast.Call) and name in _filled(owner))
 
 
+def _references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
+    """Names that a body uses, and those that it calls as a statement."""
+    known: tuple[frozenset[str], frozenset[str]] | None = owner.__dict__.get("_references")
+    if known is None:
+        nodes = [node for statement in owner.body for node in ast.walk(statement)]
+        calls = [n.value.func for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+        used = frozenset(node.id for node in nodes if isinstance(node, ast.Name))
+        known = (used, frozenset(call.id for call in calls if isinstance(call, ast.Name)))
+        owner.__dict__["_references"] = known
+    return known
+
+
 def _filled(owner: Function) -> frozenset[str]:
     """Names whose values a function changes in place."""
     known: frozenset[str] | None = owner.__dict__.get("_filled")
     if known is None:
         found = set()
-        for node in ast.walk(owner):
+        for node in (node for statement in owner.body for node in ast.walk(statement)):
             stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
             if stored or (isinstance(node, ast.Attribute) and node.attr in _GROWING):
                 found.add(last(getattr(node, "value", None)))

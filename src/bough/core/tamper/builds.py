@@ -25,7 +25,9 @@ _WEAK = (
     *(r"fail_on_error\s*=\s*false", r"\bPYTEST_ADDOPTS\b", r"\bPYTEST_PLUGINS\b", r"abort:\s*false"),
 )
 _LISTED_TESTS = (r"\badd_test\s*\(", r"gtest_discover_tests", r"<testsuite\b", r"include\s+'test", r"\btask\s+:?test")
-_IDLE = re.compile(r"^-?\s*(?:uses|name|with|env|on|branches|python-version|node-version|cache|id|description):?")
+_RUNS_TESTS = re.compile(
+    r"^(?!-?\s*(?:uses|name|id|description|on|branches)\b).*\b(?:tests?|check|verify|pytest|tox|nox|jest|vitest)\b"
+)
 
 
 def words_that_weaken(old: str, new: str, path: str) -> Iterator[Tampering]:
@@ -55,7 +57,7 @@ def ci(old: str | None, new: str | None, path: str) -> Iterator[Tampering]:
     before = [(n, _step(line)) for n, line in recipes.lines_of(old)]
     after = [(n, _step(line)) for n, line in recipes.lines_of(new)]
     kept = [line for _, line in after]
-    lost = [(n, line) for n, line in before if line not in kept and not _IDLE.match(line)]
+    lost = [(n, line) for n, line in before if line not in kept and _RUNS_TESTS.search(line)]
     fresh = [(n, line) for n, line in after if line not in [one for _, one in before]]
     for number, what in recipes.compare(lost, fresh, strict=True):
         yield Tampering(path, number, f"CI file changed: {what}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from bough.core.acceptance import Tampering
@@ -12,7 +12,7 @@ from bough.core.tamper.checks import Check
 from bough.core.tamper.marks import Case, hides
 from bough.core.tamper.reach import Reach
 from bough.core.tamper.scope import Source
-from bough.core.tamper.strength import likeness, weaker
+from bough.core.tamper.strength import likeness, shape, weaker
 from bough.core.tamper.suite import Test, has_effect
 from bough.core.tamper.syntax import (
     Function,
@@ -254,6 +254,7 @@ def _assertions(was: Test, now: Test, lost: list[Check], spare: list[Check]) -> 
     found: dict[tuple[int, str], Tampering] = {}
     left = list(spare)
     title = _title(was, now)
+    lost = _paired(lost, left)
     for check in lost[:MOST_PAIRED]:
         best = max(left[:MOST_PAIRED], key=lambda other: likeness(check, other), default=None)
         if best is None or likeness(check, best) < 30:
@@ -272,6 +273,27 @@ def _assertions(was: Test, now: Test, lost: list[Check], spare: list[Check]) -> 
         what = f"{_plural(len(lost) - MOST_PAIRED, 'more assertion')} of {title} removed or changed"
         found[0, what] = Tampering(now.path, now.node.lineno, what)
     return list(found.values())
+
+
+def _paired(lost: list[Check], left: list[Check]) -> list[Check]:
+    """What remains after assertions of the same form have been found that ask no less. Takes those out of `left`."""
+    forms: dict[tuple[str, str, str], list[Check]] = defaultdict(list)
+    for other in left:
+        forms[_form(other)].append(other)
+    remaining, used = [], set()
+    for check in lost:
+        fitting = next((other for other in forms[_form(check)] if not weaker(check, other)), None)
+        if fitting is None:
+            remaining.append(check)
+        else:
+            forms[_form(check)].remove(fitting)
+            used.add(id(fitting))
+    left[:] = [other for other in left if id(other) not in used]
+    return remaining
+
+
+def _form(check: Check) -> tuple[str, str, str]:
+    return check.kind, shape(check.left), shape(check.right)
 
 
 def _replaced(was: Test, now: Test) -> Iterator[Tampering]:

@@ -14,7 +14,6 @@ from bough.core.tamper.syntax import (
     Function,
     constants,
     digest,
-    dotted,
     elements,
     last,
     name,
@@ -299,18 +298,21 @@ def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
 def _resolve_attribute(node: ast.Attribute, scope: Scope) -> ast.expr:
     if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") and node.attr in scope.fields:
         return scope.fields[node.attr]
-    whole = dotted(node.value)
-    root = whole.split(".")[0]
-    imported = scope.source.imports.get(root)
-    if imported is not None and root not in scope.names and not imported.attribute and not _has_call(node.value):
-        top = imported.module.split(".")[0]
-        if whole == imported.module or (whole == root and (root != top or imported.module == top)):
+    parts = _chain(node.value)
+    imported = scope.source.imports.get(parts[0]) if parts else None
+    if imported is not None and not imported.attribute and parts[0] not in scope.names:
+        if all(part[:1].islower() or part[:1] == "_" for part in parts[1:]):
             return name(node.attr)
     return _rebuild(node, scope)
 
 
-def _has_call(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call | ast.Subscript) for n in ast.walk(node))
+def _chain(node: ast.expr) -> list[str]:
+    """`["a", "b"]` for `a.b`; empty for anything but names and attributes."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(parts)] if isinstance(node, ast.Name) else []
 
 
 def _with_own_names(node: ast.expr, scope: Scope) -> Scope:

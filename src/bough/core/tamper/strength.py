@@ -36,7 +36,7 @@ def likeness(before: Check, after: Check) -> int:
         return 75
     if before.kind == after.kind and _same(before.right, after.right) and not isinstance(before.right, ast.Constant):
         return 60
-    if before.kind == after.kind and _shape(before.left) == _shape(after.left):
+    if before.kind == after.kind and shape(before.left) == shape(after.left):
         return 65
     if before.kind == after.kind and dump(before.right) == dump(after.right):
         return 50
@@ -265,11 +265,23 @@ def _wider(before: str, after: str) -> bool:
         return True
 
 
-def _shape(node: ast.expr) -> str:
+def shape(node: ast.expr) -> str:
     """The expression without its names: equal for a call whose function was renamed."""
-    blank = [(type(n).__name__, repr(n.value) if isinstance(n, ast.Constant) else "") for n in ast.walk(node)]
-    return repr(blank)
+    known: str | None = node.__dict__.get("_shape")
+    if known is None:
+        known = _drawn(node)
+        node.__dict__["_shape"] = known
+    return known
+
+
+def _drawn(node: ast.AST) -> str:
+    if isinstance(node, ast.Constant):
+        return repr(node.value)
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+        return _drawn(node.value)
+    inner = (_drawn(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context))
+    return f"{type(node).__name__}({','.join(inner)})"
 
 
 def _renamed(a: ast.expr, b: ast.expr) -> bool:
-    return _same(a, b) or (not fixed(a) and _shape(a) == _shape(b))
+    return _same(a, b) or (not fixed(a) and shape(a) == shape(b))
