@@ -83,7 +83,7 @@ def substance(text: str, most: int = 64) -> int:
 
 def sketch(text: str, size: int = 48) -> tuple[int, ...]:
     """A fixed-size sample of the words of a text and their neighbours, so that likeness can be measured without it."""
-    words = _WORDS.findall(_ESCAPED.sub(" ", text))
+    words = _WORDS.findall(_DIGITS.sub("#", _ESCAPED.sub(" ", text)))
     grams = {crc32(word.encode("utf-8", "surrogatepass")) for word in words}
     grams |= {crc32(f"{a} {b}".encode("utf-8", "surrogatepass")) for a, b in pairwise(words)}
     return tuple(sorted(grams)[:size])
