@@ -207,6 +207,8 @@ class Case(Struct, forbid_unknown_fields=True, kw_only=True):
     """The project is a git repository."""
     step: dict[str, Any] = {}
     """What else the step says."""
+    missed: str = ""
+    """Why the case does not come out as it should yet; a case that does must not say so."""
 
     def answers(self) -> list[Answer]:
         fix = FIX_JS if self.project == "node" else FIX
@@ -236,7 +238,8 @@ def load(folder: str) -> list[Any]:
         table = msgspec.toml.decode(path.read_bytes(), type=_Table)
         for case in table.case:
             case.ruling = case.ruling or table.ruling
-            found.append(pytest.param(case, id=f"{path.stem}: {case.name}"))
+            marks = [pytest.mark.xfail(reason=case.missed, strict=True)] if case.missed else []
+            found.append(pytest.param(case, id=f"{path.stem}: {case.name}", marks=marks))
     return found
 
 

@@ -28,6 +28,7 @@ from tests.verification.cases import (
     FIXED,
     PYTEST,
     TESTS,
+    UNIT,
     UNITTEST,
     Act,
     Case,
@@ -212,10 +213,10 @@ def test_the_baseline_is_measured_once(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_a_baseline_that_takes_long_does_not_hold_the_work(tmp_path: Path) -> None:
     """It runs beside the rounds; what it says is needed only for the verdict."""
-    slow = "import time\nimport unittest\n\n\nclass Slow(unittest.TestCase):\n    def test_it(self):\n        time.sleep(1)\n"
-    files = {"test_slow.py": slow}
+    slow = f"{UNIT}\n\nclass Slow(unittest.TestCase):\n    def test_it(self):\n        __import__('time').sleep(1)\n"
     _, journal = play(
-        Case(name="", project="unittest", does=["fix"], files=files, check=f"{CHECK} test_slow"), tmp_path
+        Case(name="", project="none", does=["fix"], files={"calc.py": CALC, "test_calc.py": slow}, check=CHECK),
+        tmp_path,
     )
     times = {type(record.event).__name__: record.at for record in journal.records}
     assert times["CheckStarted"] - times["TaskCreated"] < 1.0

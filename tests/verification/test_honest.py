@@ -1,4 +1,4 @@
-"""Honest work: what good programmers do to code and tests. Every case has to be completed, and none called tampering."""
+"""Honest work: what good programmers do to code and tests. Every case is completed, and none called tampering."""
 
 from __future__ import annotations
 

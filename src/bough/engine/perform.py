@@ -110,7 +110,9 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
         return
     yield [e.RoundStarted(command.last)]
     model = ports.models[attempt.tier]
-    tools = tuple(t for t in ports.tools.specs if not command.last or t.name in HAND_OVER_TOOLS)
+    tools = ports.tools.specs
+    if command.last:
+        tools = tuple(tool for tool in tools if tool.name in HAND_OVER_TOOLS)
     again = task.asking or task.transport_failures > 0
     number = attempt.rounds + (not again)
     prompt = Prompt(f"{task.id}#{attempt.number}#{number}", attempt.system, attempt.messages, tools)

@@ -257,6 +257,34 @@ def test_bad(calc):
         "class T(TestCase):\n    def test_a(self):\n        self.assertEquals(f(1), 2)\n        self.assertRegexpMatches(g(), 'x')\n",
         "class T(TestCase):\n    def test_a(self):\n        self.assertEqual(f(1), 2)\n        self.assertRegex(g(), 'x')\n",
     ),
+    "a skip's reason": (
+        "@pytest.mark.skipif(OLD, reason='too old')\ndef test_a():\n    assert f(1) == 2\n",
+        "@pytest.mark.skipif(OLD, reason='needs 3.12')\ndef test_a():\n    assert f(1) == 2\n",
+    ),
+    "a condition of a skip dropped": (
+        "@pytest.mark.skipif(OLD, reason='too old')\n@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a)\n",
+        "@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a)\n",
+    ),
+    "strings formatted in another way": (
+        "def test_a():\n    assert f(1) == 'a {} b {!r}'.format(x, y)\n    assert g(1) == '%s-%r' % (x, y)\n",
+        "def test_a():\n    assert f(1) == f'a {x} b {y!r}'\n    assert g(1) == f'{x}-{y!r}'\n",
+    ),
+    "a pattern escaped": (
+        "def test_a():\n    with pytest.raises(ValueError, match='no. 1'):\n        f('x')\n",
+        "def test_a():\n    with pytest.raises(ValueError, match=r'no\\. 1'):\n        f('x')\n",
+    ),
+    "is in place of ==": (
+        "def test_a():\n    assert kind(1) == float\n",
+        "def test_a():\n    assert float is kind(1)\n",
+    ),
+    "a variable that an inner function sets": (
+        "def test_a():\n    def go():\n        nonlocal seen\n        seen = 1\n    seen: int | None\n    run(go)\n    assert seen == 1\n",
+        "def test_a():\n    def go():\n        nonlocal seen\n        seen = 1\n    seen: int | None = None\n    run(go)\n    assert seen == 1\n",
+    ),
+    "a list that is filled": (
+        "def test_a():\n    seen = []\n    run(seen.append)\n    assert seen == [1]\n",
+        "def test_a():\n    calls: list[int] = []\n    run(calls.append)\n    assert calls == [1]\n",
+    ),
     "if and fail made an assertion": (
         "def test_a():\n    if f(1) != 2:\n        pytest.fail('no')\n",
         "def test_a():\n    assert f(1) == 2\n",

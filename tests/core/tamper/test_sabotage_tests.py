@@ -403,7 +403,7 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     "a narrower strategy": (
         "@given(st.integers())\ndef test_add(a):\n    assert add(a, 0) == a\n",
         "@given(st.just(0))\ndef test_add(a):\n    assert add(a, 0) == a\n",
-        "is now only made with @given(st.just(0))",
+        "is now only made under given(st.just(0))",
     ),
     "a helper that asserts less": (
         "def check(a, b, c):\n    assert add(a, b) == c\n\ndef test_add():\n    check(1, 2, 3)\n",

@@ -13,11 +13,31 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.acceptance import Case, Check, Report
 
-Measure = Callable[[], Awaitable[Report]]
+CRASHED = 126
+"""Exit statuses from here on are the system's or a signal's, not the runner's."""
+
+
+class Known(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the check said at a tree."""
+
+    report: Report
+    closed: bool
+    """With the runner's closing lines, which some plugins and options do away with."""
+    exit_status: int | None
+
+    @property
+    def mute(self) -> bool:
+        """It came to its end and nothing that can be read said what ran: that is how it is here."""
+        ended = self.exit_status is not None and self.exit_status < CRASHED
+        return ended and self.report.how == "exit status"
+
+
+Measure = Callable[[], Awaitable[Known]]
 
 
 class Baselines:
@@ -25,16 +45,16 @@ class Baselines:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._under_way: dict[Path, asyncio.Task[Report]] = {}
+        self._under_way: dict[Path, asyncio.Task[Known]] = {}
 
-    def know(self, tree: str, check: Check, report: Report) -> None:
+    def know(self, tree: str, check: Check, known: Known) -> None:
         """What the check says at this tree was seen elsewhere."""
-        _keep(self._path(tree, check), report)
+        _keep(self._path(tree, check), known)
 
     def _path(self, tree: str, check: Check) -> Path:
         return self._folder / f"{tree}-{hashlib.sha256(check.command.encode()).hexdigest()[:16]}.json"
 
-    def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Report]:
+    def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Known]:
         path = self._path(tree, check)
         task = self._under_way.get(path)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
@@ -47,19 +67,19 @@ class Baselines:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
 
-async def _known_or_measured(path: Path, measure: Measure) -> Report:
+async def _known_or_measured(path: Path, measure: Measure) -> Known:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Report)
+        return msgspec.json.decode(path.read_bytes(), type=Known)
     except (FileNotFoundError, msgspec.DecodeError):
-        report = await measure()
-    _keep(path, report)
-    return report
+        known = await measure()
+    _keep(path, known)
+    return known
 
 
-def _keep(path: Path, report: Report) -> None:
+def _keep(path: Path, known: Known) -> None:
     # Outcomes are all that is asked of a baseline; messages and traces would only fill the disk.
-    outcomes = tuple(Case(case.id, case.outcome) for case in report.cases)
+    outcomes = tuple(Case(case.id, case.outcome) for case in known.report.cases)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{secrets.token_hex(4)}")
-    part.write_bytes(msgspec.json.encode(replace(report, cases=outcomes)))
+    part.write_bytes(msgspec.json.encode(replace(known, report=replace(known.report, cases=outcomes))))
     part.replace(path)

@@ -18,22 +18,23 @@ import secrets
 import stat
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.tools.text import clean, head_and_tail
+from bough.adapters.verifiers import rulings
 from bough.adapters.verifiers.bare import lay_bare
-from bough.adapters.verifiers.baseline import Baselines
-from bough.adapters.verifiers.command import reason_of, to_argv
+from bough.adapters.verifiers.baseline import Baselines, Known
+from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
 from bough.adapters.verifiers.look import within
-from bough.adapters.verifiers.reading import Progress, counting, read_lines, readable, report, trim
+from bough.adapters.verifiers.reading import Progress, counting, read_lines, readable, report
+from bough.adapters.verifiers.rulings import Ran, Read
 from bough.adapters.verifiers.runners import instrument, refused, rerun
 from bough.core import tamper
-from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering, Verdict
+from bough.core.acceptance import Check, Report, Tampering, Verdict
 from bough.core.ids import GOAL
 from bough.core.rules import Rules
 from bough.core.run import Run
@@ -43,7 +44,6 @@ from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
 BASELINE = "@baseline"
-SHOWN_FAILURES = 10
 KEPT_TREES = 4
 RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
@@ -52,26 +52,6 @@ READ_MOST = 2_000_000
 LARGEST_REPORT = 64 * 1024 * 1024
 
 Say = Callable[[str], None]
-Read = Callable[[str], str | None]
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One whole run of a check."""
-
-    finished: Finished
-    report: Report
-    text: str
-    closed: bool
-    """The output has the runner's closing lines."""
-    changed: tuple[Tampering, ...] = ()
-    """What it did to the tests while it ran."""
-    gone: tuple[str, ...] = ()
-    """What lay in the workspace and is not of the tree: it was removed before."""
-
-    @property
-    def failing(self) -> list[Case]:
-        return [case for case in self.report.cases if case.outcome in ("failed", "error")]
 
 
 class ProjectVerifier:
@@ -114,13 +94,13 @@ class ProjectVerifier:
         if check is not None:
             await asyncio.wait([self._baseline(run, task, check)])
 
-    def _baseline(self, run: Run, task: Task, check: Check) -> asyncio.Task[Report]:
-        async def measure() -> Report:
+    def _baseline(self, run: Run, task: Task, check: Check) -> asyncio.Task[Known]:
+        async def measure() -> Known:
             # A checkout for each check: another one may be under way at the same base.
             name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
             workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
             try:
-                return (await self._run(check, task, task.base, workspace, lambda line: None)).report
+                return (await self._run(check, task, task.base, workspace, lambda line: None)).known()
             finally:
                 await self._workspaces.discard(run.name, name)
 
@@ -152,7 +132,7 @@ class ProjectVerifier:
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, _reader(workspace))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
-            self._baselines.know(task.tree, check, ran.report)
+            self._baselines.know(task.tree, check, ran.known())
         return judgement
 
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
@@ -191,6 +171,7 @@ class ProjectVerifier:
         await workspace.restore(tree)
         paths = await self._workspaces.paths(tree)
         gone = await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
+        workspace.folder.mkdir(parents=True, exist_ok=True)
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
@@ -245,18 +226,15 @@ class ProjectVerifier:
         task: Task,
         check: Check,
         ran: Ran,
-        baseline: Report,
+        baseline: Known,
         same: Collection[str],
         flaky: tuple[str, ...],
         done: tuple[Tampering, ...],
         read: Read,
     ) -> Judgement:
         shown, cut = head_and_tail(ran.text.rstrip("\n"), task.rules.shown)
-        lost = _lost(ran.report, baseline, same) if not task.step.may_edit_tests else ""
-        reason, passed = _ruling(check, ran, lost)
-        left_out = [path for path in ran.gone if "__pycache__" not in path]
-        if left_out and not passed:
-            reason += f"; it ran without files that are ignored and so not part of the work ({', '.join(left_out[:3])})"
+        lost = "" if task.step.may_edit_tests else rulings.lost(ran.report, baseline.report, same)
+        reason, passed = rulings.ruling(check, ran, baseline, lost)
         verdict = Verdict(
             "passed" if passed else "failed",
             reason,
@@ -270,19 +248,12 @@ class ProjectVerifier:
             passed=ran.report.passed,
             failed=ran.report.failed,
             skipped=ran.report.skipped,
-            failures=_failures(ran, baseline, flaky, read),
+            failures=rulings.failures(ran, baseline.report, flaky, read),
             flaky=flaky,
             tampering=done,
         )
         cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
         return Judgement(verdict, ran.finished.output if cut else None, msgspec.json.encode(cases) if cases else None)
-
-
-def _failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
-    before = {case.id: case.outcome for case in baseline.cases}
-    return tuple(
-        Failure(case.id, _kind(case.id, before, flaky), trim(case, read)) for case in ran.failing[:SHOWN_FAILURES]
-    )
 
 
 def _tampered(task: Task, check: Check, done: tuple[Tampering, ...], what: str) -> Judgement:
@@ -342,69 +313,3 @@ def _reader(workspace: Workspace) -> Read:
         return place.read_text(errors="replace")
 
     return read
-
-
-def _kind(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> FailureKind:
-    if id in flaky:
-        return "flaky"
-    match before.get(id):
-        case "passed":
-            return "regression"
-        case "failed" | "error":
-            return "pre-existing"
-        case _:
-            return "new"
-
-
-def _lost(now: Report, baseline: Report, same: Collection[str]) -> str:
-    """Tests that ran at the base and no longer do: skipped, left out, fewer than there were, or not to be seen at all.
-    `same` are the files that are as they were: whatever of them ran has to run still."""
-    ran, ran_before = now.passed + now.failed, baseline.passed + baseline.failed
-    if baseline.how == "exit status" or not ran_before:
-        return ""
-    if now.how == "exit status":
-        return f"nothing says what ran, where {ran_before} tests ran at the base"
-    outcomes = {case.id: case.outcome for case in now.cases}
-    names = {name for case in now.cases for name in (_file(case.id), _test(case.id))}
-    for case in baseline.cases:
-        if case.outcome != "skipped" and outcomes.get(case.id) == "skipped":
-            return f"{case.id} ran at the base and is skipped now"
-        if names and case.outcome != "skipped" and _file(case.id) in same and _test(case.id) not in names:
-            return f"{_test(case.id)} ran at the base and does not run now"
-    if ran < ran_before:
-        return f"only {ran} tests ran, where {ran_before} ran at the base"
-    return ""
-
-
-def _file(id: str) -> str:
-    return id.partition("::")[0]
-
-
-def _test(id: str) -> str:
-    """A test without its parameters, which may be made of anything. Other runners' names may be too: then its file."""
-    return id.partition("[")[0] if _file(id).endswith(".py") else _file(id)
-
-
-def _quiet(command: str) -> bool:
-    """The closing line may well be missing: it is switched off, or goes elsewhere."""
-    return any(sign in command for sign in ("-qq", "--no-summary", "--quiet", "|", ">"))
-
-
-def _ruling(check: Check, ran: Ran, lost: str) -> tuple[str, bool]:
-    """Why the check passed or did not, in one sentence, and whether it did."""
-    finished, read = ran.finished, ran.report
-    if finished.exit_status != 0:
-        counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
-        return reason_of(finished) + counts, False
-    if read.failed:
-        return f"the check ended with exit status 0, but {read.failed} tests failed", False
-    if read.how == "exit status" and check.runner:
-        return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
-    if check.runner == "pytest" and not ran.closed and not _quiet(check.command):
-        return "pytest left a report, but ended without its closing line: it did not get to its end", False
-    if read.how != "exit status" and not read.passed:
-        return "the check ended with exit status 0, but no test ran", False
-    if lost:
-        return lost, False
-    said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
-    return f"the check passed ({said}, {finished.seconds:.1f} s)", True

@@ -1,74 +1,84 @@
 """What is compared when two calls, two results or two errors are compared: short keys of masked text.
 
-Volatile text never tells two results apart: times, durations, addresses, identifiers, temporary paths, the decimals of
-a score. Whole numbers do (`3 failed` is not `2 failed`, `epoch 3` is not `epoch 4`), except in the loose key of an
-error and of a write that is made again, where they are line numbers and line counts.
+Volatile text never tells two results apart: times, durations, addresses, identifiers, temporary paths, process numbers.
+The decimals of a score do only when something was changed in between. Whole numbers do (`3 failed` is not `2 failed`,
+`epoch 3` is not `epoch 4`, 40 % is not 60 %), except the places in an error and the counts in the answer to a write.
 """
 
 from __future__ import annotations
 
 import re
 from binascii import crc32
+from collections.abc import Iterator
 from hashlib import blake2b
-from itertools import pairwise
+from itertools import islice, pairwise
 
-READ = 24_000
-"""Characters of a text that are looked at, from both ends: the bound on what one call can cost."""
+READ = 16_000
+"""Characters of a result that are looked at, from both ends. With `SKETCHED` the bound on what one call can cost."""
+SKETCHED = 2_000
+"""Characters of the arguments that likeness is measured on, from both ends."""
 
-_VOLATILE = re.compile(
-    r"""
-      (?P<uuid>\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b)
-    | (?P<date>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?)
-    | (?P<clock>\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b)
-    | (?P<address>\b0x[0-9a-fA-F]+\b)
-    | (?P<temporary>/(?:tmp|var/tmp|var/folders|private/var|dev/shm)/[^\s'":,;()\]]+)
-    | (?P<hash>\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b)
-    | (?P<duration>\b\d+(?:\.\d+)?\s?(?:ns|[uµ]s|ms|s|secs?|seconds?|mins?|minutes?|hours?)\b)
-    | (?P<progress>\b\d+(?:\.\d+)?\s?(?:%|[kKMGT]i?B\b))
-    | (?P<pid>\bpid[ =:]+\d+\b)
-    """,
-    re.VERBOSE,
+# Each pattern begins with one character or one set of them: the search then skips to candidates instead of trying everywhere.
+_TIMES = re.compile(
+    r"\d(?:"
+    r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\d?:\d\d:\d\d(?:[.,]\d+)?"
+    r"|\d*(?:\.\d+)?\s?(?:ns|[uµ]s|ms|s|secs?|seconds?|mins?|minutes?|hours?)\b"
+    r")"
 )
-_DECIMAL = re.compile(r"-?\b\d+\.\d+(?:e[+-]?\d+)?\b(?!\.\d)")
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_SPACES = re.compile(r"\s+")
+_IDENTIFIERS = re.compile(r"[0-9a-fA-F]{7,64}(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?(?!\w)")
+_TEMPORARY = re.compile(r"/(?:tmp|var/tmp|var/folders|private/var|dev/shm)/[^\s'\":,;()\]]+")
+_PROCESS = re.compile(r"(?:pid|PID)[ =:]+\d+")
+_DECIMALS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?(?!\s?(?:%|[kKMGT]i?B\b))")
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS = re.compile(r"\d+")
-_QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`|‘[^’\n]{0,200}’")
+_QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
 _WORDS = re.compile(r"[\w#]+")
-_ESCAPED = re.compile(r"\\+[nrt\"']")
-_LETTERS = re.compile(r"[^\W\d_]")
-_PLACE = re.compile(r"(?i)\b(line|lines|column|col|row|char|position)\b([ :#]+)\d+(?:[-–:]\d+)?|(?<=[\w\])]):\d+(?::\d+)?\b")
+_ESCAPES = re.compile(r"\\+[nrt\"']")
+_PLACES = re.compile(r"(?i)\b(lines?|column|col|row|char|position)([ :#]+)\d+(?:[-–:]\d+)?|(?<=[\w\])]):\d+(?::\d+)?\b")
 _TROUBLE = re.compile(
-    r"(?i)^E\s|\w(?:Error|Exception|Failure)\b|\b(?:errors?|exception|fail(?:ed|s|ures?)?|fatal|cannot|can't|couldn't"
-    r"|could not|unable|not found|no such|not exist|denied|invalid|undefined|unexpected|refused|panic(?:ked)?|missing"
-    r"|unknown|illegal|abort(?:ed)?|must|already|required?)\b"
+    r"error|exception|fail|fatal|cannot|can't|couldn't|could not|unable|not found|no such|not exist|denied|invalid"
+    r"|undefined|unexpected|refused|panic|missing|unknown|illegal|abort|must|already|requires?|^e  ",
+    re.MULTILINE,
+)
+_TRANSPORT = re.compile(
+    r"too many requests|rate.?limit|bad gateway|service unavailable|gateway time-?out|temporarily unavailable|overloaded"
+    r"|connection (?:reset|aborted|timed out)|read timed out|temporary failure in name resolution|econnreset|etimedout"
 )
 
 
-def clip(text: str) -> str:
-    return text if len(text) <= READ else text[: READ // 2] + text[-READ // 2 :]
+def clip(text: str, most: int = READ) -> str:
+    return text if len(text) <= most else text[: most // 2] + text[-(most // 2) :]
 
 
 def mask(text: str) -> str:
     """The text without what changes by itself."""
     if "\x1b" in text:
-        text = _ESCAPES.sub("", text)
-    return _SPACES.sub(" ", _VOLATILE.sub(_masked, text)).strip()
+        text = _COLOURS.sub("", text)
+    text = _TEMPORARY.sub("<temporary>", text)
+    text = _IDENTIFIERS.sub(_identifier, text)
+    text = _PROCESS.sub("<process>", text)
+    text = _TIMES.sub("<time>", text)
+    return " ".join(text.split())
 
 
-def _masked(found: re.Match[str]) -> str:
-    # How far something has come is the very thing that a poll looks for.
-    return found[0] if found.lastgroup == "progress" else f"<{found.lastgroup}>"
+def _identifier(found: re.Match[str]) -> str:
+    """Only what no word and no plain number looks like: hexadecimal with letters and digits, standing by itself."""
+    text, before = found[0], found.string[max(found.start() - 2, 0) : found.start()]
+    if before[-1:].isalnum() and before.lower() != "0x":
+        return text
+    mixed = not text.isdigit() and not text.isalpha()
+    return "<identifier>" if mixed or before.lower() == "0x" else text
 
 
 def rounded(masked: str) -> str:
-    """The decimals of a score gone as well."""
-    return _DECIMAL.sub("<decimal>", masked)
+    """The decimals of a score gone as well. How far something has come (12.5 %, 3.1 MB) is not a score."""
+    return _DECIMALS.sub("<decimal>", masked)
 
 
 def loosely(masked: str) -> str:
-    """Numbers and quoted names gone as well."""
-    return _QUOTED.sub("<q>", _DIGITS.sub("#", masked))
+    """All numbers and quoted names gone as well."""
+    return _QUOTED.sub("<quoted>", _DIGITS.sub("#", masked))
 
 
 def key(text: str) -> int:
@@ -76,32 +86,47 @@ def key(text: str) -> int:
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big")
 
 
-def substance(text: str, most: int = 64) -> int:
-    """How many letters, counted up to a bound: a bare exit status or an empty answer proves nothing."""
-    return min(len(_LETTERS.findall(text[: most * 8])), most)
+def substance(text: str) -> int:
+    """Letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
+    return sum(map(str.isalpha, text[:256]))
 
 
 def sketch(text: str, size: int = 48) -> tuple[int, ...]:
-    """A fixed-size sample of the words of a text and their neighbours, so that likeness can be measured without it."""
-    words = _WORDS.findall(_DIGITS.sub("#", _ESCAPED.sub(" ", text)))
-    grams = {crc32(word.encode("utf-8", "surrogatepass")) for word in words}
-    grams |= {crc32(f"{a} {b}".encode("utf-8", "surrogatepass")) for a, b in pairwise(words)}
-    return tuple(sorted(grams)[:size])
+    """A sample of bounded size of the words of a text and their neighbours: enough to measure likeness without the text."""
+    words = _WORDS.findall(_DIGITS.sub("#", _ESCAPES.sub(" ", clip(text, SKETCHED))))
+    grams = {*words, *map(" ".join, pairwise(words))}
+    return tuple(sorted(crc32(gram.encode("utf-8", "surrogatepass")) for gram in grams)[:size])
 
 
 def likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
-    """0…1: the share of common pairs, estimated from the samples."""
+    """0…1: the share of words and neighbours that two texts have in common, estimated from their sketches."""
     if not a or not b:
         return float(a == b)
-    size = max(len(a), len(b))
-    union = sorted({*a, *b})[:size]
     both = set(a) & set(b)
-    return sum(item in both for item in union) / len(union)
+    union = sorted({*a, *b})[: max(len(a), len(b))]
+    return sum(gram in both for gram in union) / len(union)
 
 
-def trouble(text: str, most: int = 12) -> tuple[str, str]:
-    """What went wrong: the lines that say so, each once, and the one that heads them. Names and values stay, places go."""
-    lines = [line.strip() for line in text.splitlines()]
-    said = [line for line in lines if _TROUBLE.search(line)] or [line for line in lines if line][-most:]
-    told = list(dict.fromkeys(mask(_PLACE.sub(r"\1\2#", line[:400])) for line in said[:most] + said[most:][-most:]))
-    return "\n".join(sorted(told)), told[0] if told else ""
+def trouble(text: str, most: int = 12) -> tuple[str, ...]:
+    """What went wrong: the lines that say so, in order, each once. Names and values stay; line numbers go."""
+    first = list(islice(_troubled(text), most * 2))
+    said = first if first else [line for line in text.splitlines() if line.strip()][-most:]
+    return tuple(dict.fromkeys(mask(_PLACES.sub(r"\1\2#", line[:400])) for line in said))
+
+
+def _troubled(text: str) -> Iterator[str]:
+    lowered = text.lower()
+    if len(lowered) != len(text):
+        text = lowered
+    at = 0
+    while found := _TROUBLE.search(lowered, at):
+        start = lowered.rfind("\n", 0, found.start()) + 1
+        end = lowered.find("\n", found.end())
+        end = len(text) if end < 0 else end
+        yield text[start:end].strip()
+        at = end
+
+
+def in_transit(text: str) -> bool:
+    """A service was not to be had just now: trying again is right."""
+    return _TRANSPORT.search(text[:READ].lower()) is not None

@@ -32,9 +32,9 @@ _QUIET = ("print", "pprint", "sleep", "debug", "info", "warning", "log", "setLev
 
 
 class Skip(NamedTuple):
-    """A place in a body that skips or expects failure."""
+    """A place in a body that skips or expects failure. Under which conditions is a matter of the assertions' guards."""
 
-    key: str
+    kind: str
     says: str
     line: int
     path: str
@@ -124,7 +124,7 @@ class Walk:
             return self._with(node, scope, guards, owner), guards
         elif isinstance(node, ast.Match):
             for case in node.cases:
-                when = Guard(f"case {dump(case.pattern)}", f"case {show(case.pattern, 40)}")
+                when = Guard(f"case {dump(case.pattern)}", "in case", case.pattern)
                 self._block(case.body, scope.branch(), (*guards, when), owner)
         elif isinstance(node, Function):
             self._inner(node, scope, guards, owner)
@@ -151,7 +151,9 @@ class Walk:
             assigned = assign(node, scope)
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 self._assigned(target, node, scope)
-                if isinstance(target, ast.Name) and assigned is not None and _grows(target.id, assigned, owner):
+                if isinstance(target, ast.Name) and target.id in _shared(owner):
+                    scope.names[target.id] = ast.Name(id="shared", ctx=ast.Load())
+                elif isinstance(target, ast.Name) and assigned is not None and _grows(target.id, assigned, owner):
                     scope.names[target.id] = ast.Call(
                         func=ast.Name(id="grown", ctx=ast.Load()), args=[assigned], keywords=[]
                     )
@@ -228,8 +230,8 @@ class Walk:
             return False, guards
         test = resolve(node.test, scope)
         self._see(test)
-        yes = Guard(f"if {dump(test)}", f"if {show(node.test, 60)}")
-        no = Guard(f"unless {dump(test)}", f"unless {show(node.test, 60)}")
+        yes = Guard(f"if {dump(test)}", "if", node.test)
+        no = Guard(f"unless {dump(test)}", "unless", node.test)
         ends = self._block(node.body, scope, (*guards, yes), owner)
         other = self._block(node.orelse, scope, (*guards, no), owner)
         if ends and other:
@@ -242,7 +244,7 @@ class Walk:
         if items is None:
             self._see(values)
             scope.bind(node.target, ast.Call(func=ast.Name(id="each", ctx=ast.Load()), args=[values], keywords=[]))
-            over = Guard(f"for {dump(values)}", f"for each of {show(node.iter, 60)}")
+            over = Guard(f"for {dump(values)}", "for each of", values)
             self._block(node.body, scope, (*guards, over), owner)
         elif not items:
             self._unreachable(node.body, scope, guards, owner, ast.Expr(value=_headed("for", node.iter)))
@@ -257,9 +259,7 @@ class Walk:
             self._unreachable(node.body, scope, guards, owner, ast.Expr(value=_headed("while", node.test)))
             return
         test = resolve(node.test, scope)
-        inside = (
-            guards if always(node.test) else (*guards, Guard(f"while {dump(test)}", f"while {show(node.test, 60)}"))
-        )
+        inside = guards if always(node.test) else (*guards, Guard(f"while {dump(test)}", "while", node.test))
         self._block(node.body, scope, inside, owner)
 
     def _try(self, node: ast.Try | ast.TryStar, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
@@ -335,11 +335,12 @@ class Walk:
         return called not in ("importorskip",)
 
     def _skip(self, kind: str, what: ast.AST, node: ast.stmt, scope: Scope) -> Skip:
-        return Skip(f"{kind} {dump(what)}", show(what, 60), node.lineno, scope.source.path)
+        return Skip(kind, show(what, 60), node.lineno, scope.source.path)
 
     def _patching(self, call: ast.Call, node: ast.stmt, scope: Scope) -> None:
         target = patched(call)
-        if target:
+        plain = dotted(call.func) == "setattr" and target.split(".")[0] not in scope.source.imports
+        if target and not plain:
             self._patch(target, node, scope)
 
     def _patch(self, target: str, node: ast.stmt, scope: Scope) -> None:
@@ -386,6 +387,16 @@ def _grows(name: str, value: ast.expr, owner: Function) -> bool:
     if not isinstance(value, ast.List | ast.Dict | ast.Set | ast.Call):
         return False
     return empty or (not isinstance(value, ast.Call) and name in _filled(owner))
+
+
+def _shared(owner: Function) -> frozenset[str]:
+    """Names that inner functions assign to: what they stand for cannot be read off."""
+    known: frozenset[str] | None = owner.__dict__.get("_shared")
+    if known is None:
+        nodes = (node for statement in owner.body for node in ast.walk(statement))
+        known = frozenset(name for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names)
+        owner.__dict__["_shared"] = known
+    return known
 
 
 def _references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
@@ -456,7 +467,7 @@ def _expressions(body: list[ast.stmt]) -> list[ast.expr]:
             found += [item.context_expr for item in node.items]
         elif isinstance(node, ast.For | ast.AsyncFor):
             found.append(node.iter)
-        elif isinstance(node, ast.If | ast.While):
+        elif isinstance(node, ast.If | ast.While | ast.Assert):
             found.append(node.test)
         elif isinstance(value := getattr(node, "value", None), ast.expr):
             found.append(value)

@@ -77,10 +77,11 @@ def tox(old: str, new: str, path: str) -> Iterator[Tampering]:
     for section, values in before.items():
         if not section.startswith("testenv"):
             continue
-        now = after.get(section, {})
+        everything = "\n".join(found.get("commands", "") for found in after.values())
         for key in ("commands", "commands_pre"):
+            now = after[section].get(key, "") if section in after else everything
             old_lines = recipes.lines_of(values.get(key, ""))
-            for number, what in recipes.compare(old_lines, recipes.lines_of(now.get(key, "")), key == "commands"):
+            for number, what in recipes.compare(old_lines, recipes.lines_of(now), key == "commands"):
                 yield Tampering(path, line_of(new, key) + number, f"[{section}] {what}")
     for section, values in after.items():
         for key in ("ignore_outcome", "ignore_errors"):

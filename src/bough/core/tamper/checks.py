@@ -8,7 +8,20 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bough.core.tamper.scope import Scope, resolve
-from bough.core.tamper.syntax import argument, constant, dump, elements, fixed, keyword, last, name, number, show
+from bough.core.tamper.syntax import (
+    argument,
+    constant,
+    constants,
+    dump,
+    elements,
+    fixed,
+    identifiers,
+    keyword,
+    last,
+    name,
+    number,
+    show,
+)
 
 NOTHING = ast.Constant(value=None)
 
@@ -17,7 +30,19 @@ class Guard(NamedTuple):
     """A reason for which an assertion may not be made, or may not count."""
 
     key: str
-    says: str
+    word: str
+    node: ast.AST | None = None
+
+    @property
+    def says(self) -> str:
+        return f"{self.word} {show(self.node, 60)}" if self.node is not None else self.word
+
+    def widened(self, other: Guard) -> bool:
+        """The other loops over something else, which has all the values that this one had."""
+        if self.node is None or other.node is None or self.word != other.word or not self.word.startswith("for each"):
+            return False
+        names = identifiers(self.node) <= identifiers(other.node) or not self.key.startswith("parametrize")
+        return names and constants(self.node) <= constants(other.node)
 
 
 @dataclass(frozen=True)
@@ -302,11 +327,17 @@ def empty(check: Check) -> bool:
     if check.kind in (">=", ">") and last(check.left) == "len":
         least = number(check.right)
         return least is not None and (least < 0 or (least == 0 and check.kind == ">="))
-    return (
-        check.kind in ("!=", "<", "<=", ">", ">=", "in", "is not", "is", "==")
-        and fixed(check.left)
-        and fixed(check.right)
-    )
+    return check.kind in _OPERATORS.values() and fixed(check.left) and fixed(check.right) and _may_hold(check)
+
+
+def _may_hold(check: Check) -> bool:
+    """Two constants of which one is not the other were not constants: names stood for something that changes."""
+    if check.kind not in ("==", "is"):
+        return True
+    try:
+        return bool(ast.literal_eval(check.left) == ast.literal_eval(check.right))
+    except (ValueError, TypeError, SyntaxError, MemoryError):
+        return True
 
 
 def _true(node: ast.expr) -> bool:

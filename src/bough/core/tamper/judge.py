@@ -66,11 +66,10 @@ def removed(was: Test, lost: list[Check], elsewhere: list[Test], sources: list[S
             return Tampering(test.path, test.node.lineno, f"{was.name} is no longer collected: {test.uncollected}")
     for source in sources:
         for function in source.all_functions:
-            if function.name == was.short:
-                what = f"{was.name} is no longer collected: it is now inside another function or class"
-                return Tampering(source.path, function.lineno, what)
             if _body(function) == _body(was.node) and has_effect(function):
+                inside = "it is now inside another function or class"
                 what = f"{was.name} became {function.name}, which is not collected"
+                what = what if function.name != was.short else f"{was.name} is no longer collected: {inside}"
                 return Tampering(source.path, function.lineno, what)
     asserted = [check for check in lost if check.kind not in ("runs", "case")]
     count = f" with {_plural(len(asserted), 'assertion')}" if asserted else ""
@@ -155,9 +154,12 @@ def _examples(decorators: list[ast.expr]) -> tuple[float | None, dict[str, str]]
 
 
 def _skipping(was: Test, now: Test, lost: list[Check]) -> tuple[list[Tampering], list[Check]]:
-    known = {skip.key for skip in was.found.skips}
-    new = {skip.key: skip for skip in now.found.skips if skip.key not in known}
-    found = [Tampering(s.path, s.line, f"{_title(was, now)} now skips itself: `{s.says}`") for s in new.values()]
+    known = {(skip.kind, skip.says) for skip in was.found.skips}
+    kinds = Counter(skip.kind for skip in was.found.skips)
+    new = [skip for skip in now.found.skips if (skip.kind, skip.says) not in known]
+    more = Counter(skip.kind for skip in now.found.skips) - kinds
+    new = [skip for skip in {s.says: s for s in new}.values() if more[skip.kind] > 0]
+    found = [Tampering(s.path, s.line, f"{_title(was, now)} now skips itself: `{s.says}`") for s in new]
     return found, [] if found else lost
 
 

@@ -63,7 +63,16 @@ def marks_of(node: ast.expr, source: Source, project: Project, depth: int = 0) -
     hard = hardness(node)
     if hard is None:
         return []
-    return [Mark(dump(node), show(node, 70), node.lineno, source.path, hard)]
+    return [Mark(_mark_key(node), show(node, 70), node.lineno, source.path, hard)]
+
+
+def _mark_key(node: ast.expr) -> str:
+    """The mark without its reason."""
+    if not isinstance(node, ast.Call):
+        return dotted(node)
+    kept = [dump(one) for one in node.args if not isinstance(constant(one), str) or last(node).lower() == "skipif"]
+    kept += [f"{k.arg}={dump(k.value)}" for k in node.keywords if k.arg not in ("reason", "msg", "allow_module_level")]
+    return f"{dotted(node)} {' '.join(kept)}".strip()
 
 
 def hardness(node: ast.expr) -> bool | None:
@@ -122,7 +131,8 @@ def module_marks(source: Source, project: Project) -> list[Mark]:
         skipped = _skips(statement)
         if skipped is not None:
             hard = id(statement) in top and last(skipped) != "importorskip"
-            found.append(Mark(dump(skipped), show(skipped, 70), statement.lineno, source.path, hard))
+            key = dump(skipped) if last(skipped) == "importorskip" else dotted(skipped)
+            found.append(Mark(key, show(skipped, 70), statement.lineno, source.path, hard))
     return found
 
 

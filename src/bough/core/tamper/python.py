@@ -209,6 +209,7 @@ def _used(name: str, text: str) -> bool:
 def _helpers(sides: Sides) -> list[Tampering]:
     """Functions beside the tests, where tests that did not change rely on them."""
     others = _elsewhere(sides)
+    decorators = _decorators(sides) | set(re.findall(r"^\s*@(\w+)", others, re.M))
     found: list[Tampering] = []
     for path in sides.changed:
         was, now = sides.before.source(path), sides.after.source(path)
@@ -219,12 +220,17 @@ def _helpers(sides: Sides) -> list[Tampering]:
             same = after.get(helper.key)
             if same is None or dump(same.node) == dump(helper.node):
                 continue
-            if hides(same.node) and not hides(helper.node):
+            if helper.short in decorators and hides(same.node) and not hides(helper.node):
                 found.append(Tampering(path, same.node.lineno, f"{same.name} now hides the failures of what it wraps"))
             found += _fixture(helper, same, path, others)
             if _used(helper.short, others):
                 found += _helper(read(helper), read(same))
     return found
+
+
+def _decorators(sides: Sides) -> set[str]:
+    sources = [sides.after.source(path) for path in sides.changed]
+    return {last(d) for source in sources if source for f in source.all_functions for d in f.decorator_list}
 
 
 def _helper(was: Test, now: Test) -> list[Tampering]:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from bough.core.tamper import files
+from bough.core.tamper.formatting import one_form
 from bough.core.tamper.syntax import (
     Function,
     constants,
@@ -275,7 +276,7 @@ def resolve(node: ast.expr, scope: Scope) -> ast.expr:
             return made
     if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         return _rebuild(node, _with_own_names(node, scope))
-    return _rebuild(node, scope)
+    return one_form(_rebuild(node, scope))
 
 
 def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
@@ -300,9 +301,9 @@ def _resolve_attribute(node: ast.Attribute, scope: Scope) -> ast.expr:
         return scope.fields[node.attr]
     parts = _chain(node.value)
     imported = scope.source.imports.get(parts[0]) if parts else None
-    if imported is not None and not imported.attribute and parts[0] not in scope.names:
-        if all(part[:1].islower() or part[:1] == "_" for part in parts[1:]):
-            return name(node.attr)
+    of_module = imported is not None and not imported.attribute and parts[0] not in scope.names
+    if of_module and all(part[:1].islower() or part[:1] == "_" for part in parts[1:]):
+        return name(node.attr)
     return _rebuild(node, scope)
 
 

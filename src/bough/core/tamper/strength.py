@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
+from dataclasses import replace
 
-from bough.core.tamper.checks import Check, empty
+from bough.core.tamper.checks import SYMMETRIC, Check, empty
 from bough.core.tamper.syntax import constant, constants, dump, elements, fixed, identifiers, last, number, show
 
 _RANK = (
@@ -24,6 +26,7 @@ _STAND_INS = {"Mock", "MagicMock", "AsyncMock", "NonCallableMock", "create_autos
 
 def likeness(before: Check, after: Check) -> int:
     """How surely `after` took the place of `before`; 0: it did not."""
+    after = _facing(before, after)
     if before.core == after.core:
         return 100
     if before.core[1:3] == after.core[1:3]:
@@ -46,6 +49,7 @@ def likeness(before: Check, after: Check) -> int:
 
 def weaker(before: Check, after: Check) -> str:
     """What was lost from `before` to `after`, as a clause; empty when nothing was."""
+    after = _facing(before, after)
     if empty(after) and not empty(before):
         return f"{_became(before, after)}, which always holds"
     if before.core == after.core:
@@ -56,12 +60,20 @@ def weaker(before: Check, after: Check) -> str:
     return clause or _guarded(before, after)
 
 
+def _facing(before: Check, after: Check) -> Check:
+    """`b == a` turned around when `a` was on the left before."""
+    if after.kind not in SYMMETRIC or _same(before.left, after.left):
+        return after
+    if _same(before.left, after.right) or (_same(before.right, after.left) and not _same(before.right, after.right)):
+        return replace(after, left=after.right, right=after.left)
+    return after
+
+
 def _guarded(before: Check, after: Check) -> str:
     known = {guard.key for guard in before.guards}
-    new = [guard.says for guard in after.guards if guard.key not in known]
-    if not new:
-        return ""
-    return f"`{after.shown}` is now only made {new[0]}"
+    new = [guard for guard in after.guards if guard.key not in known]
+    new = [guard for guard in new if not any(old.widened(guard) for old in before.guards)]
+    return f"`{after.shown}` is now only made {new[0].says}" if new else ""
 
 
 def _compared(before: Check, after: Check) -> str:
@@ -142,12 +154,16 @@ def _raising(before: Check, after: Check) -> str:
         return _changed(before, after)
     if before.detail and before.detail != after.detail:
         lost = "its match was dropped" if not after.detail else "its match was changed"
-        if before.detail not in after.detail:
+        if _unescaped(before.detail) not in _unescaped(after.detail):
             return _loosened(before, after, lost)
     lost_input = _lost_input(before.left, after.left)
     if lost_input:
         return f"{_became(before, after)}: the tested input {lost_input} is gone"
     return _guarded(before, after)
+
+
+def _unescaped(pattern: str) -> str:
+    return re.sub(r"\\(\W)", r"\1", pattern)
 
 
 def broader(before: ast.expr, after: ast.expr) -> bool:

@@ -207,8 +207,8 @@ def members(
         if isinstance(node, Function | ast.ClassDef):
             yield node, guards, why
         elif isinstance(node, ast.If):
-            yes = Guard(f"if {dump(node.test)}", f"if {show(node.test, 60)}")
-            no = Guard(f"unless {dump(node.test)}", f"unless {show(node.test, 60)}")
+            yes = Guard(f"if {dump(node.test)}", "if", node.test)
+            no = Guard(f"unless {dump(node.test)}", "unless", node.test)
             off = f"under `if {show(node.test, 40)}:`, which never holds" if never(node.test) else ""
             yield from members(node.body, (*guards, yes), why or off)
             yield from members(node.orelse, guards if off else (*guards, no), why)
@@ -249,7 +249,7 @@ def read(test: Test, listed: bool = False) -> Test:
     for group in test.groups:
         if not isinstance(group, list):
             over = resolve(group, Scope(test.scope.project, test.scope.source))
-            guards = (*guards, Guard(f"parametrize {dump(over)}", f"for each of {show(group, 60)}"))
+            guards = (*guards, Guard(f"parametrize {dump(over)}", "for each of", over))
     written = [group for group in test.groups if isinstance(group, list)]
     if listed:
         for case in itertools.chain.from_iterable(written):
@@ -270,7 +270,7 @@ def read(test: Test, listed: bool = False) -> Test:
 
 def _given(decorators: list[ast.expr]) -> tuple[Guard, ...]:
     """Hypothesis' strategies are part of what is asserted."""
-    return tuple(Guard(dump(d), f"with @{show(d, 60)}") for d in decorators if last(d) == "given")
+    return tuple(Guard(dump(d), "under", d) for d in decorators if last(d) == "given")
 
 
 def _runs(test: Test, guards: tuple[Guard, ...]) -> None:
@@ -315,7 +315,7 @@ def _fixtures(test: Test) -> None:
     for scope, fixture in asked:
         aside = Found()
         Walk(aside).function(fixture, scope.branch())
-        test.found.skips += [Skip(s.key, f"{s.says} in fixture {fixture.name}", s.line, s.path) for s in aside.skips]
+        test.found.skips += [Skip(s.kind, f"{s.says} in fixture {fixture.name}", s.line, s.path) for s in aside.skips]
         test.found.patches += aside.patches
         test.found.constants |= aside.constants
 

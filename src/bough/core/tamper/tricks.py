@@ -409,7 +409,11 @@ def _skipping_fixtures(source: Source, project: Project) -> Iterator[Sign]:
         found = Found()
         Walk(found).function(function, Scope(project, source))
         for skip in found.skips:
-            yield Sign(f"{function.name} {skip.key}", skip.line, f"{function.name} skips every test: `{skip.says}`")
+            yield Sign(
+                f"{function.name} {skip.kind} {skip.says}",
+                skip.line,
+                f"{function.name} skips every test: `{skip.says}`",
+            )
         for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
             if last(call) == "add_marker" and constants(call) is not None and _skip_mark(call):
                 yield Sign(dump(call), call.lineno, f"{function.name} marks every test: `{show(call, 60)}`")

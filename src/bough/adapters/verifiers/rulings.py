@@ -1,0 +1,118 @@
+"""What the runs of a check come to. Pure: what was seen now, held against what was seen at the base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.command import reason_of
+from bough.adapters.verifiers.reading import trim
+from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
+from bough.ports import Finished
+
+SHOWN_FAILURES = 10
+SHOWN_LEFT_OUT = 3
+
+Read = Callable[[str], str | None]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One whole run of a check."""
+
+    finished: Finished
+    report: Report
+    text: str
+    closed: bool
+    """The output has the runner's closing lines."""
+    changed: tuple[Tampering, ...] = ()
+    """What it did to the tests while it ran."""
+    gone: tuple[str, ...] = ()
+    """What lay in the workspace and is not of the tree: it was removed before."""
+
+    @property
+    def failing(self) -> list[Case]:
+        return [case for case in self.report.cases if case.outcome in ("failed", "error")]
+
+    def known(self) -> Known:
+        return Known(self.report, self.closed, self.finished.exit_status)
+
+
+def ruling(check: Check, ran: Ran, baseline: Known, lost: str) -> tuple[str, bool]:
+    """Why the check passed or did not, in one sentence, and whether it did."""
+    finished, read = ran.finished, ran.report
+    if finished.exit_status != 0:
+        counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
+        return reason_of(finished) + counts + _left_out(ran), False
+    if read.failed:
+        return f"the check ended with exit status 0, but {read.failed} tests failed", False
+    if read.how == "exit status" and check.runner and not baseline.mute:
+        return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
+    if check.runner == "pytest" and baseline.closed and not ran.closed:
+        return "pytest left a report, but ended without its closing line: it did not get to its end", False
+    if read.how != "exit status" and not read.passed:
+        return "the check ended with exit status 0, but no test ran" + _left_out(ran), False
+    if lost:
+        return lost, False
+    said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
+    return f"the check passed ({said}, {finished.seconds:.1f} s)", True
+
+
+def _left_out(ran: Ran) -> str:
+    paths = [path for path in ran.gone if "__pycache__" not in path]
+    named = ", ".join(paths[:SHOWN_LEFT_OUT])
+    return f"; it ran without files that are ignored and so not part of the work ({named})" if paths else ""
+
+
+def lost(now: Report, baseline: Report, same: Collection[str]) -> str:
+    """Tests that ran at the base and no longer do: skipped, left out, fewer than there were, or not to be seen at all.
+    `same` are the files that are as they were: whatever of them ran has to run still."""
+    ran, ran_before = now.passed + now.failed, baseline.passed + baseline.failed
+    if baseline.how == "exit status" or not ran_before:
+        return ""
+    if now.how == "exit status":
+        return f"nothing says what ran, where {ran_before} tests ran at the base"
+    named = any(case.outcome == "passed" for case in baseline.cases)
+    if named and not now.cases:
+        return f"nothing says which tests ran, where {len(baseline.cases)} could be named at the base"
+    outcomes = {case.id: case.outcome for case in now.cases}
+    # Some runners name only what failed: then nothing can be missed.
+    names = {name for id in outcomes for name in (_file(id), _test(id))} if len(outcomes) >= ran else set()
+    for case in baseline.cases:
+        if case.outcome != "skipped" and outcomes.get(case.id) == "skipped":
+            return f"{case.id} ran at the base and is skipped now"
+        if names and case.outcome != "skipped" and _file(case.id) in same and _test(case.id) not in names:
+            return f"{_test(case.id)} ran at the base and does not run now"
+    if ran < ran_before:
+        return f"only {ran} tests ran, where {ran_before} ran at the base"
+    return ""
+
+
+def _file(id: str) -> str:
+    return id.partition("::")[0]
+
+
+def _test(id: str) -> str:
+    """A test without its parameters, which may be made of anything. Other runners' names may be too: then its file."""
+    return id.partition("[")[0] if _file(id).endswith(".py") else _file(id)
+
+
+def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
+    """The first ones, each called what it is. `read` gives a file of the workspace."""
+    before = {case.id: case.outcome for case in baseline.cases}
+    return tuple(
+        Failure(case.id, _kind(case.id, before, flaky), trim(case, read)) for case in ran.failing[:SHOWN_FAILURES]
+    )
+
+
+def _kind(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> FailureKind:
+    if id in flaky:
+        return "flaky"
+    match before.get(id):
+        case "passed":
+            return "regression"
+        case "failed" | "error":
+            return "pre-existing"
+        case _:
+            return "new"

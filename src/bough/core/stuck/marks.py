@@ -1,0 +1,109 @@
+"""One act as a few short keys, and when an act repeats an earlier one: actions and results are compared, never thoughts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bough.core.stuck.masks import clip, in_transit, key, likeness, loosely, mask, rounded, sketch, substance, trouble
+from bough.core.stuck.signals import Act, StuckRules
+
+Kind = Literal["same", "alike", "error", "refused"]
+"""How an act repeats another, see `repeats`."""
+
+LITTLE = 12
+"""A result with fewer letters than this (an exit status, an empty list) proves nothing by itself."""
+SPECIFIC = 20
+"""An error needs as many letters to be known again whatever was tried."""
+
+
+class Mark(Struct, frozen=True):
+    """An act without its texts."""
+
+    round: int
+    tool: str
+    call: int
+    """Tool and arguments, unmasked."""
+    shape: int
+    """The same without numbers: reads of different parts of one file share it."""
+    result: int
+    rounded: int
+    loose: int
+    says: int
+    """Letters in the result."""
+    ok: bool
+    writes: bool
+    transit: bool
+    error: int
+    """What went wrong, all of it; 0 when nothing did."""
+    head: int
+    """The first line of it."""
+    sketch: tuple[int, ...]
+    era: int = 0
+    """How often the workspace had been changed before it."""
+
+
+def mark(act: Act, round_: int, era: int) -> Mark:
+    shown = clip(act.result)
+    masked = mask(shown)
+    plain = rounded(masked)
+    told = () if act.ok else trouble(shown)
+    return Mark(
+        round=round_,
+        tool=act.tool[:64],
+        call=key(f"{act.tool}\n{act.arguments}"),
+        shape=key(f"{act.tool}\n{loosely(clip(act.arguments))}"),
+        result=key(masked),
+        rounded=key(plain),
+        loose=key(loosely(plain)),
+        says=substance(masked),
+        ok=act.ok,
+        writes=act.writes,
+        transit=not act.ok and in_transit(shown),
+        error=key("\n".join(sorted(told))) if told else 0,
+        head=key(told[0]) if told else 0,
+        sketch=sketch(act.arguments),
+        era=era,
+    )
+
+
+def repeats(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
+    """Whether `now` brought nothing that `then` had not brought, and why.
+
+    same     the same call with the same result (or the same write again: counts in its answer do not matter)
+    error    the same error after a call much like it, or the same call failing again
+    refused  a write much like it, refused with the same first line
+    alike    nearly the same call, and a result that is the same to the letter
+    """
+    if now.tool != then.tool:
+        return None
+    if now.call == then.call and _same_result(now, then):
+        return "same" if now.ok else "error"
+    if not now.ok and not then.ok:
+        return _same_trouble(now, then, rules)
+    # Two successful writes that differ are two writes, however alike their answers. Of short arguments a number is the better part.
+    if now.result == then.result and now.says >= SPECIFIC and not now.writes and len(now.sketch) >= 6:
+        return "alike" if likeness(now.sketch, then.sketch) >= rules.alike_call else None
+    return None
+
+
+def _same_result(now: Mark, then: Mark) -> bool:
+    if now.result == then.result:
+        return True
+    # Other decimals after a change are a result of the change; without one they are noise.
+    if now.rounded == then.rounded and now.era == then.era:
+        return True
+    return now.writes and now.loose == then.loose
+
+
+def _same_trouble(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
+    if now.call == then.call and now.round - then.round == 1:
+        return "refused" if now.error != then.error else "error"
+    alike = likeness(now.sketch, then.sketch)
+    if now.rounded == then.rounded and now.says >= SPECIFIC and alike >= rules.alike_error:
+        return "error"
+    if now.error == then.error and now.says >= LITTLE and alike >= rules.alike_error:
+        return "error"
+    refused = now.writes and now.tool not in rules.shells and now.head == then.head
+    return "refused" if refused and now.says >= LITTLE and alike >= rules.alike_refused else None

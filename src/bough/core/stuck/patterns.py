@@ -1,0 +1,161 @@
+"""Every way of being stuck, as one table: what it sees in the watch, how sure that is, and what would help.
+
+The rows are asked from top to bottom and the first that finds something speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+
+from bough.core.stuck.chant import chants
+from bough.core.stuck.marks import Kind
+from bough.core.stuck.masks import likeness
+from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
+from bough.core.stuck.watch import Wasted, Watch
+
+
+class Found(Struct, frozen=True):
+    rounds: tuple[int, ...]
+    diagnosis: str
+
+
+Finder = Callable[[Watch, Turn, StuckRules], Found | None]
+
+
+def signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
+    """What the round that was just seen shows, together with those before it."""
+    for pattern, find, confidence, recommended in TABLE:
+        found = find(watch, turn, rules) if pattern in rules.patterns else None
+        if found is not None:
+            return Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _evidence(turn))
+    return None
+
+
+# ── one finder per pattern ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def repetitive_output(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """One answer says the same thing over and over; or answer after answer does nothing and says the same."""
+    times = chants(turn.text)
+    if times >= rules.chants:
+        return Found((watch.round,), f"One answer says the same thing {times} times over.")
+    said = watch.said
+    if len(said) < rules.silent or not all(_alike(one.sketch, said[-1].sketch, rules) for one in said):
+        return None
+    return Found(tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool.")
+
+
+def monologue(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """Answer after answer without a usable call."""
+    if len(watch.said) < rules.silent:
+        return None
+    return Found(tuple(one.round for one in watch.said), f"{len(watch.said)} answers in a row call no tool.")
+
+
+def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """The same error again and again: in a row, or whatever was tried in between."""
+    run = _in_step(watch.wasted, rules)
+    if run and run[-1].kind in FAILING:
+        firm = all(one.kind == "error" and one.again for one in run)
+        if len(run) >= (rules.errors - 1 if firm else rules.repeats):
+            ways = "the same arguments" if all(one.again for one in run) else "different arguments"
+            return Found(_rounds(run), f"{_tools(turn)} fails in the same way again and again, with {ways}.")
+    for latest in {one.result for one in watch.failed if one.round == watch.round}:
+        rounds = sorted({one.round for one in watch.failed if one.result == latest})
+        if len(rounds) >= rules.errors_apart:
+            return Found(tuple(rounds), f"The same error came {len(rounds)} times, whatever was tried in between.")
+    return None
+
+
+def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """A cycle of calls with the same results; the same thing read again unchanged."""
+    run = _in_step(watch.wasted, rules)
+    # That the arguments differ a little is weaker evidence: it takes one more round.
+    need = rules.repeats + (any(one.kind == "alike" for one in run))
+    if len(run) < need:
+        return None
+    period = run[-1].lag
+    what = f"{_tools(turn)} is called again" if period == 1 else f"The same {period} rounds come again"
+    return Found(_rounds(run), f"{what} and again with the same results.")
+
+
+def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """The files go back and forth between states they had before."""
+    stood = watch.stood
+    if not stood or stood[-1].round != watch.round:
+        return None
+    seen: set[str] = set()
+    returned = [one.round for one in stood if one.tree in seen or seen.add(one.tree)]  # type: ignore[func-returns-value]
+    if len(returned) < rules.returns or returned[-1] != watch.round:
+        return None
+    return Found(tuple(returned), f"The files came back to a state that they had before {len(returned)} times.")
+
+
+def no_progress(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """Nothing changed, no other test fails or passes, and nothing new was read."""
+    if len(watch.idle) < rules.idle or watch.idle[-1] != watch.round:
+        return None
+    return Found(watch.idle, f"{len(watch.idle)} rounds in a row changed nothing and brought nothing new to know.")
+
+
+def paging(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
+    """Part after part of the same thing is read and no use is made of it."""
+    looked = watch.looked
+    if len(looked) < rules.looks or len({one.shape for one in looked}) > 1:
+        return None
+    rounds = tuple(one.round for one in looked)
+    return Found(rounds, f"{_tools(turn)} read {len(looked)} parts of the same thing and nothing was done with them.")
+
+
+FAILING: tuple[Kind, ...] = ("error", "refused")
+TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
+    ("repetitive_output", repetitive_output, 0.9, "prune"),
+    ("monologue", monologue, 0.8, "nudge"),
+    ("repeated_error", repeated_error, 0.85, "other_approach"),
+    ("circular_tools", circular_tools, 0.85, "prune"),
+    ("oscillation", oscillation, 0.85, "other_approach"),
+    ("no_progress", no_progress, 0.8, "decompose"),
+    ("paging", paging, 0.7, "nudge"),
+)
+
+
+# ── what they share ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_step(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...]:
+    """The wasted rounds at the end that belong to one loop: all the same distance back, or all close."""
+    same = close = len(wasted)
+    while same and wasted[same - 1].lag == wasted[-1].lag <= rules.period:
+        same -= 1
+    while close and wasted[close - 1].lag <= 2:
+        close -= 1
+    return tuple(wasted[min(same, close) :])
+
+
+def _rounds(run: Sequence[Wasted]) -> tuple[int, ...]:
+    return (run[0].round - run[0].lag, *(one.round for one in run))
+
+
+def _alike(a: tuple[int, ...], b: tuple[int, ...], rules: StuckRules) -> bool:
+    return likeness(a, b) >= rules.alike_call
+
+
+def _tools(turn: Turn) -> str:
+    names = list(dict.fromkeys(act.tool[:40] for act in turn.acts))
+    return f"`{'`, `'.join(names[:3])}`"
+
+
+def _evidence(turn: Turn) -> tuple[str, ...]:
+    acts = [_short(act) for act in turn.acts[:3]]
+    return tuple(acts) if acts else (_cut(turn.text, 160),)
+
+
+def _short(act: Act) -> str:
+    return f"{act.tool[:40]} {_cut(act.arguments, 120)} → {_cut(act.result, 160)}"
+
+
+def _cut(text: str, most: int) -> str:
+    flat = " ".join(text[: most * 4].split())
+    return flat if len(flat) <= most else f"{flat[: most - 1]}…"

@@ -1,0 +1,93 @@
+"""The words of the stuck detector: what it is shown, what it says, and every threshold it goes by."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Pattern = Literal[
+    "repetitive_output", "circular_tools", "no_progress", "repeated_error", "monologue", "oscillation", "paging"
+]
+Recommended = Literal["nudge", "prune", "decompose", "other_approach"]
+PATTERNS: tuple[Pattern, ...] = (
+    "repetitive_output",
+    "circular_tools",
+    "no_progress",
+    "repeated_error",
+    "monologue",
+    "oscillation",
+    "paging",
+)
+
+
+class Act(Struct, frozen=True):
+    """One tool call and its result, as the detector sees it."""
+
+    tool: str
+    arguments: str
+    """As the model wrote them: what it chose is never masked."""
+    result: str
+    ok: bool = True
+    writes: bool = False
+    """It may have changed the workspace."""
+    tree: str = ""
+    """Tree of the workspace after it; empty when unknown."""
+
+
+class Turn(Struct, frozen=True):
+    """One round: what the model said, and the calls that it asked for."""
+
+    text: str = ""
+    acts: tuple[Act, ...] = ()
+    failing: frozenset[str] | None = None
+    """The tests that fail now, when that is known."""
+
+
+class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Work has stopped moving: how, how sure, what repeats, and what would help."""
+
+    pattern: Pattern
+    confidence: float
+    diagnosis: str
+    """One sentence for people and for the model."""
+    recommended: Recommended
+    rounds: tuple[int, ...] = ()
+    """The rounds that show it, as the watch counts them."""
+    evidence: tuple[str, ...] = ()
+    """The last of the repeated calls and results, shortened."""
+
+
+class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    patterns: tuple[Pattern, ...] = PATTERNS
+    """The ones that may be raised."""
+    window: int = 12
+    """Rounds that a repeat may lie back."""
+    period: int = 5
+    """The longest cycle: rounds that repeat in step lie no further back."""
+    repeats: int = 3
+    """Rounds in a row that only repeat earlier ones, in step, before it is `circular_tools`."""
+    errors: int = 3
+    """How often the same error comes in a row before it is `repeated_error`."""
+    errors_apart: int = 6
+    """How often it comes with other work in between."""
+    error_window: int = 24
+    """Rounds among which those are counted."""
+    silent: int = 3
+    """Answers in a row without a usable call: `monologue`, or `repetitive_output` when they say the same."""
+    chants: int = 10
+    """How often one answer says the same piece of text over and over before it is `repetitive_output`."""
+    idle: int = 6
+    """Rounds in a row without a change and without anything new to know before it is `no_progress`."""
+    returns: int = 3
+    """How often the workspace comes back to a tree it had before it is `oscillation`."""
+    looks: int = 16
+    """Reads in a row that differ only in numbers, with no use made of them, before it is `paging`."""
+    shells: tuple[str, ...] = ("bash",)
+    """Tools that run programs: when they fail, the details are about the project and not about the call."""
+    alike_error: float = 0.5
+    """How alike two calls with the same error must be to count as one thing tried twice."""
+    alike_refused: float = 0.7
+    """The same for two writes that were refused with the same first line and different details."""
+    alike_call: float = 0.9
+    """The same for two calls that brought the same result."""

@@ -1,0 +1,184 @@
+"""The detector's memory of the recent past: short keys of the last rounds, bounded whatever the run does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.stuck.marks import LITTLE, SPECIFIC, Kind, Mark, mark, repeats
+from bough.core.stuck.masks import key, mask, sketch
+from bough.core.stuck.signals import Act, StuckRules, Turn
+
+T = TypeVar("T")
+
+ACTS = 16
+"""Calls of one round that are looked at."""
+KNOWN = 64
+"""Results that are remembered when it is asked whether something is new."""
+
+
+class Wasted(Struct, frozen=True):
+    """A round that only repeated earlier ones."""
+
+    round: int
+    lag: int
+    """How many rounds back."""
+    kind: Kind
+    again: bool
+    """The very calls of the round before."""
+
+
+class Said(Struct, frozen=True):
+    """An answer without a usable call."""
+
+    round: int
+    text: int
+    sketch: tuple[int, ...]
+
+
+class Failed(Struct, frozen=True):
+    round: int
+    result: int
+
+
+class Stood(Struct, frozen=True):
+    """The workspace had this tree from that round on."""
+
+    round: int
+    tree: str
+
+
+class Looked(Struct, frozen=True):
+    """A round that read another part of the same thing."""
+
+    round: int
+    shape: int
+
+
+class Watch(Struct, frozen=True):
+    """What the detector remembers: short keys of the last rounds."""
+
+    round: int = 0
+    """Rounds seen so far."""
+    era: int = 0
+    """How often the workspace was changed."""
+    failing: int = 0
+    marks: tuple[Mark, ...] = ()
+    wasted: tuple[Wasted, ...] = ()
+    """The last rounds in a row that brought nothing new by repeating."""
+    idle: tuple[int, ...] = ()
+    """The last rounds in a row without a change and without anything new to know."""
+    said: tuple[Said, ...] = ()
+    """The last rounds in a row without a usable call."""
+    failed: tuple[Failed, ...] = ()
+    stood: tuple[Stood, ...] = ()
+    looked: tuple[Looked, ...] = ()
+    known: tuple[int, ...] = ()
+
+
+def afresh(watch: Watch) -> Watch:
+    """An empty memory that goes on counting rounds: after a signal, or when a person has spoken."""
+    return Watch(round=watch.round)
+
+
+def noted(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
+    """The watch after one more round."""
+    return _acted(watch, turn, rules) if turn.acts else _silent(watch, turn, rules)
+
+
+def _silent(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
+    """Words alone change nothing: what was repeating before them still is."""
+    said = Said(watch.round + 1, key(mask(turn.text)), sketch(turn.text))
+    return replace(watch, round=watch.round + 1, said=last((*watch.said, said), rules.silent))
+
+
+def _acted(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
+    now = watch.round + 1
+    watch = _judged(replace(watch, round=now, said=()), turn)
+    marks: list[Mark] = []
+    found: list[tuple[Kind, int] | None] = []
+    for act in turn.acts[:ACTS]:
+        one = mark(act, now, watch.era)
+        if one.transit:
+            continue
+        found.append(_earlier(one, watch.marks, rules))
+        marks.append(one)
+        watch = _changed(watch, act, one, found[-1])
+    # A service that was not to be had neither gets the work on nor shows that it is stuck.
+    return _remember(watch, marks, found, rules) if marks else watch
+
+
+def _earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
+    """The nearest earlier round in which the same was done to the same effect."""
+    for then in reversed(marks):
+        kind = repeats(now, then, rules)
+        if kind is not None:
+            return kind, now.round - then.round
+    return None
+
+
+def _judged(watch: Watch, turn: Turn) -> Watch:
+    """Other tests fail than before: the work is moving, whatever it looks like."""
+    if turn.failing is None:
+        return watch
+    failing = key("\n".join(sorted(turn.failing))) or 1
+    if watch.failing in (0, failing):
+        return replace(watch, failing=failing)
+    return replace(watch, failing=failing, era=watch.era + 1, wasted=(), idle=(), failed=(), looked=())
+
+
+def _changed(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
+    """Count the change, if the act made one. Where no tree is known, a successful write that is not a repeat made one."""
+    if act.tree:
+        before = watch.stood[-1].tree if watch.stood else ""
+        if act.tree == before:
+            return watch
+        stood = (*watch.stood, Stood(one.round, act.tree))
+        return replace(watch, stood=stood, era=watch.era + (before != ""))
+    silent = one.says < LITTLE
+    return replace(watch, era=watch.era + 1) if act.writes and act.ok and (silent or found is None) else watch
+
+
+def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules) -> Watch:
+    now = watch.round
+    moved = watch.era != marks[0].era
+    again = [each for each in found if each is not None]
+    wasted: tuple[Wasted, ...] = ()
+    if len(again) == len(found):
+        kind, lag = max(again, key=lambda each: each[1])
+        wasted = last((*watch.wasted, Wasted(now, lag, kind, _calls(marks) == _calls(one for one in watch.marks if one.round == now - 1))), rules.window)
+    new = any(not _known(one, watch.known) for one in marks)
+    idle = (*watch.idle, now) if wasted or not (new or moved) else ()
+    failed = (Failed(now, one.rounded) for one in marks if one.error and one.says >= SPECIFIC)
+    shapes = {one.shape for one in marks if one.ok and not one.writes}
+    paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
+    looked = (*watch.looked, Looked(now, shapes.pop())) if paging else ()
+    return replace(
+        watch,
+        marks=last(_since((*watch.marks, *marks), now - rules.window), rules.window * 4),
+        wasted=wasted,
+        idle=last(idle, rules.idle),
+        failed=last(_since((*watch.failed, *failed), now - rules.error_window), rules.error_window),
+        stood=last(watch.stood, rules.window),
+        looked=last(looked, rules.looks),
+        known=last((*watch.known, *(one.error or one.rounded for one in marks)), KNOWN),
+    )
+
+
+def _calls(marks: Iterable[Mark]) -> list[int]:
+    return [one.call for one in marks]
+
+
+def _known(one: Mark, known: tuple[int, ...]) -> bool:
+    return (one.error or one.rounded) in known
+
+
+def _since(items: Iterable[T], round_: int) -> tuple[T, ...]:
+    return tuple(item for item in items if item.round > round_)  # type: ignore[attr-defined]
+
+
+def last(items: tuple[T, ...], count: int) -> tuple[T, ...]:
+    return items[-count:] if count > 0 else ()
