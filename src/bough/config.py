@@ -14,10 +14,12 @@ from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from bough.core.budget import Limits
 from bough.core.errors import UsageError
 from bough.core.rules import Rules
+from bough.core.stuck import StuckRules
 
 
 class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -44,16 +46,20 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     models: Models = field(default_factory=Models)
     limits: Rules = field(default_factory=Rules)
     budget: Limits = field(default_factory=Limits)
+    stuck: StuckRules = field(default_factory=StuckRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
-    "limits": Rules.__struct_fields__,
+    "limits": tuple(name for name in Rules.__struct_fields__ if name != "stuck"),
     "budget": Limits.__struct_fields__,
+    "stuck": StuckRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
 }
+MANY = frozenset({("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells")})
+"""Keys with several values: `a:b` in the environment."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE"})
 """Variables with our prefix that mark processes and set nothing."""
 
@@ -66,7 +72,8 @@ def load(folder: Path, env: Mapping[str, str]) -> Config:
     for section, values in _from_env(env).items():
         table.setdefault(section, {}).update(values)
     try:
-        return msgspec.convert(table, Config, strict=False)
+        loaded = msgspec.convert(table, Config, strict=False)
+        return replace(loaded, limits=replace(loaded.limits, stuck=loaded.stuck))
     except msgspec.ValidationError as error:
         raise UsageError(
             f"A setting has the wrong type: {error}. See docs/configuration.md for what it takes."
@@ -116,8 +123,8 @@ def _from_env(env: Mapping[str, str]) -> Table:
         if name not in known:
             raise UsageError(f"The environment variable {name} sets nothing.{_nearest(name, list(known))}")
         section, key = known[name]
-        many = SECTIONS[section] is SandboxSettings.__struct_fields__ and key in ("writable", "env")
-        table.setdefault(section, {})[key] = [part for part in value.split(":") if part] if many else value
+        many = [part for part in value.split(":") if part]
+        table.setdefault(section, {})[key] = many if (section, key) in MANY else value
     return table
 
 

@@ -63,6 +63,9 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
             yield events
         case c.Say(template):
             yield [e.MessageAdded(template, "a word from bough")]
+        case c.Raise(signal, nudge):
+            told: list[e.AnyEvent] = [e.MessageAdded("nudge", "it does not move")] if nudge else []
+            yield [e.SignalRaised(signal), *told]
         case c.AskModel(_, last):
             yield [e.RoundStarted(last)]
             if draw(st.integers(0, 5)) == 0:

@@ -37,6 +37,7 @@ from bough.core.events import (
     RunReopened,
     RunResumed,
     RunStarted,
+    SignalRaised,
     StateChanged,
     StopRequested,
     TaskCreated,
@@ -54,6 +55,7 @@ from bough.core.messages import Call, Usage
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.states import State
+from bough.core.stuck import Signal
 
 HERE = Path(__file__).parent
 
@@ -139,6 +141,7 @@ V1: list[tuple[str, AnyEvent]] = [
     ("", RunReopened("goal", 2)),
     ("", RunFinished("completed", "The last line is printed again.")),
     ("", Applied("3" * 40, ("naïve.py",))),
+    ("line", SignalRaised(Signal("paging", 0.7, "reads on and on", "nudge", (3, 4), ("read a.py",)))),
     ("buffer", ChildSettled("insert-line", State.COMPLETED, "9 tests passed", "4" * 40, Spend(rounds=5, tokens_in=90))),
     (
         "buffer",

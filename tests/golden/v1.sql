@@ -83,9 +83,11 @@ INSERT INTO events VALUES (29, 'amber-heron', '', 5, 1800000007.25, 'RunFinished
   CAST('{"event":"RunFinished","end":"completed","summary":"The last line is printed again."}' AS BLOB));
 INSERT INTO events VALUES (30, 'amber-heron', '', 6, 1800000007.5, 'Applied',
   CAST('{"event":"Applied","tree":"3333333333333333333333333333333333333333","files":["naïve.py"]}' AS BLOB));
-INSERT INTO events VALUES (31, 'amber-heron', 'buffer', 1, 1800000007.75, 'ChildSettled',
+INSERT INTO events VALUES (31, 'amber-heron', 'line', 1, 1800000007.75, 'SignalRaised',
+  CAST('{"event":"SignalRaised","signal":{"pattern":"paging","confidence":0.7,"diagnosis":"reads on and on","recommended":"nudge","rounds":[3,4],"evidence":["read a.py"]}}' AS BLOB));
+INSERT INTO events VALUES (32, 'amber-heron', 'buffer', 1, 1800000008.0, 'ChildSettled',
   CAST('{"event":"ChildSettled","child":"insert-line","state":"completed","why":"9 tests passed","tree":"4444444444444444444444444444444444444444","spend":{"rounds":5,"tokens_in":90}}' AS BLOB));
-INSERT INTO events VALUES (32, 'amber-heron', 'buffer', 2, 1800000008.0, 'CheckFinished',
+INSERT INTO events VALUES (33, 'amber-heron', 'buffer', 2, 1800000008.25, 'CheckFinished',
   CAST('{"event":"CheckFinished","verdict":{"ruling":"tampered","reason":"the tests were tampered with","command":"pytest -q","found":"the step''s test_command","how":"junit","passed":8,"failed":1,"cases":"5555555555555555555555555555555555555555555555555555555555555555","failures":[{"id":"tests/test_a.py::test_b","kind":"regression","text":"assert 1 == 2"}],"flaky":["tests/test_a.py::test_c"],"tampering":[{"path":"tests/test_a.py","line":0,"what":"test_d was removed"}]}}' AS BLOB));
 
 INSERT INTO claims VALUES (7, 'amber-heron', 'goal', 'otter:4242:813723:9f3c1a2b-4026531836', 1800000015.0);

@@ -7,6 +7,7 @@ from msgspec import Struct
 from bough.core import events as e
 from bough.core.messages import Call
 from bough.core.states import State
+from bough.core.stuck import Signal
 
 
 class OpenWorkspace(Struct, frozen=True):
@@ -29,6 +30,13 @@ class Say(Struct, frozen=True):
     """Add a message of bough's own to the conversation."""
 
     template: str
+
+
+class Raise(Struct, frozen=True):
+    """Record that the work does not move, and (once per pattern and agent) name the pattern to the agent."""
+
+    signal: Signal
+    nudge: bool
 
 
 class RunTools(Struct, frozen=True):
@@ -73,5 +81,5 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Doing = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck
+Doing = OpenWorkspace | StartAttempt | AskModel | Say | Raise | RunTools | Recover | RollBack | RunCheck
 Command = Doing | Conclude | ChangeState | Rest

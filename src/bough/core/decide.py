@@ -33,6 +33,8 @@ def decide(task: Task, now: float) -> c.Command:
     limit = used_up(task.spend, task.limits, LAST_SHARE)
     if limit and (task.handed_over or used_up(task.spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
+    if task.signal is not None:
+        return c.Raise(task.signal, nudge=task.signal.pattern not in task.nudged)
     if task.faulty:
         return c.Say(task.faulty)
     if limit and not task.handing_over:

@@ -18,6 +18,7 @@ from bough.core.messages import Call, Stop, Usage
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.states import State
+from bough.core.stuck import Signal
 
 Role = Literal["builder", "bug_hunter", "test_writer"]
 Tier = Literal["fast", "main", "strong"]
@@ -176,6 +177,12 @@ class NoteKept(Event, frozen=True):
     text: str
 
 
+class SignalRaised(Event, frozen=True):
+    """The stuck detector found that the work does not move."""
+
+    signal: Signal
+
+
 class DoneClaimed(Event, frozen=True):
     """The agent says it is done. That proves nothing; the check does."""
 
@@ -252,6 +259,7 @@ AnyEvent = (
     | ToolStarted
     | ToolFinished
     | NoteKept
+    | SignalRaised
     | DoneClaimed
     | WorkspaceRestored
     | CheckStarted

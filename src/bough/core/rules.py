@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from bough.core.stuck import StuckRules
+
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_repairs: int = 3
@@ -29,5 +31,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Bytes of output after which a command is killed."""
     notes: int = 40
     """Notes a task may keep; the oldest go first."""
+    stuck: StuckRules = StuckRules()
+    """When work counts as not moving."""
     lease: float = 15.0
     """Seconds a claim lives without a heartbeat."""

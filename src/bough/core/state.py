@@ -15,6 +15,7 @@ from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.plan import Step
 from bough.core.rules import Rules
 from bough.core.states import SETTLED, State, move
+from bough.core.stuck import Act, Signal, Turn, Watch, afresh, see
 from bough.core.trail import Trail
 
 
@@ -62,6 +63,15 @@ class Task(Struct, frozen=True):
     """Calls that were started and have not finished. Between effects: interrupted ones."""
     started_writes: bool = False
     """One of those may have changed the workspace."""
+    text: str = ""
+    """What the model said in the round under way."""
+    acts: tuple[Act, ...] = ()
+    """The calls of that round that have finished, as the stuck detector sees them."""
+    watch: Watch = Watch()
+    signal: Signal | None = None
+    """Raised by the last round and not yet recorded."""
+    nudged: frozenset[str] = frozenset()
+    """Patterns that were named to the present agent."""
     faulty: str = ""
     """What was wrong with the last answer as a whole, until the agent has been told."""
     faults: int = 0
@@ -183,6 +193,9 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
         waiting=(),
+        watch=Watch(),
+        signal=None,
+        nudged=frozenset(),
         faulty="",
         faults=0,
         transport_failures=0,
@@ -214,8 +227,9 @@ def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
 
 def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
     faulty = _fault(event)
+    task = replace(_say(task, Replied(event.text, event.calls, event.extra)), text=event.text, acts=())
     return replace(
-        _say(task, Replied(event.text, event.calls, event.extra)),
+        task if event.calls else _watched(task),
         asking=False,
         handed_over=task.last_round,
         transport_failures=0,
@@ -239,7 +253,10 @@ def _fault(event: e.ModelAnswered) -> str:
 
 
 def _message(task: Task, event: e.MessageAdded, at: float) -> Task:
-    return replace(_say(task, Said(event.text)), faulty="", handing_over=task.handing_over or event.why == "hand_over")
+    # A nudge names a pattern; what was wrong with the last answer is still to be told.
+    faulty = task.faulty if event.why == "nudge" else ""
+    handing_over = task.handing_over or event.why == "hand_over"
+    return replace(_say(task, Said(event.text)), faulty=faulty, handing_over=handing_over)
 
 
 def _tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
@@ -253,18 +270,32 @@ def _tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
 
 
 def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
-    started = tuple(call for call in task.started if call.id != event.call)
-    task = _say(task, Result(event.call, event.output, event.ok))
+    call = next(call for call in task.started if call.id == event.call)
+    started = tuple(other for other in task.started if other is not call)
+    tree = event.tree or task.tree
+    act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
+    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=(*task.acts, act))
     settled = not started and not task.waiting
     return replace(
-        task,
+        _watched(task) if settled else task,
         started=started,
         started_writes=task.started_writes and bool(started),
-        tree=event.tree or task.tree,
+        tree=tree,
         # One usable call in the round is enough: the agent is able to act.
         faults=task.faults + (settled and event.fault) if event.fault else 0,
         spend=task.spend.plus(Spend(seconds=event.seconds)),
     )
+
+
+def _watched(task: Task) -> Task:
+    """The round is over: does the work still move?"""
+    watch, signal = see(task.watch, Turn(task.text, task.acts), task.rules.stuck)
+    return replace(task, watch=watch, signal=signal, acts=())
+
+
+def _signal(task: Task, event: e.SignalRaised, at: float) -> Task:
+    nudged = task.nudged | {event.signal.pattern}
+    return replace(task, signal=None, watch=afresh(task.watch), nudged=nudged)
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
@@ -335,6 +366,7 @@ _APPLY: dict[type, Apply] = {
     e.ToolStarted: _tool_started,
     e.ToolFinished: _tool_finished,
     e.NoteKept: _note,
+    e.SignalRaised: _signal,
     e.DoneClaimed: _done,
     e.WorkspaceRestored: _restored,
     e.CheckFinished: _check_finished,

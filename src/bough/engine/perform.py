@@ -104,6 +104,15 @@ async def _say(command: c.Say, task: Task, site: Site) -> Batches:
     yield [e.MessageAdded(command.template, text)]
 
 
+async def _raise(command: c.Raise, task: Task, site: Site) -> Batches:
+    events: list[e.AnyEvent] = [e.SignalRaised(command.signal)]
+    if command.nudge:
+        evidence = "\n".join(f"- {line}" for line in command.signal.evidence)
+        values = {"diagnosis": command.signal.diagnosis, "evidence": evidence}
+        events.append(e.MessageAdded("nudge", context.render(site.ports.prompt("nudge"), values)))
+    yield events
+
+
 async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     ports, attempt = site.ports, _attempt(task)
     if command.wait and not await _pause(command.wait, ports):
@@ -251,6 +260,7 @@ _PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
     c.OpenWorkspace: _open_workspace,
     c.StartAttempt: _start_attempt,
     c.Say: _say,
+    c.Raise: _raise,
     c.AskModel: _ask_model,
     c.RunTools: _run_tools,
     c.Recover: _recover,

@@ -9,7 +9,15 @@ from msgspec import Struct
 from bough.core import events as e
 from bough.core.states import State
 
-KINDS = ("StateChanged", "AttemptStarted", "CheckStarted", "CheckFinished", "ModelAnswered", "ToolFinished")
+KINDS = (
+    "StateChanged",
+    "AttemptStarted",
+    "CheckStarted",
+    "CheckFinished",
+    "ModelAnswered",
+    "ToolFinished",
+    "SignalRaised",
+)
 
 FEW = 4
 """A share of fewer than this says nothing yet: no warning is made of it."""
@@ -31,6 +39,8 @@ class Stats(Struct):
     seconds: float = 0.0
     """In model calls, tools and checks."""
     check_seconds: float = 0.0
+    signals: dict[str, int] = {}
+    """How often work was found not to move, by pattern."""
 
     @property
     def warnings(self) -> list[str]:
@@ -56,6 +66,8 @@ def stats(records: Iterable[e.Record]) -> Stats:
                 made.seconds += seconds
             case e.ToolFinished(seconds=seconds):
                 made.seconds += seconds
+            case e.SignalRaised(signal=signal):
+                made.signals[signal.pattern] = made.signals.get(signal.pattern, 0) + 1
             case e.AttemptStarted(role=role):
                 roles[stream] = role
             case e.CheckStarted(command=command):

@@ -26,7 +26,7 @@ class Mark(Struct, frozen=True):
     call: int
     """Tool and arguments, unmasked."""
     shape: int
-    """The same without numbers: reads of different parts of one file share it."""
+    """The same without numbers and names: reads with different arguments share it."""
     result: int
     rounded: int
     loose: int
@@ -72,7 +72,7 @@ def repeats(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
     """Whether `now` brought nothing that `then` had not brought, and why.
 
     same     the same call with the same result (or the same write again: counts in its answer do not matter)
-    error    the same error after a call much like it, or the same call failing again
+    error    the same error after a call much like it
     refused  a write much like it, refused with the same first line
     alike    nearly the same call, and a result that is the same to the letter
     """
@@ -98,8 +98,6 @@ def _same_result(now: Mark, then: Mark) -> bool:
 
 
 def _same_trouble(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
-    if now.call == then.call and now.round - then.round == 1:
-        return "refused" if now.error != then.error else "error"
     alike = likeness(now.sketch, then.sketch)
     if now.rounded == then.rounded and now.says >= SPECIFIC and alike >= rules.alike_error:
         return "error"

@@ -26,13 +26,14 @@ _TIMES = re.compile(
     r"|\d*(?:\.\d+)?\s?(?:ns|[uµ]s|ms|s|secs?|seconds?|mins?|minutes?|hours?)\b"
     r")"
 )
-_IDENTIFIERS = re.compile(r"[0-9a-fA-F]{7,64}(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?(?!\w)")
+_IDENTIFIERS = re.compile(r"[0-9a-fA-F]{7,64}+(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?(?!\w)")
 _TEMPORARY = re.compile(r"/(?:tmp|var/tmp|var/folders|private/var|dev/shm)/[^\s'\":,;()\]]+")
 _PROCESS = re.compile(r"(?:pid|PID)[ =:]+\d+")
 _DECIMALS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?(?!\s?(?:%|[kKMGT]i?B\b))")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
+_TAGS = re.compile(r"</?[a-z_]+>")
 _WORDS = re.compile(r"[\w#]+")
 _ESCAPES = re.compile(r"\\+[nrt\"']")
 _PLACES = re.compile(r"(?i)\b(lines?|column|col|row|char|position)([ :#]+)\d+(?:[-–:]\d+)?|(?<=[\w\])]):\d+(?::\d+)?\b")
@@ -88,7 +89,7 @@ def key(text: str) -> int:
 
 def substance(text: str) -> int:
     """Letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
-    return sum(map(str.isalpha, text[:256]))
+    return sum(map(str.isalpha, _TAGS.sub("", text[:256])))
 
 
 def sketch(text: str, size: int = 48) -> tuple[int, ...]:

@@ -62,10 +62,10 @@ def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
             ways = "the same arguments" if all(one.again for one in run) else "different arguments"
             return Found(_rounds(run), f"{_tools(turn)} fails in the same way again and again, with {ways}.")
-    for latest in {one.result for one in watch.failed if one.round == watch.round}:
-        rounds = sorted({one.round for one in watch.failed if one.result == latest})
+    for latest in {one.error for one in watch.failed if one.round == watch.round}:
+        rounds = tuple(sorted({one.round for one in watch.failed if one.error == latest}))
         if len(rounds) >= rules.errors_apart:
-            return Found(tuple(rounds), f"The same error came {len(rounds)} times, whatever was tried in between.")
+            return Found(rounds, f"The same error came {len(rounds)} times, whatever was tried in between.")
     return None
 
 
@@ -86,8 +86,7 @@ def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     stood = watch.stood
     if not stood or stood[-1].round != watch.round:
         return None
-    seen: set[str] = set()
-    returned = [one.round for one in stood if one.tree in seen or seen.add(one.tree)]  # type: ignore[func-returns-value]
+    returned = [one.round for at, one in enumerate(stood) if any(one.tree == before.tree for before in stood[:at])]
     if len(returned) < rules.returns or returned[-1] != watch.round:
         return None
     return Found(tuple(returned), f"The files came back to a state that they had before {len(returned)} times.")
@@ -101,12 +100,12 @@ def no_progress(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 
 def paging(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
-    """Part after part of the same thing is read and no use is made of it."""
+    """Read after read with different arguments, and no use is made of any."""
     looked = watch.looked
     if len(looked) < rules.looks or len({one.shape for one in looked}) > 1:
         return None
     rounds = tuple(one.round for one in looked)
-    return Found(rounds, f"{_tools(turn)} read {len(looked)} parts of the same thing and nothing was done with them.")
+    return Found(rounds, f"{len(looked)} rounds in a row read with {_tools(turn)} and no use was made of it.")
 
 
 FAILING: tuple[Kind, ...] = ("error", "refused")

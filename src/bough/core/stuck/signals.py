@@ -69,7 +69,7 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Rounds in a row that only repeat earlier ones, in step, before it is `circular_tools`."""
     errors: int = 3
     """How often the same error comes in a row before it is `repeated_error`."""
-    errors_apart: int = 6
+    errors_apart: int = 4
     """How often it comes with other work in between."""
     error_window: int = 24
     """Rounds among which those are counted."""
@@ -77,12 +77,12 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Answers in a row without a usable call: `monologue`, or `repetitive_output` when they say the same."""
     chants: int = 10
     """How often one answer says the same piece of text over and over before it is `repetitive_output`."""
-    idle: int = 6
+    idle: int = 5
     """Rounds in a row without a change and without anything new to know before it is `no_progress`."""
     returns: int = 3
     """How often the workspace comes back to a tree it had before it is `oscillation`."""
-    looks: int = 16
-    """Reads in a row that differ only in numbers, with no use made of them, before it is `paging`."""
+    looks: int = 12
+    """Rounds in a row that read with different arguments, with no use made of it, before it is `paging`."""
     shells: tuple[str, ...] = ("bash",)
     """Tools that run programs: when they fail, the details are about the project and not about the call."""
     alike_error: float = 0.5

@@ -13,6 +13,7 @@ from bough.core.stuck.masks import key, mask, sketch
 from bough.core.stuck.signals import Act, StuckRules, Turn
 
 T = TypeVar("T")
+D = TypeVar("D", Mark, "Failed")
 
 ACTS = 16
 """Calls of one round that are looked at."""
@@ -40,8 +41,10 @@ class Said(Struct, frozen=True):
 
 
 class Failed(Struct, frozen=True):
+    """A call that failed, and how."""
+
     round: int
-    result: int
+    error: int
 
 
 class Stood(Struct, frozen=True):
@@ -52,7 +55,7 @@ class Stood(Struct, frozen=True):
 
 
 class Looked(Struct, frozen=True):
-    """A round that read another part of the same thing."""
+    """A round that did nothing but read something new."""
 
     round: int
     shape: int
@@ -70,10 +73,12 @@ class Watch(Struct, frozen=True):
     wasted: tuple[Wasted, ...] = ()
     """The last rounds in a row that brought nothing new by repeating."""
     idle: tuple[int, ...] = ()
-    """The last rounds in a row without a change and without anything new to know."""
+    """The last rounds in a row without a change and without anything new to know. Where no tree is known, only a repeat
+    shows that nothing changed."""
     said: tuple[Said, ...] = ()
     """The last rounds in a row without a usable call."""
     failed: tuple[Failed, ...] = ()
+    """Kept where trees are known: only then is it known that something, or nothing, was changed in between."""
     stood: tuple[Stood, ...] = ()
     looked: tuple[Looked, ...] = ()
     known: tuple[int, ...] = ()
@@ -149,10 +154,17 @@ def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | No
     wasted: tuple[Wasted, ...] = ()
     if len(again) == len(found):
         kind, lag = max(again, key=lambda each: each[1])
-        wasted = last((*watch.wasted, Wasted(now, lag, kind, _calls(marks) == _calls(one for one in watch.marks if one.round == now - 1))), rules.window)
+        wasted = last(
+            (
+                *watch.wasted,
+                Wasted(now, lag, kind, _calls(marks) == _calls(one for one in watch.marks if one.round == now - 1)),
+            ),
+            rules.window,
+        )
     new = any(not _known(one, watch.known) for one in marks)
-    idle = (*watch.idle, now) if wasted or not (new or moved) else ()
-    failed = (Failed(now, one.rounded) for one in marks if one.error and one.says >= SPECIFIC)
+    still = bool(watch.stood) and not (new or moved)
+    idle = (*watch.idle, now) if wasted or still else ()
+    failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and watch.stood)
     shapes = {one.shape for one in marks if one.ok and not one.writes}
     paging = len(shapes) == 1 and new and not moved and all(one.ok for one in marks)
     looked = (*watch.looked, Looked(now, shapes.pop())) if paging else ()
@@ -176,8 +188,8 @@ def _known(one: Mark, known: tuple[int, ...]) -> bool:
     return (one.error or one.rounded) in known
 
 
-def _since(items: Iterable[T], round_: int) -> tuple[T, ...]:
-    return tuple(item for item in items if item.round > round_)  # type: ignore[attr-defined]
+def _since(items: Iterable[D], round_: int) -> tuple[D, ...]:
+    return tuple(item for item in items if item.round > round_)
 
 
 def last(items: tuple[T, ...], count: int) -> tuple[T, ...]:

@@ -311,7 +311,7 @@ def empty(check: Check) -> bool:
         return False
     if check.kind in ("raises", "warns"):
         body = elements(check.left) or []
-        return bool(body) and all(last(one) in ("raise", "warn") for one in body if isinstance(one, ast.Call))
+        return bool(body) and all(isinstance(one, ast.Call) and last(one) in ("raise", "warn") for one in body)
     if check.kind == "or":
         values = elements(check.left) or []
         return any(_true(value) for value in values) or _opposites(values)

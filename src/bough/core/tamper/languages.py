@@ -12,6 +12,8 @@ class Language:
     """Finds a test; the group `title` is its name."""
     assertion: re.Pattern[str]
     skip: re.Pattern[str]
+    loose: re.Pattern[str] | None = None
+    """What skips outside of single tests, where that is less than `skip`."""
     only: re.Pattern[str] | None = None
     """Marks that keep all other tests from running."""
     trick: re.Pattern[str] | None = None
@@ -39,6 +41,7 @@ LANGUAGES: dict[str, Language] = {
             r"(?<![\w$])(?:x(?:it|test|describe|context|specify)\b|(?:it|test|describe|suite|context|t)\.(?:skip\w*|todo|fails"
             r"|failing|fixme|runIf)\b|this\.skip\(|ctx\.skip\(|pending\(\)|(?:skip|todo)\s*:\s*(?!false))"
         ),
+        None,
         _c(r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)\.only\b|only\s*:\s*true)"),
         _c(
             r"process\.(?:exit|reallyExit|abort)\s*\(|process\.exitCode\s*=|process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)"
@@ -51,6 +54,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\b[tb]\.(?:Error|Errorf|Fatal|Fatalf|Fail|FailNow)\b|\b(?:assert|require|is|qt|td)\.\w+\("),
         _c(r"\b[tb]\.Skip(?:f|Now)?\(|testing\.Short\(\)"),
         None,
+        None,
         _c(r"os\.Exit\(\s*0|syscall\.Exit|^func TestMain\b|^//go:build\b.*|^// \+build\b.*"),
     ),
     "rust": Language(
@@ -60,6 +64,7 @@ LANGUAGES: dict[str, Language] = {
         ),
         _c(r"\b(?:debug_)?(?:prop_)?assert\w*!|\bpanic!|\bunreachable!|\binsta::\w+!"),
         _c(r"#\[ignore\b|#\[should_panic|#\[cfg\((?:any\(\)|not|feature|FALSE|target)|#\[cfg_attr\([^)]*ignore"),
+        _c(r"#\[ignore\b|#\[cfg\((?:any\(\)|FALSE|all\(test)"),
         None,
         _c(r"process::(?:exit|abort)|#!\[cfg\("),
         above=_c(r"^\s*#\[.*\]\s*$"),
@@ -71,6 +76,7 @@ LANGUAGES: dict[str, Language] = {
         ),
         _c(r"\bexpect\b|\bassert\w*|\brefute\w*|\.should(?:_not)?\b|\bmust_\w+|\bis_expected\b"),
         _c(r"^\s*(?:x(?:it|describe|context|specify)\b|skip\b|pending\b|omit\b)|\bskip:\s*|:skip\b|\bpending:\s*"),
+        None,
         _c(r"^\s*f(?:it|describe|context)\b|\bfocus:\s*true|:focus\b"),
         _c(r"\bexit!?(?:\s*\(?\s*0|\s*$)|\bat_exit\b|Kernel\.exit"),
         block="next",
@@ -86,6 +92,7 @@ LANGUAGES: dict[str, Language] = {
             r"@(?:Disabled|Ignore)\w*|@Enabled(?:If|On|For)\w*|\bassume\w*\s*\(|\bAssume\.\w+|enabled\s*=\s*false|@Tag\("
         ),
         None,
+        None,
         _c(r"System\.exit|\.halt\(|exitProcess\("),
         above=_c(r"^\s*@.*$"),
     ),
@@ -97,6 +104,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\bAssert\.\w+|\.Should\w*|\bVerify\w*\("),
         _c(r"\[Ignore\b|Skip\s*=|Assert\.(?:Ignore|Inconclusive)|\[Explicit\b"),
         None,
+        None,
         _c(r"Environment\.Exit"),
         above=_c(r"^\s*\[.*\]\s*$"),
     ),
@@ -105,12 +113,14 @@ LANGUAGES: dict[str, Language] = {
         _c(r"(?:->|::)assert\w+\(|\bexpect\w*\(|\bassert\("),
         _c(r"markTest(?:Skipped|Incomplete)|@(?:requires|group skip)|#\[(?:Requires|Skip)"),
         None,
+        None,
         _c(r"\bexit\s*\(|\bdie\s*\("),
     ),
     "elixir": Language(
         _c(r"^\s*test\s+\"(?P<title>[^\"]*)\""),
         _c(r"\b(?:assert|refute)\w*"),
         _c(r"@(?:module|describe)?tag\s+:?(?:skip|pending)|@tag\s+skip:"),
+        None,
         _c(r"@tag\s+:?only"),
         _c(r"System\.(?:halt|stop)"),
         block="next",
@@ -120,6 +130,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"func\s+(?P<title>test\w*)\s*\(|@Test\b[^{]*?func\s+(?P<name>\w+)\s*\("),
         _c(r"\bXCT\w+\(|#(?:expect|require)\b"),
         _c(r"XCTSkip\w*|\.disabled\(|XCTExpectFailure|withKnownIssue"),
+        None,
         None,
         _c(r"\bexit\(0\)"),
     ),
@@ -134,12 +145,14 @@ LANGUAGES: dict[str, Language] = {
         ),
         _c(r"GTEST_SKIP|\bDISABLED_\w+|TEST_IGNORE\w*|\[!?(?:hide|mayfail|shouldfail)\]|\[\.\w*\]|\bSKIP\("),
         None,
+        None,
         _c(r"\b_?exit\s*\(\s*(?:0|EXIT_SUCCESS)|#if\s+0\b|#define\s+(?:assert|ASSERT\w*|EXPECT\w*|NDEBUG)\b"),
     ),
     "shell": Language(
         _c(r"^\s*@test\s+(['\"])(?P<title>.*?)\1|^\s*(?:function\s+)?(?P<name>test_\w+)\s*\(\)"),
         _c(r"^\s*\[\[?\s|\bassert\w*|^\s*(?:diff|cmp|grep -q|test)\s|\bfail\b"),
         _c(r"^\s*skip\b|startSkipping"),
+        None,
         _c(r"bats:focus"),
         None,
         comment="#",
@@ -149,6 +162,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\b(?:ok|is|isnt|like|unlike|is_deeply|cmp_ok|pass|fail|throws_ok|lives_ok|dies_ok)\b\s*\(?"),
         _c(r"skip_all|\bSKIP\b|\bTODO\b|todo_skip"),
         None,
+        None,
         _c(r"\bexit\s*\(?\s*0|POSIX::_exit"),
         block="next",
         comment="#",
@@ -157,6 +171,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\b(?:test|testWidgets)\(\s*(['\"])(?P<title>.*?)\1"),
         _c(r"\bexpect\w*\("),
         _c(r"\bskip:\s*(?!false)"),
+        None,
         _c(r"\bsolo:\s*true|\bsolo_test"),
         _c(r"\bexit\(0\)"),
         block="call",
@@ -165,6 +180,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"^[ \t]*(?:async\s+)?def\s+(?P<title>test\w*)\s*\("),
         _c(r"^\s*assert\b|\bself\.(?:assert|fail)\w*\(|\b(?:raises|warns)\s*\("),
         _c(r"\bskip(?:if|If|Unless|Test)?\b|\bxfail\b|expectedFailure|SkipTest|importorskip"),
+        None,
         None,
         _c(r"\b_exit\b|\bsys\.exit\b|SystemExit|pytest_runtest\w*|pytest_collection_modifyitems|pytest_sessionfinish"),
         block="indent",

@@ -15,6 +15,7 @@ from bough.core.tamper.syntax import (
     Function,
     constants,
     digest,
+    dump,
     elements,
     last,
     name,
@@ -283,7 +284,8 @@ def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
     if node.id in scope.names:
         return scope.names[node.id]
     if node.id in scope.inner:
-        return node
+        function = scope.inner[node.id]
+        return name("@" + dump(function.args) + dump(ast.Module(body=function.body, type_ignores=[])))
     imported = scope.source.imports.get(node.id)
     if scope.depth < DEEPEST_CALL:
         found = scope.project.value(scope.source, node.id)

@@ -21,6 +21,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\w.]*")
 _SAID = re.compile(
     r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 )
+_LOADED = re.compile(r"\b(?:require|import)\s*\([^)]*\)")
 _ALWAYS = re.compile(
     r"expect\(\s*(true|1|false|null|undefined)\s*\)|assert(?:\w*!|\.\w+|\w*)\s*\(\s*(?:t,\s*)?(?:true|1)\b\s*[,)]"
     r"|\|\|\s*true\b|^if\s+false\b|(?:Equals?|_eq!|toBe|toEqual)\(\s*(?P<one>\w+)\s*,\s*(?P=one)\s*\)",
@@ -113,7 +114,7 @@ def _mocks(sheet: Sheet, plain: str) -> None:
 
 
 def _file_marks(sheet: Sheet, plain: str, kind: Language, spans: list[tuple[int, int]]) -> None:
-    for found in kind.skip.finditer(plain):
+    for found in (kind.loose or kind.skip).finditer(plain):
         if not any(start <= found.start() < end for start, end in spans):
             said = found[0].strip()
             sheet.loose[said] += 1
@@ -215,7 +216,7 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
         else:
             unit.assertions.append(found[1])
     unit.skips = Counter(found[0].strip() for found in kind.skip.finditer(block))
-    silent = _SAID.sub("", block.replace(title, "", 1))
+    silent = _SAID.sub("", _LOADED.sub("", block.replace(title, "", 1)))
     unit.values = {found[0] for found in _STRING.finditer(silent)}
     unit.values |= {found[0] for found in _NUMBER.finditer(_STRING.sub('""', silent))}
     return unit
@@ -346,7 +347,7 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
         if clause:
             named = True
             yield Tampering(now.path, now.line, f"test {title}: {clause}")
-    missing = was.values - now.values - loose
+    missing = was.values - now.values - loose - {"-1"}
     if missing and not named:
         gained = sorted(now.values - was.values)[:3]
         became = f"became {', '.join(gained)}" if gained else "is gone"

@@ -54,6 +54,9 @@ def _lines(made: Stats, runs: int) -> list[str]:
         f"{_share(made.check_seconds, made.seconds)} of {made.seconds:.0f} s in checks",
         f"{made.tampered} verdicts of tampering, {made.flaky} flaky tests",
     ]
+    if made.signals:
+        counted = ", ".join(f"{pattern.replace('_', ' ')} {count}" for pattern, count in sorted(made.signals.items()))
+        lines.append(f"work that did not move: {counted}")
     return lines + [f"! {warning}" for warning in made.warnings]
 
 

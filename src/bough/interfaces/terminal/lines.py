@@ -81,6 +81,8 @@ class Teller:
                 return None  # the verdict has said it
             case e.StateChanged() | e.CheckFinished() | e.NoteKept() | e.ModelFailed() | e.WorkspaceRestored():
                 return told
+            case e.SignalRaised():
+                return told
             case e.ToolFinished() as event if not event.ok:
                 return told
             case _:
@@ -196,6 +198,10 @@ def _in_short(call: Call, room: int = 60) -> str:
     return words if len(words) <= room else words[: room - 1].rstrip() + "…"
 
 
+def _signal_raised(event: e.SignalRaised, follow: _Follow) -> Told:
+    return f"the work does not move ({event.signal.pattern.replace('_', ' ')}): {event.signal.diagnosis}", "yellow"
+
+
 def _note_kept(event: e.NoteKept, follow: _Follow) -> Told:
     return f"notes a {event.kind.replace('_', ' ')}: {event.text}", ""
 
@@ -262,6 +268,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.ToolStarted: _tool_started,
     e.ToolFinished: _tool_finished,
     e.NoteKept: _note_kept,
+    e.SignalRaised: _signal_raised,
     e.DoneClaimed: _done_claimed,
     e.WorkspaceRestored: _workspace_restored,
     e.CheckStarted: _check_started,
