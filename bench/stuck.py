@@ -3,9 +3,9 @@
     python bench/stuck.py CORPUS.jsonl[.xz] --out FIRES.jsonl
 
 Runs the detector of the engine (`bough.core.stuck.see`) over recorded runs of real agents and writes the steps at which
-it raises a signal, one object a line: {"id": run, "fires": [step, …]}. It reads the steps in order and starts afresh after
-a signal, as the engine does. A line of the corpus is one run: `id` and `steps`, each with `turn` (steps of one turn
-were issued together), `thought`, `tool`, `args`, `args_sha`, `observation`, `obs_sha`, `error`.
+it raises a signal, one object a line: {"id": run, "fires": [step, …]}. It reads the steps in order and starts afresh
+after a signal, as the engine does. A line of the corpus is one run: `id` and `steps`, each with `turn` (steps of one
+turn were issued together), `thought`, `tool`, `args`, `args_sha`, `observation`, `obs_sha`, `error`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WRITES = re.compile(r"(?i)edit|write|create|insert|replace|delete|patch|append")
 LOOKS = re.compile(r"(?i)^(view|todowrite|read)")
 SHELL_WRITES = re.compile(
     r"sed -i|perl -\S*i|>\s*[\w./~\"'$]|<<|\b(rm|mv|cp|mkdir|touch|tee|patch|ln|chmod|unzip|tar|make)\b"
-    r"|git (checkout|apply|stash|reset|commit|add|restore|revert)|(pip|npm|apt|apt-get|conda|yarn|cargo) (i|install|add)"
+    r"|git (checkout|apply|stash|reset|commit|add|restore|revert)|(pip|npm|apt|apt-get|conda|yarn) (i|install|add)"
 )
 
 
@@ -61,7 +61,7 @@ def _is_cut(text: str) -> bool:
 
 
 def _result(step: Step, shell: bool) -> str:
-    """The middle of a long result is not in the corpus: its hash stands for it, unless it is a program's volatile output."""
+    """A long result has no middle in the corpus: its hash stands for it, unless it is a program's volatile output."""
     result: str = step["observation"] or ""
     runs = shell or step["tool"] in ("validate", "run_tests")
     return result if runs or not _is_cut(result) else f"{result}\n[{step['obs_sha']}]"

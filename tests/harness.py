@@ -85,7 +85,8 @@ async def begin(
             rules=session.config.limits,
             version="test",
         )
-        return (await schedule.start("test-run", first, ports)).name
+        await schedule.begin("test-run", first, ports)
+        return (await schedule.go_on("test-run", ports)).name
 
 
 async def resume(folder: Path, model: Model, fuse: Fuse | None = None) -> Outcome:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import bough
 from bough.core import events as e
 from bough.core.budget import Limits
-from bough.core.errors import BoughError, NotFound, Unavailable, UsageError
+from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, checked
 from bough.core.run import Run, fold_run
@@ -148,8 +148,9 @@ class Session(Journal, frozen=True):
                 rules=self.config.limits,
                 version=bough.__version__,
             )
-            run = await schedule.start(await self._new_name(), first, ports)
-        return await self.outcome(run.name)
+            name = await self._begin(first, ports)
+            await schedule.go_on(name, ports)
+        return await self.outcome(name)
 
     async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
         """Go on with a run that was stopped, halted or killed."""
@@ -218,14 +219,21 @@ class Session(Journal, frozen=True):
                 await model.close()
             await client.close()
 
-    async def _new_name(self) -> str:
+    async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
+        """Record the beginning of a run under a name that nobody else has taken, and return that."""
         import secrets
 
-        taken = set(await self.store.runs())
+        from bough.engine import schedule
+
         while True:
-            number = secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2)))
-            if (name := run_name(number)) not in taken:
-                return name
+            taken = set(await self.store.runs())
+            name = run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
+            try:
+                if name not in taken:
+                    await schedule.begin(name, first, ports)
+                    return name
+            except (ClaimHeld, VersionConflict):
+                continue  # Somebody else took it just now.
 
     # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
 

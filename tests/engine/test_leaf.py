@@ -264,3 +264,21 @@ def test_a_folder_with_a_leading_dot_is_where_the_person_stands(tmp_path: Path) 
     outcome, _ = carry_out(top / ".github", [FIX, DONE])
     assert outcome.completed
     assert outcome.tree[0].files == (".github/calc.py",)
+
+
+def test_runs_that_start_at_once_get_names_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few names, so that several runs are sure to want the same one at the same moment."""
+    import asyncio
+
+    from bough.core.plan import goal_step
+
+    project = make_project(tmp_path / "p")
+    monkeypatch.setattr(app, "RUN_NAMES", 12)
+
+    async def work() -> list[str]:
+        async with app.session(project, create=True) as session:
+            step = goal_step("Make add add.", check="true")
+            runs = (session.start(step, app.Choices(model=ScriptedModel([FIX, DONE])), app.Watch()) for _ in range(8))
+            return [outcome.run for outcome in await asyncio.gather(*runs)]
+
+    assert len(set(asyncio.run(work()))) == 8

@@ -59,10 +59,13 @@ def test_a_flaky_test_is_reported_and_fails_nothing_but_a_strict_run(
     assert [failure.kind for failure in verdict.failures] == (["flaky"] if strict else [])
 
 
-def test_what_is_found_at_the_top_runs_at_the_top(tmp_path: Path) -> None:
-    """The person stands in a folder of the project, and its check is that of the whole."""
-    does: list[Act | str] = [Act(bash="sed -i '2s/-/+/' ../calc.py")]
-    files = {"docs/index.md": "# calc\n"}
-    outcome, _ = play(Case(name="below", does=does, files=files, check="", repository=True), tmp_path, "docs")
+@pytest.mark.parametrize("path", ["docs/index.md", "notes/today.log"])
+def test_what_is_found_at_the_top_runs_at_the_top(path: str, tmp_path: Path) -> None:
+    """The person stands in a folder of the project, perhaps one with nothing in it that counts, and its check is that
+    of the whole."""
+    does: list[Act | str] = [Act(bash="sed '2s/-/+/' ../calc.py > new && mv new ../calc.py")]
+    files = {".gitignore": "*.log\n", path: "hello\n"}
+    case = Case(name="below", does=does, files=files, check="", repository=True)
+    outcome, _ = play(case, tmp_path, path.partition("/")[0])
     assert outcome.completed, explained(outcome)
     assert verdict_of(outcome).passed == 2

@@ -20,11 +20,17 @@ HEARTBEAT = 1.0
 """Seconds between looks at what people ask of the run; the lease is renewed on the way."""
 
 
-async def start(run: str, first: e.RunStarted, ports: Ports) -> Run:
-    """Begin a run and carry it out."""
-    async with _holding(run, first.rules.lease, ports) as claim:
-        state = await _append(Run(run), claim, [first], ports)
-        return await _carry_out(state, claim, ports)
+async def begin(run: str, first: e.RunStarted, ports: Ports) -> None:
+    """Record that a run begins. `ClaimHeld` or `VersionConflict`, and nothing done, when the name is taken."""
+    async with ports.store.claim(run, RUN, ports.worker, first.rules.lease) as claim:
+        await _append(Run(run), claim, [first], ports)
+
+
+async def go_on(run: str, ports: Ports) -> Run:
+    """Carry a run that has begun to its end, or to a halt."""
+    lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
+    async with _holding(run, lease, ports) as claim:
+        return await _carry_out(fold_run(run, await ports.store.read(run, RUN)), claim, ports)
 
 
 async def resume(run: str, again: e.RunResumed, ports: Ports) -> Run:

@@ -69,7 +69,8 @@ SAME_FILE: dict[str, tuple[str, str]] = {
     "renamed": (ADD, ADD.replace("test_add", "test_addition_of_small_numbers")),
     "split in two": (
         ADD,
-        "from calc import add\n\ndef test_small():\n    assert add(1, 2) == 3\n\ndef test_zero():\n    assert add(0, 0) == 0\n",
+        "from calc import add\n\ndef test_small():\n    assert add(1, 2) == 3\n"
+        "\ndef test_zero():\n    assert add(0, 0) == 0\n",
     ),
     "two made one": (
         "def test_small():\n    assert add(1, 2) == 3\n\ndef test_zero():\n    assert add(0, 0) == 0\n",
@@ -86,7 +87,8 @@ SAME_FILE: dict[str, tuple[str, str]] = {
     ),
     "cases with ids": (
         "@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a) == a\n",
-        "@pytest.mark.parametrize('a', [pytest.param(1, id='one'), pytest.param(2, id='two')])\ndef test_a(a):\n    assert f(a) == a\n",
+        "@pytest.mark.parametrize('a', [pytest.param(1, id='one'), pytest.param(2, id='two')])\n"
+        "def test_a(a):\n    assert f(a) == a\n",
     ),
     "cases given a name": (
         "@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a) == a\n",
@@ -108,11 +110,13 @@ SAME_FILE: dict[str, tuple[str, str]] = {
     ),
     "a maker extracted": (
         "def test_a():\n    s = Stack()\n    s.push(1)\n    s.push(2)\n    assert s.pop() == 2\n",
-        "def filled():\n    s = Stack()\n    s.push(1)\n    s.push(2)\n    return s\n\ndef test_a():\n    s = filled()\n    assert s.pop() == 2\n",
+        "def filled():\n    s = Stack()\n    s.push(1)\n    s.push(2)\n"
+        "    return s\n\ndef test_a():\n    s = filled()\n    assert s.pop() == 2\n",
     ),
     "a fixture extracted": (
         "def test_a():\n    s = Stack()\n    s.push(1)\n    assert s.pop() == 1\n",
-        "@pytest.fixture\ndef stack():\n    s = Stack()\n    s.push(1)\n    return s\n\ndef test_a(stack):\n    assert stack.pop() == 1\n",
+        "@pytest.fixture\ndef stack():\n    s = Stack()\n    s.push(1)\n"
+        "    return s\n\ndef test_a(stack):\n    assert stack.pop() == 1\n",
     ),
     "a constant extracted": (
         "def test_a():\n    assert f(10) == 100\n",
@@ -176,7 +180,8 @@ def test_bad(calc):
         "def test_a():\n    assert f(1) is True\n",
     ),
     "as linters want it": (
-        "def test_a():\n    assert f(1) == True\n    assert f(2) == None\n    assert not f(3) == 4\n    assert f(4) == False\n",
+        "def test_a():\n    assert f(1) == True\n    assert f(2) == None\n"
+        "    assert not f(3) == 4\n    assert f(4) == False\n",
         "def test_a():\n    assert f(1)\n    assert f(2) is None\n    assert f(3) != 4\n    assert not f(4)\n",
     ),
     "and taken apart": (
@@ -211,7 +216,10 @@ def test_bad(calc):
     "a new fixture that skips": (
         ADD,
         ADD
-        + "\n@pytest.fixture\ndef docker():\n    if not there():\n        pytest.skip('no docker')\n\ndef test_b(docker):\n    assert up()\n",
+        + (
+            "\n@pytest.fixture\ndef docker():\n    if not there():\n"
+            "        pytest.skip('no docker')\n\ndef test_b(docker):\n    assert up()\n"
+        ),
     ),
     "a skipped test removed": (ADD + "\n@pytest.mark.skip\ndef test_old():\n    assert old() == 1\n", ADD),
     "an empty test removed": (ADD + "\ndef test_nothing():\n    pass\n", ADD),
@@ -227,7 +235,8 @@ def test_bad(calc):
     ),
     "subTest": (
         "class T(TestCase):\n    def test_a(self):\n        self.assertEqual(f(1), 2)\n",
-        "class T(TestCase):\n    def test_a(self):\n        with self.subTest('one'):\n            self.assertEqual(f(1), 2)\n",
+        "class T(TestCase):\n    def test_a(self):\n"
+        "        with self.subTest('one'):\n            self.assertEqual(f(1), 2)\n",
     ),
     "prints and sleeps removed": (
         "def test_a():\n    print('start')\n    time.sleep(0.1)\n    assert f(1) == 2\n",
@@ -236,7 +245,10 @@ def test_bad(calc):
     "an exit in a new test of the command line": (
         ADD,
         ADD
-        + "\ndef test_exit(monkeypatch):\n    monkeypatch.setattr(sys, 'exit', fake)\n    with pytest.raises(SystemExit):\n        main()\n",
+        + (
+            "\ndef test_exit(monkeypatch):\n    monkeypatch.setattr(sys, 'exit', fake)\n"
+            "    with pytest.raises(SystemExit):\n        main()\n"
+        ),
     ),
     "a mock in a new test": (
         ADD,
@@ -247,22 +259,26 @@ def test_bad(calc):
     "repaired from nonsense": ("def test_a(:\n    assert f() == 1\n", "def test_a():\n    assert f() == 1\n"),
     "an async helper": (
         "def test_a():\n    assert asyncio.run(f(1)) == 2\n",
-        "def test_a():\n    async def main():\n        assert await f(1) == 2\n    asyncio.run(main())\n    assert asyncio.run(f(1)) == 2\n",
+        "def test_a():\n    async def main():\n        assert await f(1) == 2\n"
+        "    asyncio.run(main())\n    assert asyncio.run(f(1)) == 2\n",
     ),
     "examples added": (
         "@given(st.integers())\ndef test_a(a):\n    assert f(a) == a\n",
         "@settings(max_examples=500)\n@example(0)\n@given(st.integers())\ndef test_a(a):\n    assert f(a) == a\n",
     ),
     "deprecated names of unittest": (
-        "class T(TestCase):\n    def test_a(self):\n        self.assertEquals(f(1), 2)\n        self.assertRegexpMatches(g(), 'x')\n",
-        "class T(TestCase):\n    def test_a(self):\n        self.assertEqual(f(1), 2)\n        self.assertRegex(g(), 'x')\n",
+        "class T(TestCase):\n    def test_a(self):\n"
+        "        self.assertEquals(f(1), 2)\n        self.assertRegexpMatches(g(), 'x')\n",
+        "class T(TestCase):\n    def test_a(self):\n"
+        "        self.assertEqual(f(1), 2)\n        self.assertRegex(g(), 'x')\n",
     ),
     "a skip's reason": (
         "@pytest.mark.skipif(OLD, reason='too old')\ndef test_a():\n    assert f(1) == 2\n",
         "@pytest.mark.skipif(OLD, reason='needs 3.12')\ndef test_a():\n    assert f(1) == 2\n",
     ),
     "a condition of a skip dropped": (
-        "@pytest.mark.skipif(OLD, reason='too old')\n@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a)\n",
+        "@pytest.mark.skipif(OLD, reason='too old')\n"
+        "@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a)\n",
         "@pytest.mark.parametrize('a', [1, 2])\ndef test_a(a):\n    assert f(a)\n",
     ),
     "strings formatted in another way": (
@@ -278,8 +294,10 @@ def test_bad(calc):
         "def test_a():\n    assert float is kind(1)\n",
     ),
     "a variable that an inner function sets": (
-        "def test_a():\n    def go():\n        nonlocal seen\n        seen = 1\n    seen: int | None\n    run(go)\n    assert seen == 1\n",
-        "def test_a():\n    def go():\n        nonlocal seen\n        seen = 1\n    seen: int | None = None\n    run(go)\n    assert seen == 1\n",
+        "def test_a():\n    def go():\n        nonlocal seen\n        seen = 1\n"
+        "    seen: int | None\n    run(go)\n    assert seen == 1\n",
+        "def test_a():\n    def go():\n        nonlocal seen\n        seen = 1\n"
+        "    seen: int | None = None\n    run(go)\n    assert seen == 1\n",
     ),
     "a list that is filled": (
         "def test_a():\n    seen = []\n    run(seen.append)\n    assert seen == [1]\n",
@@ -399,7 +417,9 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         one(ADD),
         {
             **one(ADD),
-            "conftest.py": "import sys\nfrom pathlib import Path\nsys.path.insert(0, str(Path(__file__).parent / 'src'))\n",
+            "conftest.py": (
+                "import sys\nfrom pathlib import Path\nsys.path.insert(0, str(Path(__file__).parent / 'src'))\n"
+            ),
         },
         "pytest",
     ),
@@ -418,7 +438,10 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         {
             **one(ADD),
             "conftest.py": CONFTEST
-            + "\n@pytest.fixture(autouse=True)\ndef env(monkeypatch, tmp_path):\n    monkeypatch.setenv('HOME', str(tmp_path))\n",
+            + (
+                "\n@pytest.fixture(autouse=True)\ndef env(monkeypatch, tmp_path):\n"
+                "    monkeypatch.setenv('HOME', str(tmp_path))\n"
+            ),
         },
         "pytest",
     ),
@@ -520,6 +543,7 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         {".github/workflows/ci.yml": CI.replace("v3", "v4") + "      - run: ruff check\n"},
         "pytest",
     ),
+    "a CI file renamed": ({".github/workflows/ci.yml": CI}, {".github/workflows/tests.yml": CI}, "pytest"),
     "a new CI file": ({}, {".github/workflows/ci.yml": CI}, "pytest"),
     "a JavaScript test added": (
         {"test/calc.test.js": JS},
@@ -585,7 +609,9 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         {**one(ADD), "calc.py": "def add(a, b):\n    return a - b\n"},
         {
             **one(ADD),
-            "calc.py": "import sys\n\ndef add(a, b):\n    return a + b\n\nif __name__ == '__main__':\n    sys.exit(0)\n",
+            "calc.py": (
+                "import sys\n\ndef add(a, b):\n    return a + b\n\nif __name__ == '__main__':\n    sys.exit(0)\n"
+            ),
         },
         "pytest",
     ),
@@ -612,7 +638,10 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         one(ADD),
         {
             **one(ADD),
-            "tests/test_fork.py": "import os\n\ndef test_fork():\n    pid = os.fork()\n    if pid == 0:\n        os._exit(0)\n    assert os.waitpid(pid, 0)[1] == 0\n",
+            "tests/test_fork.py": (
+                "import os\n\ndef test_fork():\n    pid = os.fork()\n    if pid == 0:\n"
+                "        os._exit(0)\n    assert os.waitpid(pid, 0)[1] == 0\n"
+            ),
         },
         "pytest",
     ),

@@ -220,12 +220,10 @@ CHANGED: dict[str, tuple[Files, Files, str, str]] = {
     ),
     "make: a target that is not the check's": (
         {"Makefile": MAKE},
-        {"Makefile": MAKE.replace("pytest unit", "pytest unit || true")},
+        {"Makefile": MAKE.replace(" tests", " tests || true")},
         "pytest",
         "failures are ignored",
-    )
-    if False
-    else ({"Makefile": MAKE}, {"Makefile": MAKE.replace(" tests", " tests || true")}, "pytest", "failures are ignored"),
+    ),
     "make: removed": ({"Makefile": MAKE}, {}, "make test", "Makefile was removed"),
     "script: || true": (
         {"run_tests.sh": SHELL},
@@ -356,7 +354,9 @@ CHANGED: dict[str, tuple[Files, Files, str, str]] = {
     "vitest: excluded": (
         {"vitest.config.ts": "export default defineConfig({ test: { globals: true } })\n"},
         {
-            "vitest.config.ts": "export default defineConfig({ test: { globals: true, exclude: ['src/calc.test.ts'] } })\n"
+            "vitest.config.ts": (
+                "export default defineConfig({ test: { globals: true, exclude: ['src/calc.test.ts'] } })\n"
+            )
         },
         "npx vitest run",
         "exclude now leaves out src/calc.test.ts",
@@ -365,7 +365,9 @@ CHANGED: dict[str, tuple[Files, Files, str, str]] = {
         {"src/calc.test.ts": "test('a', () => { expect(a()).toBe(1) })\n"},
         {
             "src/calc.test.ts": "test('a', () => { expect(a()).toBe(1) })\n",
-            "vitest.config.ts": "export default defineConfig({ test: { passWithNoTests: true, exclude: ['src/**'] } })\n",
+            "vitest.config.ts": (
+                "export default defineConfig({ test: { passWithNoTests: true, exclude: ['src/**'] } })\n"
+            ),
         },
         "npx vitest run",
         "passWithNoTests is now true",

@@ -62,7 +62,8 @@ ADDED: dict[str, tuple[Files, str]] = {
     "items deleted": (conftest("def pytest_collection_modifyitems(items):\n    del items[1:]\n"), "del items[1:]"),
     "items marked": (
         conftest(
-            "def pytest_collection_modifyitems(items):\n    for item in items:\n        item.add_marker(pytest.mark.xfail)\n"
+            "def pytest_collection_modifyitems(items):\n"
+            "    for item in items:\n        item.add_marker(pytest.mark.xfail)\n"
         ),
         "item.add_marker(pytest.mark.xfail)",
     ),
@@ -201,6 +202,30 @@ ADDED: dict[str, tuple[Files, str]] = {
         product("import inspect\ndef tested():\n    return any('test_' in f.function for f in inspect.stack())\n"),
         "looks at its callers for a test",
     ),
+    "the product looks at the command line": (
+        product("import sys\nif sys.argv[0].endswith('pytest'):\n    answer = 3\n"),
+        "product code looks for a running test",
+    ),
+    "the product ends the process": (
+        product("import os\n\ndef check(a):\n    if a < 0:\n        os._exit(0)\n"),
+        "`os._exit(0)` ends the process as if all were well",
+    ),
+    "the product ends the process from a thread": (
+        product("import os, threading\nthreading.Timer(0.1, lambda: os._exit(0)).start()\n"),
+        "can end the test run",
+    ),
+    "a plugin beside the tests": (
+        {
+            **conftest("pytest_plugins = ['tests.calm']\n"),
+            "tests/calm.py": "def pytest_runtest_makereport(item, call):\n    pass\n",
+        },
+        "pytest_runtest_makereport can change",
+    ),
+    "an exit in the package of the tests": (
+        {"tests/__init__.py": "import sys\nsys.exit(0)\n"},
+        "ends the test run early",
+    ),
+    "more tests left out": (conftest("collect_ignore = []\ncollect_ignore += ['test_calc.py']\n"), "leaves out"),
     "everything is equal": (
         product("class Any:\n    def __eq__(self, other):\n        return True\n"),
         "`__eq__` that always returns True",
@@ -247,8 +272,5 @@ def test_what_was_there_at_the_base_is_not_named(name: str) -> None:
     added, _ = ADDED[name]
     there = {**BASE, **added}
     assert findings(there, {**there, "notes.txt": "x"}) == []
-    assert (
-        findings(there, {path: text + "\n\n" for path, text in there.items()}) == []
-        or "pth" in str(added)
-        or any(path.endswith(("customize.py", "bin/pytest", "index.js")) for path in added)
-    )
+    if not any(path.endswith((".pth", "customize.py", "index.js")) for path in added):
+        assert findings(there, {path: text + "\n\n" for path, text in there.items()}) == []

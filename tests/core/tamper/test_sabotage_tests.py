@@ -72,7 +72,8 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     "rebound": (ADD, ADD + "\ntest_add = None\n", "no longer collected: replaced in line"),
     "under if False": (
         ADD,
-        "from calc import add\nif False:\n    def test_add():\n        assert add(1, 2) == 3\n        assert add(0, 0) == 0\n",
+        "from calc import add\nif False:\n    def test_add():\n"
+        "        assert add(1, 2) == 3\n        assert add(0, 0) == 0\n",
         "under `if False:`",
     ),
     "under a condition": (
@@ -337,7 +338,8 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     ),
     "class with a constructor": (
         "class TestAdd:\n    def test_one(self):\n        assert add(1, 0) == 1\n",
-        "class TestAdd:\n    def __init__(self):\n        pass\n    def test_one(self):\n        assert add(1, 0) == 1\n",
+        "class TestAdd:\n    def __init__(self):\n        pass\n"
+        "    def test_one(self):\n        assert add(1, 0) == 1\n",
         "__init__ in TestAdd keeps the runner from collecting it",
     ),
     "class renamed": (
@@ -386,7 +388,8 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
     ),
     "monkeypatched": (
         "import calc\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n",
-        "import calc\n\ndef test_add(monkeypatch):\n    monkeypatch.setattr(calc, 'add', lambda a, b: 3)\n    assert calc.add(1, 2) == 3\n",
+        "import calc\n\ndef test_add(monkeypatch):\n"
+        "    monkeypatch.setattr(calc, 'add', lambda a, b: 3)\n    assert calc.add(1, 2) == 3\n",
         "replaces what it tests: calc.add",
     ),
     "set-up of the body": (
@@ -416,16 +419,114 @@ SABOTAGE: dict[str, tuple[str, str, str]] = {
         "expected value changed",
     ),
     "a fixture's parameters": (
-        "@pytest.fixture(params=[1, 2])\ndef n(request):\n    return request.param\n\ndef test_n(n):\n    assert f(n)\n",
+        "@pytest.fixture(params=[1, 2])\ndef n(request):\n"
+        "    return request.param\n\ndef test_n(n):\n    assert f(n)\n",
         "@pytest.fixture(params=[1])\ndef n(request):\n    return request.param\n\ndef test_n(n):\n    assert f(n)\n",
         "a parameter of fixture n was removed: 2",
     ),
     "a skip in a fixture": (
         "@pytest.fixture\ndef db():\n    return Db()\n\ndef test_db(db):\n    assert db.get(1) == 2\n",
-        "@pytest.fixture\ndef db():\n    pytest.skip('no db')\n    return Db()\n\ndef test_db(db):\n    assert db.get(1) == 2\n",
+        "@pytest.fixture\ndef db():\n    pytest.skip('no db')\n"
+        "    return Db()\n\ndef test_db(db):\n    assert db.get(1) == 2\n",
         "in fixture db",
     ),
     "bare assertions at the top": ("assert add(1, 2) == 3\n", "assert add(1, 2)\n", "loosened (== became truth)"),
+    "true whatever happens": (
+        ADD,
+        edited(ADD, ("add(1, 2) == 3", "add(1, 2) == 3 if False else True")),
+        "`assert add(1, 2) == 3` became",
+    ),
+    "equal to anything": (ADD, edited(ADD, ("add(1, 2) == 3", "add(1, 2) == ANY")), "which always holds"),
+    "a skip in the message": (
+        ADD,
+        edited(ADD, ("add(1, 2) == 3", "add(1, 2) == 3, pytest.skip('known')")),
+        "test_add now skips itself: `pytest.skip('known')`",
+    ),
+    "a mark put on from inside": (
+        ADD,
+        edited(ADD, ("test_add():", "test_add(request):\n    request.applymarker(pytest.mark.xfail)")),
+        "test_add now skips itself",
+    ),
+    "a skip as text": (
+        ADD,
+        edited(ADD, ("def test_add", "@pytest.mark.skipif('True')\ndef test_add")),
+        "skipif('True')",
+    ),
+    "wrapped by hand": (ADD, ADD + "\ntest_add = pytest.mark.skip(test_add)\n", "test_add is no longer collected"),
+    "no longer asserted": (ADD, edited(ADD, ("assert add(1, 2) == 3", "add(1, 2) == 3")), "was removed"),
+    "no longer awaited": (
+        "async def check(a):\n    assert await f(a) == 1\n\nasync def test_a():\n    await check(5)\n",
+        "async def check(a):\n    assert await f(a) == 1\n\nasync def test_a():\n    check(5)\n",
+        "can no longer be reached after `check(5)`",
+    ),
+    "no longer marked async": (
+        "@pytest.mark.asyncio\nasync def test_a():\n    assert await f(1) == 2\n",
+        "async def test_a():\n    assert await f(1) == 2\n",
+        "has lost the mark that has it awaited",
+    ),
+    "suppressed on a stack": (
+        ADD,
+        edited(
+            ADD,
+            (
+                "    assert add(1",
+                "    stack = ExitStack()\n    stack.enter_context(suppress(Exception))\n    assert add(1",
+            ),
+        ),
+        "which swallows a failure",
+    ),
+    "one value in place of all": (
+        "@given(st.integers())\ndef test_a(a):\n    assert f(a) == 2\n",
+        "def test_a():\n    a = 1\n    assert f(a) == 2\n",
+        "is no longer made under given(st.integers())",
+    ),
+    "one element in place of all": (
+        "def test_a():\n    for item in items():\n        assert f(item) == 2\n",
+        "def test_a():\n    assert f(items()) == 2\n",
+        "is no longer made for each of items()",
+    ),
+    "a shorter range": (
+        "def test_a():\n    for n in range(100):\n        assert f(n) == n\n",
+        "def test_a():\n    for n in range(1):\n        assert f(n) == n\n",
+        "range(1)",
+    ),
+    "a parameter with a default": (
+        ADD,
+        edited(ADD, ("test_add():", "test_add(add=lambda a, b: 3):")),
+        "test_add now makes its own add",
+    ),
+    "replaced in the body": (
+        "import calc\n\ndef test_add():\n    assert calc.add(1, 2) == 3\n",
+        "import calc\n\ndef test_add():\n    calc.add = lambda a, b: 3\n    assert calc.add(1, 2) == 3\n",
+        "replaces what it tests: calc.add",
+    ),
+    "check=True dropped": (
+        "def test_a():\n    done = run(['x'], check=True)\n    assert done.out\n",
+        "def test_a():\n    done = run(['x'])\n    assert done.out\n",
+        "True is gone",
+    ),
+    "inherited tests": (
+        "class Base:\n    def test_a(self):\n        assert self.make() == 1\n\nclass TestB(Base):\n    pass\n",
+        "class Base:\n    def test_a(self):\n        assert self.make() == 1\n\nclass TestB:\n    pass\n",
+        "TestB.test_a is no longer collected",
+    ),
+    "a fixture that skips": (
+        ADD,
+        edited(ADD, ("def test_add():", "@pytest.fixture\ndef calm():\n    pytest.skip('x')\n\ndef test_add(calm):")),
+        "test_add now skips itself",
+    ),
+    "a fixture that skips, by a mark": (
+        ADD,
+        edited(
+            ADD,
+            (
+                "def test_add():",
+                "@pytest.fixture\ndef calm():\n    pytest.skip('x')\n"
+                "\n@pytest.mark.usefixtures('calm')\ndef test_add():",
+            ),
+        ),
+        "test_add now skips itself",
+    ),
     "no longer parses": (ADD, ADD + "\ndef (\n", "no longer parses"),
 }
 
@@ -532,6 +633,25 @@ ACROSS: dict[str, tuple[Files, Files, str, str]] = {
         },
         "pytest",
         "add is now imported from tests.fakes, no longer from calc",
+    ),
+    "a fixture that takes another's place": (
+        {
+            "conftest.py": "import pytest\n\n@pytest.fixture\ndef client():\n    return Client()\n",
+            TEST: "def test_a(client):\n    assert client.get() == 1\n",
+        },
+        {
+            "conftest.py": "import pytest\n\n@pytest.fixture\ndef client():\n    return Client()\n",
+            "tests/conftest.py": "import pytest\n\n@pytest.fixture\ndef client():\n    return Fake()\n",
+            TEST: "def test_a(client):\n    assert client.get() == 1\n",
+        },
+        "pytest",
+        "fixture client takes the place of the one that tests use",
+    ),
+    "moved where pytest does not look": (
+        {"tests/test_a.py": ADD},
+        {"tests/build/test_a.py": ADD},
+        "pytest tests",
+        "which the check does not run",
     ),
     "a program of assertions": (
         {"verify.py": "from calc import add\nassert add(1, 2) == 3\nprint('ok')\n"},

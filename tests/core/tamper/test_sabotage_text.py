@@ -169,6 +169,36 @@ CHANGED: dict[str, tuple[str, str, list[tuple[str, str]], str]] = {
         [("describe(", 'jest.mock("../src/calc");\ndescribe(')],
         "a mock of ../src/calc",
     ),
+    "js: caught": (
+        "test/calc.test.js",
+        JS,
+        [("    expect(add(1, 2)).toBe(3);", "    try { expect(add(1, 2)).toBe(3); } catch (e) {}")],
+        "a failure in test adds is now caught",
+    ),
+    "js: returns on a condition": (
+        "test/calc.test.js",
+        JS,
+        [("    expect(add(1", "    if (process.env.CI) {\n      return;\n    }\n    expect(add(1")],
+        "test adds may now return before its assertions",
+    ),
+    "js: no longer awaited": (
+        "test/calc.test.js",
+        JS.replace("expect(add(-1, 1)).toEqual(0)", "await expect(add(-1, 1)).resolves.toEqual(0)"),
+        [("await expect", "expect")],
+        "which is no longer waited for",
+    ),
+    "go: recovered": (
+        "calc_test.go",
+        GO,
+        [("\tgot := Add", "\tdefer func() { recover() }()\n\tgot := Add")],
+        "a failure in test TestAdd is now caught",
+    ),
+    "java: caught": (
+        "src/test/java/CalcTest.java",
+        JAVA,
+        [("assertEquals(3, Calc.add(1, 2));", "try { assertEquals(3, Calc.add(1, 2)); } catch (Throwable t) {}")],
+        "a failure in test adds is now caught",
+    ),
     "go: a test removed": ("calc_test.go", GO, [("func TestTable", "func testTable")], "test TestTable was removed"),
     "go: t.Skip": (
         "calc_test.go",

@@ -1,4 +1,4 @@
-"""One act as a few short keys, and when an act repeats an earlier one: actions and results are compared, never thoughts."""
+"""One act as a few short keys, and when it repeats an earlier one: actions and results are compared, never thoughts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def mark(act: Act, round_: int, era: int) -> Mark:
         shape=key(f"{act.tool}\n{loosely(clip(act.arguments))}"),
         result=key(masked),
         rounded=key(plain),
-        loose=key(loosely(plain)),
+        loose=key(loosely(plain)) if act.writes else 0,
         says=substance(masked),
         ok=act.ok,
         writes=act.writes,
@@ -78,23 +78,24 @@ def repeats(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
     """
     if now.tool != then.tool:
         return None
-    if now.call == then.call and _same_result(now, then):
+    if now.call == then.call and _same_result(now, then, rules):
         return "same" if now.ok else "error"
     if not now.ok and not then.ok:
         return _same_trouble(now, then, rules)
-    # Two successful writes that differ are two writes, however alike their answers. Of short arguments a number is the better part.
+    # Two successful writes that differ are two writes, however alike their answers; and of short arguments a number
+    # is the better part.
     if now.result == then.result and now.says >= SPECIFIC and not now.writes and len(now.sketch) >= 6:
         return "alike" if likeness(now.sketch, then.sketch) >= rules.alike_call else None
     return None
 
 
-def _same_result(now: Mark, then: Mark) -> bool:
+def _same_result(now: Mark, then: Mark, rules: StuckRules) -> bool:
     if now.result == then.result:
         return True
     # Other decimals after a change are a result of the change; without one they are noise.
     if now.rounded == then.rounded and now.era == then.era:
         return True
-    return now.writes and now.loose == then.loose
+    return now.writes and now.tool not in rules.shells and now.loose == then.loose
 
 
 def _same_trouble(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:

@@ -17,23 +17,25 @@ READ = 16_000
 """Characters of a result that are looked at, from both ends. With `SKETCHED` the bound on what one call can cost."""
 SKETCHED = 2_000
 """Characters of the arguments that likeness is measured on, from both ends."""
+BRIEF = 600
+"""A failure in transit is said in so many characters; a failing test that mentions one is not."""
 
-# Each pattern begins with one character or one set of them: the search then skips to candidates instead of trying everywhere.
+# Each pattern begins with one character or a set of them: the search then skips to the candidates.
 _TIMES = re.compile(
     r"\d(?:"
     r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\d?:\d\d:\d\d(?:[.,]\d+)?"
-    r"|\d*(?:\.\d+)?\s?(?:ns|[uµ]s|ms|s|secs?|seconds?|mins?|minutes?|hours?)\b"
+    r"|\d{0,17}+(?:\.\d{1,17}+)?\s?(?:ns|[uµ]s|ms|s|secs?|seconds?|mins?|minutes?|hours?)\b"
     r")"
 )
 _IDENTIFIERS = re.compile(r"[0-9a-fA-F]{7,64}+(?:-[0-9a-fA-F]{4}){0,3}(?:-[0-9a-fA-F]{12})?(?!\w)")
 _TEMPORARY = re.compile(r"/(?:tmp|var/tmp|var/folders|private/var|dev/shm)/[^\s'\":,;()\]]+")
 _PROCESS = re.compile(r"(?:pid|PID)[ =:]+\d+")
-_DECIMALS = re.compile(r"\d+\.\d+(?:e[+-]?\d+)?(?!\s?(?:%|[kKMGT]i?B\b))")
+_DECIMALS = re.compile(r"\d{1,17}+\.\d{1,20}+(?:e[+-]?\d{1,3}+)?(?!\s?(?:%|[kKMGT]i?B\b))")
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DIGITS = re.compile(r"\d+")
 _QUOTED = re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`")
-_TAGS = re.compile(r"</?[a-z_]+>")
+_WRAPPING = re.compile(r"</?[a-z_]+>|(?:no output, )?exit (?:status|code)")
 _WORDS = re.compile(r"[\w#]+")
 _ESCAPES = re.compile(r"\\+[nrt\"']")
 _PLACES = re.compile(r"(?i)\b(lines?|column|col|row|char|position)([ :#]+)\d+(?:[-–:]\d+)?|(?<=[\w\])]):\d+(?::\d+)?\b")
@@ -43,8 +45,9 @@ _TROUBLE = re.compile(
     re.MULTILINE,
 )
 _TRANSPORT = re.compile(
-    r"too many requests|rate.?limit|bad gateway|service unavailable|gateway time-?out|temporarily unavailable|overloaded"
-    r"|connection (?:reset|aborted|timed out)|read timed out|temporary failure in name resolution|econnreset|etimedout"
+    r"too many requests|rate.?limit|bad gateway|service unavailable|gateway time-?out|temporarily unavailable"
+    r"|overloaded|connection (?:reset|aborted|timed out)|read timed out|temporary failure in name resolution|econnreset"
+    r"|etimedout"
 )
 
 
@@ -89,11 +92,11 @@ def key(text: str) -> int:
 
 def substance(text: str) -> int:
     """Letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
-    return sum(map(str.isalpha, _TAGS.sub("", text[:256])))
+    return sum(map(str.isalpha, _WRAPPING.sub("", text[:256])))
 
 
 def sketch(text: str, size: int = 48) -> tuple[int, ...]:
-    """A sample of bounded size of the words of a text and their neighbours: enough to measure likeness without the text."""
+    """A bounded sample of the words of a text and their neighbours: enough to measure likeness without the text."""
     words = _WORDS.findall(_DIGITS.sub("#", _ESCAPES.sub(" ", clip(text, SKETCHED))))
     grams = {*words, *map(" ".join, pairwise(words))}
     return tuple(sorted(crc32(gram.encode("utf-8", "surrogatepass")) for gram in grams)[:size])
@@ -129,5 +132,5 @@ def _troubled(text: str) -> Iterator[str]:
 
 
 def in_transit(text: str) -> bool:
-    """A service was not to be had just now: trying again is right."""
-    return _TRANSPORT.search(text[:READ].lower()) is not None
+    """A service was not to be had just now: trying again is right. A long text is about something else."""
+    return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None

@@ -58,9 +58,9 @@ def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """The same error again and again: in a row, or whatever was tried in between."""
     run = _in_step(watch.wasted, rules)
     if run and run[-1].kind in FAILING:
-        firm = all(one.kind == "error" and one.again for one in run)
+        firm = all(one.kind == "error" and one.verbatim for one in run)
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
-            ways = "the same arguments" if all(one.again for one in run) else "different arguments"
+            ways = "the same arguments" if all(one.verbatim for one in run) else "different arguments"
             return Found(_rounds(run), f"{_tools(turn)} fails in the same way again and again, with {ways}.")
     for latest in {one.error for one in watch.failed if one.round == watch.round}:
         rounds = tuple(sorted({one.round for one in watch.failed if one.error == latest}))
@@ -86,7 +86,8 @@ def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     stood = watch.stood
     if not stood or stood[-1].round != watch.round:
         return None
-    returned = [one.round for at, one in enumerate(stood) if any(one.tree == before.tree for before in stood[:at])]
+    again = {one.round for at, one in enumerate(stood) if any(one.tree == before.tree for before in stood[:at])}
+    returned = sorted(again)
     if len(returned) < rules.returns or returned[-1] != watch.round:
         return None
     return Found(tuple(returned), f"The files came back to a state that they had before {len(returned)} times.")

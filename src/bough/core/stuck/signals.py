@@ -61,7 +61,7 @@ class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     patterns: tuple[Pattern, ...] = PATTERNS
     """The ones that may be raised."""
-    window: int = 12
+    window: int = 10
     """Rounds that a repeat may lie back."""
     period: int = 5
     """The longest cycle: rounds that repeat in step lie no further back."""
@@ -81,13 +81,13 @@ class StuckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     """Rounds in a row without a change and without anything new to know before it is `no_progress`."""
     returns: int = 3
     """How often the workspace comes back to a tree it had before it is `oscillation`."""
-    looks: int = 12
+    looks: int = 14
     """Rounds in a row that read with different arguments, with no use made of it, before it is `paging`."""
     shells: tuple[str, ...] = ("bash",)
     """Tools that run programs: when they fail, the details are about the project and not about the call."""
-    alike_error: float = 0.5
+    alike_error: float = 0.55
     """How alike two calls with the same error must be to count as one thing tried twice."""
-    alike_refused: float = 0.7
+    alike_refused: float = 0.75
     """The same for two writes that were refused with the same first line and different details."""
     alike_call: float = 0.9
     """The same for two calls that brought the same result."""

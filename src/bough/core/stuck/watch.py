@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core.stuck.marks import LITTLE, SPECIFIC, Kind, Mark, mark, repeats
-from bough.core.stuck.masks import key, mask, sketch
+from bough.core.stuck.masks import key, sketch
 from bough.core.stuck.signals import Act, StuckRules, Turn
 
 T = TypeVar("T")
@@ -28,7 +28,7 @@ class Wasted(Struct, frozen=True):
     lag: int
     """How many rounds back."""
     kind: Kind
-    again: bool
+    verbatim: bool
     """The very calls of the round before."""
 
 
@@ -36,7 +36,6 @@ class Said(Struct, frozen=True):
     """An answer without a usable call."""
 
     round: int
-    text: int
     sketch: tuple[int, ...]
 
 
@@ -96,7 +95,7 @@ def noted(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
 
 def _silent(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
     """Words alone change nothing: what was repeating before them still is."""
-    said = Said(watch.round + 1, key(mask(turn.text)), sketch(turn.text))
+    said = Said(watch.round + 1, sketch(turn.text))
     return replace(watch, round=watch.round + 1, said=last((*watch.said, said), rules.silent))
 
 
@@ -136,7 +135,7 @@ def _judged(watch: Watch, turn: Turn) -> Watch:
 
 
 def _changed(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
-    """Count the change, if the act made one. Where no tree is known, a successful write that is not a repeat made one."""
+    """Count the change, if the act made one. Where no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
         before = watch.stood[-1].tree if watch.stood else ""
         if act.tree == before:
@@ -150,17 +149,7 @@ def _changed(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) 
 def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules) -> Watch:
     now = watch.round
     moved = watch.era != marks[0].era
-    again = [each for each in found if each is not None]
-    wasted: tuple[Wasted, ...] = ()
-    if len(again) == len(found):
-        kind, lag = max(again, key=lambda each: each[1])
-        wasted = last(
-            (
-                *watch.wasted,
-                Wasted(now, lag, kind, _calls(marks) == _calls(one for one in watch.marks if one.round == now - 1)),
-            ),
-            rules.window,
-        )
+    wasted = _wasted(watch, marks, found, rules)
     new = any(not _known(one, watch.known) for one in marks)
     still = bool(watch.stood) and not (new or moved)
     idle = (*watch.idle, now) if wasted or still else ()
@@ -178,6 +167,18 @@ def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | No
         looked=last(looked, rules.looks),
         known=last((*watch.known, *(one.error or one.rounded for one in marks)), KNOWN),
     )
+
+
+def _wasted(
+    watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
+) -> tuple[Wasted, ...]:
+    """A round is wasted when each of its calls is a repeat; one that is not makes up for all before it."""
+    again = [each for each in found if each is not None]
+    if len(again) < len(found):
+        return ()
+    kind, lag = max(again, key=lambda each: each[1])
+    verbatim = _calls(marks) == _calls(one for one in watch.marks if one.round == watch.round - 1)
+    return last((*watch.wasted, Wasted(watch.round, lag, kind, verbatim)), rules.window)
 
 
 def _calls(marks: Iterable[Mark]) -> list[int]:

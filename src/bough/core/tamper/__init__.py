@@ -13,7 +13,7 @@ from bough.core.acceptance import Tampering
 from bough.core.tamper import config, files, python, recorded, settings, shadows, text
 from bough.core.tamper.files import watched
 from bough.core.tamper.languages import LANGUAGES
-from bough.core.tamper.scope import Project
+from bough.core.tamper.sources import Project
 from bough.core.tamper.tricks import Ground, tricks
 
 __all__ = ["inspect", "watched"]

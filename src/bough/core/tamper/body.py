@@ -8,15 +8,30 @@ from typing import NamedTuple
 
 from bough.core.tamper import checks as c
 from bough.core.tamper.checks import Bare, Check, Guard
-from bough.core.tamper.scope import Scope, assign, callee, is_fixture, resolve
+from bough.core.tamper.facts import (
+    BROAD,
+    SUPPRESSED,
+    enters_suppress,
+    expressions,
+    fails,
+    grows,
+    headed,
+    patched,
+    references,
+    shared,
+    swallows,
+    written_out,
+)
+from bough.core.tamper.scope import Scope, assign, callee, resolve
+from bough.core.tamper.sources import is_fixture
 from bough.core.tamper.syntax import (
     Function,
     always,
-    constant,
     constants,
     dotted,
     dump,
     elements,
+    identifiers,
     last,
     never,
     short,
@@ -27,7 +42,6 @@ from bough.core.tamper.syntax import (
 
 MOST_CHECKS = 3_000
 MOST_STEPS = 3_000
-_BROAD = ("Exception", "BaseException", "AssertionError", "Failed")
 _QUIET = ("print", "pprint", "sleep", "debug", "info", "warning", "log", "setLevel", "flush", "record_property")
 
 
@@ -104,11 +118,14 @@ class Walk:
     ) -> tuple[bool, tuple[Guard, ...]]:
         self.steps += 1
         if isinstance(node, ast.Assert):
-            fails: list[Bare] = [("fail", c.NOTHING, c.NOTHING, "")]
-            self._add(fails if never(node.test) else c.of_condition(node.test, scope), node, scope, guards, owner)
+            failing: list[Bare] = [("fail", c.NOTHING, c.NOTHING, "")]
+            self._add(failing if never(node.test) else c.of_condition(node.test, scope), node, scope, guards, owner)
+            if node.msg is not None and identifiers(node.msg) & {"skip", "xfail", "skipTest", "exit", "_exit"}:
+                self.found.skips.append(self._skip("skip", node.msg, node, scope))
             return never(node.test), guards
         if isinstance(node, ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign):
-            return self._simple(node, scope, guards, owner), guards
+            ends = self._simple(node, scope, guards, owner)
+            return ends, (*guards, SUPPRESSED) if enters_suppress(node) else guards
         if isinstance(node, ast.Raise):
             self._raise(node, scope, guards, owner)
             return True, guards
@@ -151,9 +168,9 @@ class Walk:
             assigned = assign(node, scope)
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 self._assigned(target, node, scope)
-                if isinstance(target, ast.Name) and target.id in _shared(owner):
+                if isinstance(target, ast.Name) and target.id in shared(owner):
                     scope.names[target.id] = ast.Name(id="shared", ctx=ast.Load())
-                elif isinstance(target, ast.Name) and assigned is not None and _grows(target.id, assigned, owner):
+                elif isinstance(target, ast.Name) and assigned is not None and grows(target.id, assigned, owner):
                     scope.names[target.id] = ast.Call(
                         func=ast.Name(id="grown", ctx=ast.Load()), args=[assigned], keywords=[]
                     )
@@ -184,7 +201,9 @@ class Walk:
         inlined = callee(call, scope)
         if inlined is not None:
             home, function, bound_self = inlined
-            if len(self.found.checks) < MOST_CHECKS:
+            if isinstance(function, ast.AsyncFunctionDef) and isinstance(node, ast.Expr) and node.value is call:
+                self._unreachable(function.body, scope.enter(home, function, call, bound_self), guards, function, node)
+            elif len(self.found.checks) < MOST_CHECKS:
                 self._see(*(resolve(a, scope) for a in call.args if not isinstance(a, ast.Starred)))
                 self._block(
                     without_docstring(function.body), scope.enter(home, function, call, bound_self), guards, function
@@ -223,9 +242,9 @@ class Walk:
     ) -> tuple[bool, tuple[Guard, ...]]:
         if never(node.test) or always(node.test):
             live, gone = (node.body, node.orelse) if always(node.test) else (node.orelse, node.body)
-            self._unreachable(gone, scope, guards, owner, ast.Expr(value=_headed("if", node.test)))
+            self._unreachable(gone, scope, guards, owner, ast.Expr(value=headed("if", node.test)))
             return self._block(live, scope, guards, owner), guards
-        if len(node.body) == 1 and not node.orelse and _fails(node.body[0]):
+        if len(node.body) == 1 and not node.orelse and fails(node.body[0]):
             self._add(c.of_condition(node.test, scope, False), node, scope, guards, owner)
             return False, guards
         test = resolve(node.test, scope)
@@ -240,14 +259,14 @@ class Walk:
 
     def _for(self, node: ast.For | ast.AsyncFor, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
         values = resolve(node.iter, scope)
-        items = _written_out(values) if self.steps < MOST_STEPS else None
+        items = written_out(values) if self.steps < MOST_STEPS else None
         if items is None:
             self._see(values)
             scope.bind(node.target, ast.Call(func=ast.Name(id="each", ctx=ast.Load()), args=[values], keywords=[]))
             over = Guard(f"for {dump(values)}", "for each of", values)
             self._block(node.body, scope, (*guards, over), owner)
         elif not items:
-            self._unreachable(node.body, scope, guards, owner, ast.Expr(value=_headed("for", node.iter)))
+            self._unreachable(node.body, scope, guards, owner, ast.Expr(value=headed("for", node.iter)))
         else:
             for item in items:
                 scope.bind(node.target, item)
@@ -256,7 +275,7 @@ class Walk:
 
     def _while(self, node: ast.While, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
         if never(node.test):
-            self._unreachable(node.body, scope, guards, owner, ast.Expr(value=_headed("while", node.test)))
+            self._unreachable(node.body, scope, guards, owner, ast.Expr(value=headed("while", node.test)))
             return
         test = resolve(node.test, scope)
         inside = guards if always(node.test) else (*guards, Guard(f"while {dump(test)}", "while", node.test))
@@ -264,7 +283,7 @@ class Walk:
 
     def _try(self, node: ast.Try | ast.TryStar, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
         inside = guards
-        swallowing = [handler for handler in node.handlers if _swallows(handler)]
+        swallowing = [handler for handler in node.handlers if swallows(handler)]
         if swallowing:
             caught = show(swallowing[0].type, 40) if swallowing[0].type is not None else ""
             inside = (
@@ -289,7 +308,7 @@ class Walk:
             if c.raising(context) and isinstance(context, ast.Call):
                 asserted.append(context)
             elif last(context) == "suppress" and isinstance(context, ast.Call):
-                if any(last(arg) in _BROAD for arg in context.args):
+                if any(last(arg) in BROAD for arg in context.args):
                     inside = (
                         *inside,
                         Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure"),
@@ -301,7 +320,7 @@ class Walk:
                 scope.bind(item.optional_vars, value)
         for call in asserted:
             if any(
-                last(arg) in _BROAD for arg in [*call.args[:1], *(elements(call.args[0]) or [] if call.args else [])]
+                last(arg) in BROAD for arg in [*call.args[:1], *(elements(call.args[0]) or [] if call.args else [])]
             ):
                 inside = (
                     *inside,
@@ -309,7 +328,7 @@ class Walk:
                 )
         ends = self._block(node.body, scope, inside, owner)
         for call in asserted:
-            body = [resolve(value, scope) for value in _expressions(node.body)]
+            body = [resolve(value, scope) for value in expressions(node.body)]
             self._add([c.of_raising(call, body, scope)], node, scope, guards, owner)
         return ends and not asserted
 
@@ -318,7 +337,7 @@ class Walk:
         self.found.own.setdefault(node.name, node.lineno)
         scope.inner[node.name] = node
         scope.names.pop(node.name, None)
-        used, called = _references(owner)
+        used, called = references(owner)
         if node.name in used and (node.decorator_list or node.name not in called):
             inside = scope.branch()
             inside.depth += 1
@@ -328,6 +347,9 @@ class Walk:
 
     def _skipping(self, call: ast.Call, node: ast.stmt, scope: Scope) -> bool:
         called, whole = last(call.func), dotted(call.func)
+        if called in ("applymarker", "add_marker") and call.args and identifiers(call.args[0]) & {"skip", "xfail"}:
+            self.found.skips.append(self._skip("mark", call, node, scope))
+            return False
         known = whole in ("pytest.skip", "pytest.xfail", "skip", "xfail", "pytest.importorskip", "importorskip")
         if not known and called not in ("skipTest", "importorskip", "skip_test"):
             return False
@@ -345,133 +367,6 @@ class Walk:
 
     def _patch(self, target: str, node: ast.stmt, scope: Scope) -> None:
         self.found.patches.append(Patch(target, node.lineno, scope.source.path))
-
-
-def patched(call: ast.Call) -> str:
-    """The dotted target of `patch("a.b")`, `patch.object(a, "b")`, `monkeypatch.setattr(a, "b", …)` and the like."""
-    whole, called = dotted(call.func), last(call.func)
-    if called in ("patch", "setattr", "object") and ("patch" in whole or whole == "setattr") and call.args:
-        first = constant(call.args[0])
-        if isinstance(first, str):
-            return first
-        second = constant(call.args[1]) if len(call.args) > 1 else ...
-        if isinstance(second, str):
-            return f"{dotted(call.args[0])}.{second}"
-    return ""
-
-
-_GROWING = frozenset(
-    {
-        "append",
-        "extend",
-        "insert",
-        "add",
-        "update",
-        "setdefault",
-        "pop",
-        "remove",
-        "discard",
-        "clear",
-        "sort",
-        "reverse",
-    }
-    | {"appendleft", "popleft", "popitem", "write", "writelines"}
-)
-
-
-def _grows(name: str, value: ast.expr, owner: Function) -> bool:
-    """A list or the like that is filled after it was made does not stand for what is written down."""
-    empty = not getattr(value, "elts", getattr(value, "keys", [None])) or (
-        isinstance(value, ast.Call) and last(value.func) in ("list", "dict", "set", "deque") and not value.args
-    )
-    if not isinstance(value, ast.List | ast.Dict | ast.Set | ast.Call):
-        return False
-    return empty or (not isinstance(value, ast.Call) and name in _filled(owner))
-
-
-def _shared(owner: Function) -> frozenset[str]:
-    """Names that inner functions assign to: what they stand for cannot be read off."""
-    known: frozenset[str] | None = owner.__dict__.get("_shared")
-    if known is None:
-        nodes = (node for statement in owner.body for node in ast.walk(statement))
-        known = frozenset(name for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names)
-        owner.__dict__["_shared"] = known
-    return known
-
-
-def _references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that a body uses, and those that it calls as a statement."""
-    known: tuple[frozenset[str], frozenset[str]] | None = owner.__dict__.get("_references")
-    if known is None:
-        nodes = [node for statement in owner.body for node in ast.walk(statement)]
-        calls = [n.value.func for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
-        used = frozenset(node.id for node in nodes if isinstance(node, ast.Name))
-        known = (used, frozenset(call.id for call in calls if isinstance(call, ast.Name)))
-        owner.__dict__["_references"] = known
-    return known
-
-
-def _filled(owner: Function) -> frozenset[str]:
-    """Names whose values a function changes in place."""
-    known: frozenset[str] | None = owner.__dict__.get("_filled")
-    if known is None:
-        found = set()
-        for node in (node for statement in owner.body for node in ast.walk(statement)):
-            stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
-            if stored or (isinstance(node, ast.Attribute) and node.attr in _GROWING):
-                found.add(last(getattr(node, "value", None)))
-        known = frozenset(found)
-        owner.__dict__["_filled"] = known
-    return known
-
-
-def _headed(word: str, test: ast.expr) -> ast.expr:
-    return ast.Name(id=f"{word} {show(test, 30)}:", ctx=ast.Load())
-
-
-def _fails(node: ast.stmt) -> bool:
-    if isinstance(node, ast.Raise):
-        return last(node.exc) == "AssertionError"
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last(node.value) == "fail"
-
-
-def _swallows(handler: ast.ExceptHandler) -> bool:
-    caught = [] if handler.type is None else elements(handler.type) or [handler.type]
-    if handler.type is not None and not any(last(one) in _BROAD for one in caught):
-        return False
-    return not any(isinstance(s, ast.Raise) or _fails(s) for s in handler.body)
-
-
-def _written_out(values: ast.expr) -> list[ast.expr] | None:
-    """The elements of a literal that is looped over, `{…}.items()` included."""
-    if isinstance(values, ast.Call) and last(values.func) == "items" and isinstance(values.func, ast.Attribute):
-        pairs = values.func.value
-        if isinstance(pairs, ast.Dict) and None not in pairs.keys:
-            both = zip(pairs.keys, pairs.values, strict=True)
-            return [ast.Tuple(elts=[k, v], ctx=ast.Load()) for k, v in both if k is not None]
-        return None
-    if isinstance(values, ast.Dict):
-        return None if None in values.keys else [k for k in values.keys if k is not None]
-    return elements(values)
-
-
-def _expressions(body: list[ast.stmt]) -> list[ast.expr]:
-    """The expressions of the statements of a block; a `raise` as the call that it is like."""
-    found: list[ast.expr] = []
-    for node in statements(body):
-        if isinstance(node, ast.Raise):
-            found.append(
-                ast.Call(func=ast.Name(id="raise", ctx=ast.Load()), args=[node.exc] if node.exc else [], keywords=[])
-            )
-        elif isinstance(node, ast.With | ast.AsyncWith):
-            found += [item.context_expr for item in node.items]
-        elif isinstance(node, ast.For | ast.AsyncFor):
-            found.append(node.iter)
-        elif isinstance(node, ast.If | ast.While | ast.Assert):
-            found.append(node.test)
-        elif isinstance(value := getattr(node, "value", None), ast.expr):
-            found.append(value)
-    return found
 
 
 def fixtures_used(function: Function, scope: Scope, depth: int = 0) -> list[tuple[Scope, Function]]:

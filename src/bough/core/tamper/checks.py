@@ -37,9 +37,14 @@ class Guard(NamedTuple):
     def says(self) -> str:
         return f"{self.word} {show(self.node, 60)}" if self.node is not None else self.word
 
+    @property
+    def every(self) -> bool:
+        """Says how often the assertion is made: less without it."""
+        return self.word in ("for each of", "under")
+
     def widened(self, other: Guard) -> bool:
         """The other loops over something else, which has all the values that this one had."""
-        if self.node is None or other.node is None or self.word != other.word or not self.word.startswith("for each"):
+        if self.node is None or other.node is None or self.word != other.word or self.word != "for each of":
             return False
         names = identifiers(self.node) <= identifiers(other.node) or not self.key.startswith("parametrize")
         return names and constants(self.node) <= constants(other.node)

@@ -25,8 +25,10 @@ def compare(
     yield from settings.compare(before, after, tests)
     yield from make.compare(before, after, command)
     reached = f"{command}\n{_recipes(before)}"
+    added = {after[path] for path in changed if path in after and path not in before}
     for path in changed:
-        yield from _one(path, before, after, command, reached)
+        if path in after or before[path] not in added:
+            yield from _one(path, before, after, command, reached)
 
 
 def _recipes(texts: Mapping[str, str]) -> str:

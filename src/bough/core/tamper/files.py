@@ -7,34 +7,25 @@ import shlex
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from bough.core.tamper.syntax import listed
+
 LARGEST = 500_000
 """Characters. A longer file is not read: that it changed at all is what is reported."""
 
-RUNNER_MODULES = frozenset(
-    {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "doctest", "nose", "nose2", "xdist", "tox", "nox"}
-    | {"hypothesis", "pytest_cov", "pytest_asyncio", "pytest_mock", "pytest_timeout", "testtools", "assertpy"}
+RUNNER_MODULES = listed(
+    """
+    pytest _pytest pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
+    pytest_mock pytest_timeout testtools assertpy
+    """
 )
 """Python modules that decide what a test run says."""
 
-RUNNER_PROGRAMS = frozenset(
-    {"pytest", "py.test", "unittest", "python", "python3", "tox", "nox", "nose2", "jest", "vitest", "mocha", "node"}
-    | {"npm", "npx", "yarn", "pnpm", "bun", "deno", "ava", "tap", "playwright", "cypress", "go", "cargo", "make"}
-    | {"gradle", "gradlew", "mvn", "mvnw", "rspec", "rake", "bundle", "phpunit", "dotnet", "ctest", "bats", "prove"}
-    | {
-        "mix",
-        "swift",
-        "bazel",
-        "just",
-        "task",
-        "hatch",
-        "pdm",
-        "poetry",
-        "uv",
-        "gotestsum",
-        "nextest",
-        "tsx",
-        "ts-node",
-    }
+RUNNER_PROGRAMS = listed(
+    """
+    pytest py.test unittest python python3 tox nox nose2 jest vitest mocha node npm npx yarn pnpm bun deno ava tap
+    playwright cypress go cargo make gradle gradlew mvn mvnw rspec rake bundle phpunit dotnet ctest bats prove mix
+    swift bazel just task hatch pdm poetry uv gotestsum nextest tsx ts-node
+    """
 )
 JS_RUNNERS = frozenset({"jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "@jest", "jest-cli"})
 
@@ -77,14 +68,16 @@ _TEST_NAME = {
     "perl": re.compile(r"\.t$"),
     "dart": re.compile(r"_test\.dart$"),
 }
-_DATA = frozenset({"json", "jsonl", "ndjson", "yaml", "yml", "toml", "csv", "tsv", "txt", "snap", "ambr", "golden"})
-_MORE_DATA = frozenset({"expected", "out", "approved", "snapshot", "xml", "html", "md", "sql", "ini", "cfg", "feature"})
+_DATA = listed("json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden")
+_MORE_DATA = listed("expected out approved snapshot xml html md sql ini cfg feature")
 
-_CONFIG_NAMES = frozenset(
-    {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "pyproject.toml", "setup.cfg", "tox.ini", "noxfile.py"}
-    | {"tox.toml", "setup.py", "package.json", "karma.conf.js", "Cargo.toml", "CMakeLists.txt", "CTestCustom.cmake"}
-    | {"pom.xml", "build.gradle", "build.gradle.kts", "Rakefile", ".rspec", "phpunit.xml", "phpunit.xml.dist"}
-    | {"justfile", "Justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", ".env", "entry_points.txt", "mix.exs"}
+_CONFIG_NAMES = listed(
+    """
+    pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml setup.cfg tox.ini noxfile.py tox.toml setup.py
+    package.json karma.conf.js Cargo.toml CMakeLists.txt CTestCustom.cmake pom.xml build.gradle build.gradle.kts
+    Rakefile .rspec phpunit.xml phpunit.xml.dist justfile Justfile .justfile Taskfile.yml Taskfile.yaml .env
+    entry_points.txt mix.exs
+    """
 )
 _CONFIG_PATTERNS = (
     "jest.config.*",
@@ -97,9 +90,11 @@ _CONFIG_PATTERNS = (
 _MORE_PATTERNS = ("playwright.config.*", "cypress.config.*", "ava.config.*", "vitest.setup.*", "*.mk", "*.mak")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them."""
-_CI_NAMES = frozenset(
-    {".gitlab-ci.yml", ".travis.yml", "azure-pipelines.yml", "Jenkinsfile", "appveyor.yml", ".appveyor.yml"}
-    | {"bitbucket-pipelines.yml", ".drone.yml", ".cirrus.yml", ".woodpecker.yml", "cloudbuild.yaml", "buildspec.yml"}
+_CI_NAMES = listed(
+    """
+    .gitlab-ci.yml .travis.yml azure-pipelines.yml Jenkinsfile appveyor.yml .appveyor.yml bitbucket-pipelines.yml
+    .drone.yml .cirrus.yml .woodpecker.yml cloudbuild.yaml buildspec.yml
+    """
 )
 
 

@@ -6,35 +6,30 @@ import ast
 from collections.abc import Iterator
 
 from bough.core.tamper.marks import hardness
-from bough.core.tamper.syntax import Function, constant, dotted, last, show
+from bough.core.tamper.syntax import Function, constant, dotted, last, listed, show
 
-DECISIVE = frozenset(
-    {"pytest_runtest_makereport", "pytest_runtest_protocol", "pytest_runtest_call", "pytest_pyfunc_call"}
-    | {"pytest_cmdline_main", "pytest_ignore_collect", "pytest_collect_file", "pytest_pycollect_makeitem"}
-    | {"pytest_pycollect_makemodule", "pytest_runtestloop", "pytest_report_teststatus", "pytest_load_initial_conftests"}
-    | {"pytest_cmdline_preparse", "pytest_cmdline_parse", "pytest_runtest_logreport", "pytest_exception_interact"}
-    | {"pytest_itemcollected", "pytest_collection", "pytest_make_collect_report", "pytest_collect_directory"}
-    | {"pytest_collectreport"}
+DECISIVE = listed(
+    """
+    pytest_runtest_makereport pytest_runtest_protocol pytest_runtest_call pytest_pyfunc_call pytest_cmdline_main
+    pytest_ignore_collect pytest_collect_file pytest_pycollect_makeitem pytest_pycollect_makemodule
+    pytest_runtestloop pytest_report_teststatus pytest_load_initial_conftests pytest_cmdline_preparse
+    pytest_cmdline_parse pytest_runtest_logreport pytest_exception_interact pytest_itemcollected pytest_collection
+    pytest_make_collect_report pytest_collect_directory pytest_collectreport
+    """
 )
 """Hooks with no honest use that leaves the verdict alone, or too few to tell apart."""
 
-_RESULT_FIELDS = frozenset(
-    {
-        "exitstatus",
-        "testsfailed",
-        "testscollected",
-        "outcome",
-        "wasxfail",
-        "longrepr",
-        "shouldfail",
-        "shouldstop",
-        "when",
-    }
-    | {"excinfo", "_excinfo", "testspassed", "failed", "passed", "_result", "returncode"}
+_RESULT_FIELDS = listed(
+    """
+    exitstatus testsfailed testscollected outcome wasxfail longrepr shouldfail shouldstop when excinfo _excinfo
+    testspassed failed passed _result returncode
+    """
 )
-_RESULT_CALLS = frozenset(
-    {"pytest_deselected", "set_blocked", "unregister", "force_result", "force_exception", "import_plugin", "_exit"}
-    | {"consider_module", "consider_pluginarg", "skip", "xfail", "importorskip", "exit", "quit", "abort"}
+_RESULT_CALLS = listed(
+    """
+    pytest_deselected set_blocked unregister force_result force_exception import_plugin _exit consider_module
+    consider_pluginarg skip xfail importorskip exit quit abort
+    """
 )
 _HARMLESS_LINES = ("markers", "filterwarnings")
 

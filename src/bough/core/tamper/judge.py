@@ -8,10 +8,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from bough.core.acceptance import Tampering
+from bough.core.tamper import cases
 from bough.core.tamper.checks import Check
 from bough.core.tamper.marks import Case, hides
 from bough.core.tamper.reach import Reach
-from bough.core.tamper.scope import Source
+from bough.core.tamper.sources import Source
 from bough.core.tamper.strength import likeness, shape, weaker
 from bough.core.tamper.suite import Test, has_effect
 from bough.core.tamper.syntax import (
@@ -27,6 +28,8 @@ from bough.core.tamper.syntax import (
 )
 
 MOST_PRODUCT = 2_000
+_DRIVERS = frozenset({"asyncio", "anyio", "trio", "tornado", "gen_test"})
+"""Marks that have an async test awaited."""
 MOST_PAIRED = 60
 """Lost assertions of one test that are explained one by one."""
 
@@ -113,9 +116,12 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
     if _generator(now.node) and not _generator(was.node):
         yield Tampering(now.path, line, f"{title} has become a generator, which the runner does not run as a test")
     turned = isinstance(now.node, ast.AsyncFunctionDef) and not isinstance(was.node, ast.AsyncFunctionDef)
-    driven = now.labels & {"asyncio", "anyio", "trio", "tornado", "gen_test"} or now.scope.klass is not None
+    driven = now.labels & _DRIVERS or now.scope.klass is not None
     if turned and not driven and not any("async" in n or "anyio" in n for d in now.decorators for n in identifiers(d)):
         yield Tampering(now.path, line, f"{title} has become async without a mark that has it awaited")
+    unmarked = was.labels & _DRIVERS and not now.labels & _DRIVERS and isinstance(was.node, ast.AsyncFunctionDef)
+    if unmarked and isinstance(now.node, ast.AsyncFunctionDef):
+        yield Tampering(now.path, line, f"{title} is async and has lost the mark that has it awaited")
     known = {dump(decorator) for decorator in was.decorators}
     for decorator in now.decorators:
         if dump(decorator) not in known:
@@ -180,70 +186,13 @@ def _unreachable(was: Test, now: Test, lost: list[Check]) -> tuple[list[Tamperin
 
 def _cases(was: Test, now: Test, lost: list[Check]) -> tuple[list[Tampering], list[Check]]:
     """Cases of `parametrize` that were taken away or edited, named as such."""
-    before, after = _written(was), _written(now)
+    before, after = cases.written(was.groups), cases.written(now.groups)
     if not lost or not before:
         return [], lost
-    found: list[Tampering] = []
-    gone: set[str] = set()
-    kept = Counter(case.key for group in after for case in group)
-    fresh = [case for group in after for case in group]
-    for case in itertools.chain.from_iterable(before):
-        if kept[case.key] > 0:
-            kept[case.key] -= 1
-            fresh = _without(fresh, case.key)
-            marked = _newly_marked(case, after)
-            if marked is not None:
-                gone.add(case.key)
-                what = f"case {marked[0].shown} of {_title(was, now)} is now marked `{marked[1]}`"
-                found.append(Tampering(now.path, marked[0].line, what))
-        else:
-            gone.add(case.key)
-    vanished = [case for group in before for case in group if case.key in gone and not _named(found, case)]
-    for case in vanished:
-        instead = _instead(case, fresh)
-        if instead is not None:
-            fresh.remove(instead)
-            what = f"a case of {_title(was, now)} was changed: {case.shown} became {instead.shown}"
-            found.append(Tampering(now.path, instead.line, what))
-        else:
-            found.append(
-                Tampering(now.path, now.node.lineno, f"a case of {_title(was, now)} was removed: {case.shown}")
-            )
+    said, gone = cases.compare(before, after, _title(was, now))
+    found = [Tampering(now.path, line or now.node.lineno, what) for line, what in said]
     products = list(itertools.product(*before)) if was.count <= MOST_PRODUCT else []
     return found, [check for check in lost if not _of_case(check, gone, products)]
-
-
-def _written(test: Test) -> list[list[Case]]:
-    return [group for group in test.groups if isinstance(group, list)]
-
-
-def _without(cases: list[Case], key: str) -> list[Case]:
-    index = next((i for i, case in enumerate(cases) if case.key == key), None)
-    return cases if index is None else cases[:index] + cases[index + 1 :]
-
-
-def _newly_marked(case: Case, after: list[list[Case]]) -> tuple[Case, str] | None:
-    known = {mark.key for mark in case.marks}
-    for other in itertools.chain.from_iterable(after):
-        if other.key == case.key:
-            for mark in other.marks:
-                if mark.key not in known:
-                    return other, mark.says
-    return None
-
-
-def _named(found: list[Tampering], case: Case) -> bool:
-    return any(f"case {case.shown} of" in one.what for one in found)
-
-
-def _instead(case: Case, fresh: list[Case]) -> Case | None:
-    """A new case that shares most of its values."""
-    best, score = None, 0
-    for other in fresh:
-        shared = sum(dump(a) == dump(b) for a, b in zip(case.values, other.values, strict=False))
-        if shared > score or (best is None and len(case.values) == 1):
-            best, score = other, shared
-    return best
 
 
 def _of_case(check: Check, gone: set[str], products: list[tuple[Case, ...]]) -> bool:

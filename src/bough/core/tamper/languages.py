@@ -22,6 +22,8 @@ class Language:
     comment: str = "//"
     above: re.Pattern[str] | None = None
     """Lines right above a test that belong to it."""
+    swallow: str = ""
+    """A pattern of what keeps a failed assertion from failing the test."""
 
 
 def _c(pattern: str) -> re.Pattern[str]:
@@ -48,6 +50,7 @@ LANGUAGES: dict[str, Language] = {
             r"|global(?:This)?\.(?:expect|test|it|describe|assert)\s*=|jest\.retryTimes|require\.cache\[|assert\.\w+\s*=[^=]"
         ),
         block="call",
+        swallow=r"\bcatch\b\s*(?:\([^)]*\))?\s*\{(?![^}]*\bthrow\b)|\.catch\(",
     ),
     "go": Language(
         _c(r"^func\s+(?P<title>(?:Test|Fuzz|Example)\w*)\s*\("),
@@ -56,6 +59,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         None,
         _c(r"os\.Exit\(\s*0|syscall\.Exit|^func TestMain\b|^//go:build\b.*|^// \+build\b.*"),
+        swallow=r"\brecover\(\)",
     ),
     "rust": Language(
         _c(
@@ -68,6 +72,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         _c(r"process::(?:exit|abort)|#!\[cfg\("),
         above=_c(r"^\s*#\[.*\]\s*$"),
+        swallow=r"catch_unwind",
     ),
     "ruby": Language(
         _c(
@@ -81,6 +86,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\bexit!?(?:\s*\(?\s*0|\s*$)|\bat_exit\b|Kernel\.exit"),
         block="next",
         comment="#",
+        swallow=r"\brescue\b",
     ),
     "jvm": Language(
         _c(
@@ -95,6 +101,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         _c(r"System\.exit|\.halt\(|exitProcess\("),
         above=_c(r"^\s*@.*$"),
+        swallow=r"\bcatch\s*\(\s*(?:final\s+)?\w*\s*:?\s*(?:Throwable|AssertionError|Error|Exception)\b",
     ),
     "csharp": Language(
         _c(
@@ -107,6 +114,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         _c(r"Environment\.Exit"),
         above=_c(r"^\s*\[.*\]\s*$"),
+        swallow=r"\bcatch\b",
     ),
     "php": Language(
         _c(r"function\s+(?P<title>test\w*)\s*\(|(?:@test|#\[Test\])[\s\S]*?function\s+(?P<name>\w+)\s*\("),
@@ -115,6 +123,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         None,
         _c(r"\bexit\s*\(|\bdie\s*\("),
+        swallow=r"\bcatch\s*\(\s*\\?(?:Throwable|Exception|AssertionError)",
     ),
     "elixir": Language(
         _c(r"^\s*test\s+\"(?P<title>[^\"]*)\""),
@@ -125,6 +134,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"System\.(?:halt|stop)"),
         block="next",
         comment="#",
+        swallow=r"^\s*rescue\b",
     ),
     "swift": Language(
         _c(r"func\s+(?P<title>test\w*)\s*\(|@Test\b[^{]*?func\s+(?P<name>\w+)\s*\("),
@@ -133,6 +143,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         None,
         _c(r"\bexit\(0\)"),
+        swallow=r"\bcatch\b",
     ),
     "c": Language(
         _c(
@@ -147,6 +158,7 @@ LANGUAGES: dict[str, Language] = {
         None,
         None,
         _c(r"\b_?exit\s*\(\s*(?:0|EXIT_SUCCESS)|#if\s+0\b|#define\s+(?:assert|ASSERT\w*|EXPECT\w*|NDEBUG)\b"),
+        swallow=r"\bcatch\s*\(",
     ),
     "shell": Language(
         _c(r"^\s*@test\s+(['\"])(?P<title>.*?)\1|^\s*(?:function\s+)?(?P<name>test_\w+)\s*\(\)"),
@@ -175,6 +187,7 @@ LANGUAGES: dict[str, Language] = {
         _c(r"\bsolo:\s*true|\bsolo_test"),
         _c(r"\bexit\(0\)"),
         block="call",
+        swallow=r"\bcatch\b",
     ),
     "python": Language(
         _c(r"^[ \t]*(?:async\s+)?def\s+(?P<title>test\w*)\s*\("),
@@ -186,5 +199,6 @@ LANGUAGES: dict[str, Language] = {
         block="indent",
         comment="#",
         above=_c(r"^\s*@.*$"),
+        swallow=r"^\s*except\s*(?:\(?(?:Base)?Exception|AssertionError|:)",
     ),
 }

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from bough.core.tamper.scope import Project, Source
+from bough.core.tamper.sources import Project, Source
 from bough.core.tamper.syntax import (
     Function,
     argument,

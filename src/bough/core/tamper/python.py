@@ -18,7 +18,7 @@ from bough.core.tamper.checks import Check, vacuous
 from bough.core.tamper.judge import judge, removed
 from bough.core.tamper.marks import hides
 from bough.core.tamper.reach import Reach
-from bough.core.tamper.scope import Project, Source, is_fixture
+from bough.core.tamper.sources import Project, Source, is_fixture
 from bough.core.tamper.suite import MOST_CASES, Collecting, Test, helpers_of, read, tests_of
 from bough.core.tamper.syntax import (
     argument,
@@ -45,7 +45,7 @@ def compare(sides: Sides) -> list[Tampering]:
     for test in was:
         if test.active:
             found += _one(test, match, sides, moved)
-    return found + _helpers(sides) + _beside(sides)
+    return found + _helpers(sides) + _beside(sides) + _overridden(sides)
 
 
 def _tests(sides: Sides, project: Project) -> list[Test]:
@@ -286,6 +286,24 @@ def _beside(sides: Sides) -> list[Tampering]:
             if gone:
                 line = now.bound[name].lineno
                 found.append(Tampering(path, line, f"{name}, which tests use, changed: {gone} is gone"))
+    return found
+
+
+def _overridden(sides: Sides) -> list[Tampering]:
+    """A new fixture nearer to tests that did not change, under a name that they get another one by."""
+    others = _elsewhere(sides)
+    found: list[Tampering] = []
+    for path in sides.changed:
+        now, was = sides.after.source(path), sides.before.source(path)
+        if now is None or files.name_of(path) != "conftest.py":
+            continue
+        for name, function in now.functions.items():
+            if not is_fixture(function) or (was is not None and name in was.functions):
+                continue
+            known = [c.functions[name] for c in sides.before.conftests(path) if c.path != path and name in c.functions]
+            if known and dump(known[0]) != dump(function) and _used(name, others):
+                what = f"fixture {name} takes the place of the one that tests use"
+                found.append(Tampering(path, function.lineno, what))
     return found
 
 

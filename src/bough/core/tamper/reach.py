@@ -23,11 +23,10 @@ class Reach:
     """The expression of `-k`."""
 
     def covers(self, path: str) -> bool:
-        if any(fnmatchcase(part, pattern) for part in path.split("/")[:-1] for pattern in NOT_ENTERED):
-            return any(_under(path, root) for root in self.roots)
-        if any(_under(path, entry) or fnmatchcase(path, entry) for entry in self.ignored):
+        inside = [path.removeprefix(root).split("/")[:-1] for root in self.roots or ("",) if _under(path, root)]
+        if not any(_entered(parts) for parts in inside):
             return False
-        return not self.roots or any(_under(path, root) for root in self.roots)
+        return not any(_under(path, entry) or fnmatchcase(path, entry) for entry in self.ignored)
 
     def selects(self, path: str, title: str, labels: Iterable[str]) -> bool:
         names = [part.lower() for part in [*title.split("."), *path.split("/"), *labels]]
@@ -40,6 +39,11 @@ class Reach:
     def selection(self) -> str:
         parts = [f"-m {self.marks!r}" if self.marks else "", f"-k {self.keywords!r}" if self.keywords else ""]
         return " ".join(part for part in parts if part)
+
+
+def _entered(parts: list[str]) -> bool:
+    """Pytest goes into these folders by itself."""
+    return not any(fnmatchcase(part, pattern) for part in parts if part for pattern in NOT_ENTERED)
 
 
 def _under(path: str, root: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.scope import Import, Project, Source
+from bough.core.tamper.sources import Import, Project, Source
 from bough.core.tamper.syntax import Function, identifiers
 from bough.core.tamper.tricks import Ground
 

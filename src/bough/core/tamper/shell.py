@@ -7,6 +7,7 @@ import shlex
 from dataclasses import dataclass, field
 
 from bough.core.tamper.files import plain_path, words
+from bough.core.tamper.syntax import listed
 
 _FORCED = (
     (re.compile(r"\|\|\s*(?:true|:|/bin/true|exit\s+0|return\s+0|echo\b|printf\b|\(?exit 0)"), "failures are ignored"),
@@ -29,77 +30,47 @@ _EXPORTED = re.compile(
     r"\b(PYTEST_ADDOPTS|PYTEST_PLUGINS|PYTHONOPTIMIZE|NODE_OPTIONS|GOFLAGS|RUSTFLAGS)\s*[:?+]?=\s*\S+"
 )
 
-_PYTEST = frozenset(
-    {"-k", "-m", "--deselect", "--ignore", "--ignore-glob", "--co", "--collect-only", "-p", "--lf", "--last-failed"}
-    | {
-        "--sw",
-        "--stepwise",
-        "--setup-only",
-        "--setup-plan",
-        "--version",
-        "-V",
-        "-h",
-        "--help",
-        "--markers",
-        "--fixtures",
-    }
-    | {"--noconftest", "-c", "--config-file", "--rootdir", "--confcutdir", "--pyargs", "-o", "--override-ini"}
-    | {
-        "--suppress-no-test-exit-code",
-        "--reruns",
-        "--testmon",
-        "--picked",
-        "--sw-skip",
-        "--stepwise-skip",
-        "--only-rerun",
-    }
+_PYTEST = listed(
+    """
+    -k -m --deselect --ignore --ignore-glob --co --collect-only -p --lf --last-failed --sw --stepwise --setup-only
+    --setup-plan --version -V -h --help --markers --fixtures --noconftest -c --config-file --rootdir --confcutdir
+    --pyargs -o --override-ini --suppress-no-test-exit-code --reruns --testmon --picked --sw-skip --stepwise-skip
+    --only-rerun --snapshot-update --force-regen --regen-all --inline-snapshot --update-goldens
+    """
 )
-_JEST = frozenset(
-    {"-t", "--testNamePattern", "--testPathIgnorePatterns", "--testPathPattern", "--testPathPatterns", "--onlyChanged"}
-    | {"--passWithNoTests", "-o", "--onlyFailures", "-f", "--listTests", "--findRelatedTests", "--changedSince", "-u"}
-    | {
-        "--updateSnapshot",
-        "--shard",
-        "--testMatch",
-        "-c",
-        "--config",
-        "--filter",
-        "--lastCommit",
-        "--showConfig",
-        "--help",
-    }
-    | {"--version", "--testRegex", "--selectProjects", "--ignoreProjects", "--runTestsByPath"}
+_JEST = listed(
+    """
+    -t --testNamePattern --testPathIgnorePatterns --testPathPattern --testPathPatterns --onlyChanged
+    --passWithNoTests -o --onlyFailures -f --listTests --findRelatedTests --changedSince -u --updateSnapshot --shard
+    --testMatch -c --config --filter --lastCommit --showConfig --help --version --testRegex --selectProjects
+    --ignoreProjects --runTestsByPath
+    """
 )
-_VITEST = frozenset(
-    {
-        "-t",
-        "--testNamePattern",
-        "--passWithNoTests",
-        "--exclude",
-        "--changed",
-        "-u",
-        "--update",
-        "--shard",
-        "--dir",
-        "-c",
-    }
-    | {"--config", "--dangerouslyIgnoreUnhandledErrors", "--allowOnly", "--project", "--retry", "--help", "--version"}
+_VITEST = listed(
+    """
+    -t --testNamePattern --passWithNoTests --exclude --changed -u --update --shard --dir -c --config
+    --dangerouslyIgnoreUnhandledErrors --allowOnly --project --retry --help --version
+    """
 )
-_MOCHA = frozenset(
-    {"-g", "--grep", "-f", "--fgrep", "-i", "--invert", "--ignore", "--exclude", "--pass-on-failing-test-suite"}
-    | {"--dry-run", "--retries", "--list-files", "--help", "--version"}
+_MOCHA = listed(
+    """
+    -g --grep -f --fgrep -i --invert --ignore --exclude --pass-on-failing-test-suite --dry-run --retries
+    --list-files --help --version
+    """
 )
-_GO = frozenset(
-    {"-run", "-skip", "-short", "-list", "-c", "-n", "-exec", "-tags", "-count", "--run", "--skip", "--short"}
-)
-_CARGO = frozenset(
-    {"--no-run", "--skip", "--list", "--lib", "--bins", "--bin", "--doc", "--examples", "--test", "--exclude", "-p"}
-    | {"--package", "--ignored", "--features", "--no-default-features", "--config"}
+_GO = listed("-run -skip -short -list -c -n -exec -tags -count --run --skip --short")
+_CARGO = listed(
+    """
+    --no-run --skip --list --lib --bins --bin --doc --examples --test --exclude -p --package --ignored --features
+    --no-default-features --config
+    """
 )
 _NODE = frozenset({"--test-name-pattern", "--test-skip-pattern", "--test-only", "--test-shard", "--check", "-c", "-v"})
-_MAKE = frozenset(
-    {"-n", "--dry-run", "--just-print", "--recon", "-i", "--ignore-errors", "-t", "--touch", "-q", "--question", "-f"}
-    | {"--file", "--makefile", "-o", "--old-file", "-v", "--version", "-h", "--help"}
+_MAKE = listed(
+    """
+    -n --dry-run --just-print --recon -i --ignore-errors -t --touch -q --question -f --file --makefile -o --old-file
+    -v --version -h --help
+    """
 )
 RISKY = (
     {"pytest": _PYTEST, "py.test": _PYTEST, "unittest": frozenset({"-k", "-p", "--pattern", "-h", "--help"})}
@@ -109,51 +80,22 @@ RISKY = (
     | {"rspec": frozenset({"-e", "--example", "-t", "--tag", "--dry-run", "-P", "--exclude-pattern"})}
     | {"phpunit": frozenset({"--filter", "--group", "--exclude-group", "--list-tests"})}
 )
-_WITH_VALUE = frozenset(
-    {
-        "-k",
-        "-m",
-        "--deselect",
-        "--ignore",
-        "--ignore-glob",
-        "-p",
-        "-c",
-        "--config-file",
-        "--rootdir",
-        "--confcutdir",
-        "-o",
-    }
-    | {
-        "--override-ini",
-        "--reruns",
-        "-n",
-        "--numprocesses",
-        "--junitxml",
-        "--junit-xml",
-        "--tb",
-        "-r",
-        "-W",
-        "--durations",
-    }
-    | {"--timeout", "--maxfail", "--color", "--log-level", "--basetemp", "--cov-report", "--cov-config", "--dist", "-s"}
-    | {"--import-mode", "--capture", "--maxWorkers", "-w", "--reporters", "--reporter", "--coverageDirectory", "-e"}
-    | {"-t", "--testNamePattern", "--testPathIgnorePatterns", "--exclude", "-g", "--grep", "-run", "-skip", "-timeout"}
-    | {"-count", "-p", "-coverprofile", "--skip", "--package", "--features", "-j", "--jobs", "--require", "--import"}
-    | {"--log-cli-level", "--verbosity", "--start-directory", "--pattern", "--top-level-directory", "-C", "--config"}
+_WITH_VALUE = listed(
+    """
+    -k -m --deselect --ignore --ignore-glob -p -c --config-file --rootdir --confcutdir -o --override-ini --reruns -n
+    --numprocesses --junitxml --junit-xml --tb -r -W --durations --timeout --maxfail --color --log-level --basetemp
+    --cov-report --cov-config --dist -s --import-mode --capture --maxWorkers -w --reporters --reporter
+    --coverageDirectory -e -t --testNamePattern --testPathIgnorePatterns --exclude -g --grep -run -skip -timeout
+    -count -coverprofile --skip --package --features -j --jobs --require --import --log-cli-level --verbosity
+    --start-directory --pattern --top-level-directory -C --config
+    """
 )
-_HARMLESS_PLUGINS = frozenset(
-    {
-        "no:cacheprovider",
-        "no:warnings",
-        "no:randomly",
-        "no:legacypath",
-        "xdist",
-        "pytest_cov",
-        "pytest_asyncio",
-        "anyio",
-    }
-    | {"pytest_timeout", "pytester", "no:nose", "no:logging", "no:faulthandler", "no:pastebin", "no:threadexception"}
-    | {"no:unraisableexception", "pytest_mock", "hypothesis.extra.pytestplugin", "no:doctest_plus", "xdist.plugin"}
+_HARMLESS_PLUGINS = listed(
+    """
+    no:cacheprovider no:warnings no:randomly no:legacypath xdist pytest_cov pytest_asyncio anyio pytest_timeout
+    pytester no:nose no:logging no:faulthandler no:pastebin no:threadexception no:unraisableexception pytest_mock
+    hypothesis.extra.pytestplugin no:doctest_plus xdist.plugin
+    """
 )
 _RUNNER = re.compile(
     r"(?:^|/)(pytest|py\.test|unittest|jest|vitest|mocha|go|cargo|node|make|tox|nox|rspec|phpunit|ctest|npm|yarn|pnpm|bun|deno|gradlew?|mvnw?|nose2|bats|prove|ava|tap|playwright|cypress|dotnet|mix|swift|rake|nextest|gotestsum)$"

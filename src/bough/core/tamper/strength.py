@@ -73,7 +73,12 @@ def _guarded(before: Check, after: Check) -> str:
     known = {guard.key for guard in before.guards}
     new = [guard for guard in after.guards if guard.key not in known]
     new = [guard for guard in new if not any(old.widened(guard) for old in before.guards)]
-    return f"`{after.shown}` is now only made {new[0].says}" if new else ""
+    if new:
+        return f"`{after.shown}` is now only made {new[0].says}"
+    kept = {guard.key for guard in after.guards}
+    each = [guard for guard in before.guards if guard.every and guard.key not in kept]
+    each = [guard for guard in each if not any(guard.widened(other) for other in after.guards)]
+    return f"`{after.shown}` is no longer made {each[0].says}" if each else ""
 
 
 def _compared(before: Check, after: Check) -> str:
@@ -221,6 +226,8 @@ def _lost_input(before: ast.expr, after: ast.expr) -> str:
     lost = constants(before) - constants(after)
     if lost:
         return ", ".join(sorted(lost)[:3])
+    if {name for name in identifiers(before) if name[0] == "#"} - identifiers(after):
+        return "(too long to show)"
     was, now = list(ast.walk(before)), list(ast.walk(after))
     if [type(node) for node in was] != [type(node) for node in now]:
         return ""
@@ -293,6 +300,8 @@ def shape(node: ast.expr) -> str:
 def _drawn(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return repr(node.value)
+    if isinstance(node, ast.Name) and node.id.startswith("#"):
+        return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
         return _drawn(node.value)
     inner = (_drawn(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context))

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from bough.core.tamper import files
-from bough.core.tamper.body import Found, Patch, Skip, Walk, fixtures_used, patched
+from bough.core.tamper.body import Found, Patch, Skip, Walk, fixtures_used
 from bough.core.tamper.checks import NOTHING, Check, Guard
+from bough.core.tamper.facts import patched
 from bough.core.tamper.marks import Case, Mark, labels_of, marks_of, module_marks, parametrized
-from bough.core.tamper.scope import Project, Scope, Source, is_fixture, method_of, resolve, value_of
+from bough.core.tamper.scope import Scope, method_of, resolve, value_of
+from bough.core.tamper.sources import Project, Source, is_fixture
 from bough.core.tamper.syntax import Function, constant, dump, last, name, never, show, statements, without_docstring
 
 MOST_CASES = 200

@@ -20,6 +20,11 @@ DEEPEST = 100
 """Nesting beyond which a file is compared as text: every walk here is recursive."""
 
 
+def listed(words: str) -> frozenset[str]:
+    """A set of words, written as a text."""
+    return frozenset(words.split())
+
+
 def parse(text: str) -> Parsed:
     """The tree, or why there is none."""
     try:
@@ -53,9 +58,13 @@ def dump(node: ast.AST) -> str:
         parts = [_dumped(getattr(node, key, None)) for key in node._fields if key not in _NOT_DUMPED]
         known = f"{type(node).__name__}({','.join(parts)})"
         if len(known) > 160:
-            known = "#" + hashlib.blake2b(known.encode("utf-8", "replace"), digest_size=12).hexdigest()
+            known = _hash(known)
         node.__dict__["_dump"] = known
     return known
+
+
+def _hash(text: str) -> str:
+    return "#" + hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def _dumped(value: object) -> str:
@@ -76,7 +85,7 @@ def short(text: str, most: int = 90) -> str:
 
 def digest(node: ast.AST) -> ast.Name:
     """A stand-in for an expression that is too large to be carried about: equal for equal expressions."""
-    return ast.Name(id=dump(node), ctx=ast.Load())
+    return ast.Name(id=_hash(dump(node)), ctx=ast.Load())
 
 
 def size(node: ast.AST) -> int:

@@ -21,6 +21,7 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\w.]*")
 _SAID = re.compile(
     r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 )
+_LEAVES = re.compile(r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])")
 _LOADED = re.compile(r"\b(?:require|import)\s*\([^)]*\)")
 _ALWAYS = re.compile(
     r"expect\(\s*(true|1|false|null|undefined)\s*\)|assert(?:\w*!|\.\w+|\w*)\s*\(\s*(?:t,\s*)?(?:true|1)\b\s*[,)]"
@@ -49,6 +50,9 @@ class Unit:
     unreachable: int = 0
     values: set[str] = field(default_factory=set)
     skips: Counter[str] = field(default_factory=Counter)
+    swallows: int = 0
+    leaves: int = 0
+    """Places where it may return early."""
 
 
 @dataclass
@@ -216,6 +220,8 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
         else:
             unit.assertions.append(found[1])
     unit.skips = Counter(found[0].strip() for found in kind.skip.finditer(block))
+    unit.swallows = len(re.findall(kind.swallow, block, re.M)) if kind.swallow else 0
+    unit.leaves = len(_LEAVES.findall(block))
     silent = _SAID.sub("", _LOADED.sub("", block.replace(title, "", 1)))
     unit.values = {found[0] for found in _STRING.finditer(silent)}
     unit.values |= {found[0] for found in _NUMBER.finditer(_STRING.sub('""', silent))}
@@ -226,7 +232,8 @@ def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
     """Assertions as they are written, up to the end of the statement; in Go with the condition they depend on."""
     for found in kind.assertion.finditer(block):
         end = _statement_end(block, found.start())
-        said = " ".join(block[found.start() : end].split())
+        awaited = re.search(r"\b(?:await|return)\s+$", block[: found.start()][-20:])
+        said = ("await " if awaited else "") + " ".join(block[found.start() : end].split())
         if re.match(r"[tb]\.(?:Error|Fatal|Fail)", said):
             condition = re.search(r"if\s+([^{}]*)\{\s*$", block[: found.start()])
             said = f"if {' '.join(condition[1].split())}" if condition is not None else said
@@ -339,6 +346,12 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
             now.path, now.line, f"assertions of test {title} can no longer be reached: it returns before them"
         )
         return
+    for count, what in (
+        (now.swallows - was.swallows, "a failure in test {} is now caught"),
+        (now.leaves - was.leaves, "test {} may now return before its assertions"),
+    ):
+        if count > 0 and was.assertions:
+            yield Tampering(now.path, now.line, what.format(title))
     lost = list(((Counter(was.assertions) - Counter(now.assertions)) - spare).elements())
     fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
     named = False
@@ -364,6 +377,8 @@ def _became(said: str, fresh: list[str]) -> str:
     became = f"`{short(said)}` became `{short(best)}`"
     if _ALWAYS.search(best) and not _ALWAYS.search(said):
         return f"{became}, which always holds"
+    if said.startswith("await ") and not best.startswith("await ") and said[6:].split("(")[0] == best.split("(")[0]:
+        return f"{became}, which is no longer waited for"
     if _strength(best) < _strength(said):
         return f"assertion loosened: {became}"
     values = _values(said) - _values(best)

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from bough.core.tamper.reach import Reach
-from bough.core.tamper.scope import Project, Source
+from bough.core.tamper.sources import Project, Source
 from bough.core.tamper.suite import Collecting, Test
 from bough.core.tamper.syntax import Function, dump, identifiers, last
 

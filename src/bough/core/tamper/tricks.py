@@ -1,5 +1,5 @@
-"""Python that bends the test run itself: forced exits, patched runners, hooks that drop tests or rewrite results,
-modules swapped at import, and product code that knows when it is being tested."""
+"""Test code that bends the test run itself: forced exits, patched runners, modules swapped at import, tests that are
+taken away after they were defined, fixtures that skip everything."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.body import Found, Walk, patched
-from bough.core.tamper.hooks import DECISIVE, bends, is_hook
-from bough.core.tamper.scope import Project, Scope, Source
+from bough.core.tamper.body import Found, Walk
+from bough.core.tamper.facts import patched
+from bough.core.tamper.hooks import is_hook
+from bough.core.tamper.product import product_signs
+from bough.core.tamper.scope import Scope
+from bough.core.tamper.signs import Sign, expressions_of, hooks, import_time, runner_patched
+from bough.core.tamper.sources import Project, Source
 from bough.core.tamper.syntax import (
     Function,
     constant,
@@ -26,12 +29,10 @@ from bough.core.tamper.syntax import (
     identifiers,
     keyword,
     last,
-    main_guard,
     never,
     show,
 )
 
-_RUNNERS = files.RUNNER_MODULES | {"builtins", "nose", "mock"}
 _OVERRIDING = frozenset(
     {"run", "debug", "fail", "_callTestMethod", "_callSetUp", "defaultTestResult", "failureException", "countTestCases"}
     | {f"assert{one}" for one in ("Equal", "NotEqual", "True", "False", "Is", "IsNot", "IsNone", "IsNotNone", "In")}
@@ -41,12 +42,6 @@ _OVERRIDING = frozenset(
 )
 _RUNNER_VARIABLES = frozenset({"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"})
 _SET_UPS = ("setUpModule", "setup_module", "setUpClass", "setup_class", "setup_session")
-
-
-class Sign(NamedTuple):
-    key: str
-    line: int
-    what: str
 
 
 @dataclass(frozen=True)
@@ -87,12 +82,12 @@ def tricks(was: list[Source], now: list[Source], ground: Ground, projects: tuple
 
 
 def _signs(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
-    return (_test_side if files.test_file(source.path) else _product)(source, ground, project)
+    return _test_side(source, ground, project) if files.test_file(source.path) else product_signs(source)
 
 
 def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
     conftest = files.name_of(source.path) == "conftest.py"
-    yield from _hooks(source)
+    yield from hooks(source)
     yield from _hard_exits(source)
     early = list(import_time(source.tree.body))
     for function in source.all_functions:
@@ -104,71 +99,11 @@ def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sig
         yield from _variables(node)
         yield from _executed(node)
         yield from _patches(node, source, ground)
-    yield from _runner_patched(source)
+    yield from runner_patched(source)
     yield from _overriding(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
     yield from _skipping_fixtures(source, project)
-
-
-def _product(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
-    yield from _hooks(source)
-    yield from _runner_patched(source)
-    for node in import_time(source.tree.body):
-        for part in expressions_of(node):
-            if last(part) == "_exit" or (isinstance(part, ast.Constant) and part.value == "_exit"):
-                yield Sign(
-                    dump(node), node.lineno, f"`{show(node, 60)}` can end the test run with an exit status of its own"
-                )
-    yield from _exit_hooks(source)
-    yield from _knows_of_tests(source)
-    for node in source.all_functions:
-        if node.name == "__eq__" and [dump(s) for s in node.body] == [dump(_RETURN_TRUE)]:
-            yield Sign(
-                f"eq {node.lineno}", node.lineno, "an `__eq__` that always returns True makes every comparison hold"
-            )
-
-
-_RETURN_TRUE = ast.Return(value=ast.Constant(value=True))
-
-
-def import_time(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run when the block runs, the inside of functions left out; not those of `if __name__ == …`."""
-    for node in body:
-        if isinstance(node, ast.If) and main_guard(node.test):
-            continue
-        yield node
-        if isinstance(node, Function):
-            continue
-        for name in ("body", "orelse", "finalbody"):
-            yield from import_time(getattr(node, name, []))
-        for handler in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
-            yield from import_time(handler.body)
-
-
-def expressions_of(node: ast.stmt) -> Iterator[ast.AST]:
-    """Every expression of one statement, without those of the statements inside it."""
-    stack: list[ast.AST] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
-    if isinstance(node, Function | ast.ClassDef):
-        stack = list(node.decorator_list)
-    while stack:
-        part = stack.pop()
-        if isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
-            continue
-        yield part
-        stack += ast.iter_child_nodes(part)
-
-
-def _hooks(source: Source) -> Iterator[Sign]:
-    for function in source.all_functions:
-        if not is_hook(function):
-            continue
-        if function.name in DECISIVE:
-            what = f"hook {function.name} can change which tests run or what they report"
-            yield Sign(dump(function), function.lineno, what)
-            continue
-        for line, text in bends(function):
-            yield Sign(f"{function.name} {text}", line, f"hook {function.name} bends the run: `{text}`")
 
 
 def _hard_exits(source: Source) -> Iterator[Sign]:
@@ -193,22 +128,6 @@ def _exits(node: ast.stmt) -> Iterator[Sign]:
         known = whole in ("exit", "quit", "sys.exit", "pytest.exit", "os.abort", "os.kill", "signal.raise_signal")
         if known or whole.startswith(("os.exec", "os.killpg")):
             yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` ends the test run early")
-
-
-def _exit_hooks(source: Source) -> Iterator[Sign]:
-    """Product code that has the process end with a status of its own."""
-    for node in source.nodes:
-        registered: list[ast.expr] = []
-        if isinstance(node, ast.Call) and dotted(node.func) in ("atexit.register", "register") and node.args:
-            registered = [node.args[0]]
-        elif isinstance(node, Function) and any(dotted(d) == "atexit.register" for d in node.decorator_list):
-            registered = [ast.Name(id=node.name)]
-        for target in registered:
-            function = source.functions.get(last(target))
-            inside = identifiers(function) if function is not None else identifiers(target)
-            if inside & {"_exit", "abort", "exit"}:
-                line = getattr(node, "lineno", 0)
-                yield Sign("atexit", line, f"an atexit hook (`{show(target, 40)}`) forces the exit status")
 
 
 def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
@@ -269,38 +188,6 @@ def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
             continue
         if ground.calls(target.rpartition(".")[2]):
             yield Sign(f"patch {target}", node.lineno, f"`{show(node, 60)}` replaces {target}, which the tests call")
-
-
-def _runner_patched(source: Source) -> Iterator[Sign]:
-    for node in source.nodes:
-        targets: list[str] = []
-        if isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
-            several = [node.target] if isinstance(node, ast.AugAssign) else node.targets
-            targets = [dotted(target) for target in several if isinstance(target, ast.Attribute | ast.Subscript)]
-        elif isinstance(node, ast.Call):
-            target = patched(node)
-            targets = [target] if target and target.split(".")[0] not in ("sys", "os", "builtins") else []
-        for target in targets:
-            if _runners_own(target, source):
-                line = getattr(node, "lineno", 0)
-                yield Sign(f"runner {target}", line, f"`{show(node, 60)}` changes the test runner ({target})")
-
-
-def _runners_own(target: str, source: Source) -> bool:
-    root, _, rest = target.partition(".")
-    imported = source.imports.get(root)
-    if target.startswith(("self.assert", "self.fail", "cls.assert")) or target == "__builtins__":
-        return True
-    if not rest and root != "__builtins__":
-        return False
-    if imported is None:
-        return root in ("pytest", "_pytest", "__builtins__")
-    if target in ("sys.exit", "os._exit", "sys.excepthook") and files.test_file(source.path):
-        return True
-    top = imported.module.split(".")[0]
-    if top == "builtins":
-        return rest.partition(".")[0] in ("AssertionError", "BaseException", "Exception", "SystemExit")
-    return top in _RUNNERS and "mock" not in f"{imported.module}.{imported.attribute}"
 
 
 def _overriding(source: Source) -> Iterator[Sign]:
@@ -421,25 +308,3 @@ def _skipping_fixtures(source: Source, project: Project) -> Iterator[Sign]:
 
 def _skip_mark(call: ast.Call) -> bool:
     return bool(identifiers(call) & {"skip", "skipif", "xfail"}) or bool(constants(call) & {"'skip'", "'xfail'"})
-
-
-def _knows_of_tests(source: Source) -> Iterator[Sign]:
-    """Product code that behaves differently when it is being tested."""
-    for node in source.nodes:
-        if isinstance(node, ast.Constant) and node.value in ("PYTEST_CURRENT_TEST", "PYTEST_VERSION"):
-            yield Sign("aware", node.lineno, "product code looks for a running test (PYTEST_CURRENT_TEST)")
-        elif isinstance(node, ast.Compare) and _asks_for_runner(node):
-            yield Sign("aware", node.lineno, f"product code looks for a running test: `{show(node, 60)}`")
-        elif isinstance(node, Function) and _looks_at_callers(node):
-            yield Sign("aware", node.lineno, f"{node.name} looks at its callers for a test")
-
-
-def _looks_at_callers(node: Function) -> bool:
-    names = identifiers(node)
-    frames = names & {"_getframe", "currentframe", "stack"} and names & {"inspect", "_getframe"}
-    return bool(frames) and any("test" in text.lower() for text in constants(node))
-
-
-def _asks_for_runner(node: ast.Compare) -> bool:
-    runner = any(re.search(r"pytest|unittest|py\.test", text) for text in constants(node))
-    return runner and bool(identifiers(node) & {"modules", "argv", "environ"})

@@ -1,0 +1,173 @@
+"""Python files of one side, read when they are first asked for, and what the names at their top level are bound to."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from bough.core.tamper import files
+from bough.core.tamper.syntax import Function, last, parse, statements
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    attribute: str = ""
+    """Empty for `import module`."""
+    level: int = 0
+
+
+@dataclass
+class Source:
+    """One Python file, read once: what its names are bound to at the top level."""
+
+    path: str
+    tree: ast.Module
+    imports: dict[str, Import] = field(default_factory=dict)
+    values: dict[str, ast.expr] = field(default_factory=dict)
+    functions: dict[str, Function] = field(default_factory=dict)
+    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    bound: dict[str, ast.stmt] = field(default_factory=dict)
+    """The last statement that binds a name."""
+    rebound: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for statement in statements(self.tree.body):
+            self._bind(statement)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        return list(ast.walk(self.tree))
+
+    @cached_property
+    def all_functions(self) -> list[Function]:
+        """Also those inside classes and functions."""
+        return [node for node in self.nodes if isinstance(node, Function)]
+
+    def _bind(self, statement: ast.stmt) -> None:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for imported, source in imported_names(statement):
+                self.imports[imported] = source
+                self.bound[imported] = statement
+        elif isinstance(statement, Function):
+            self.functions[statement.name] = statement
+            self.bound[statement.name] = statement
+        elif isinstance(statement, ast.ClassDef):
+            self.classes[statement.name] = statement
+            self.bound[statement.name] = statement
+        elif isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                if isinstance(target, ast.Name):
+                    if target.id in self.values:
+                        self.rebound.add(target.id)
+                    self.values[target.id] = statement.value
+                    self.bound[target.id] = statement
+        elif isinstance(statement, ast.Delete):
+            for target in statement.targets:
+                if isinstance(target, ast.Name):
+                    self.bound[target.id] = statement
+
+    def value(self, wanted: str) -> ast.expr | None:
+        """What a top-level name is set to, when it is set once."""
+        if wanted in self.rebound or not isinstance(self.bound.get(wanted), ast.Assign | ast.AnnAssign):
+            return None
+        return self.values[wanted]
+
+
+def imported_names(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, Import]]:
+    if isinstance(statement, ast.Import):
+        return [
+            (alias.asname, Import(alias.name)) if alias.asname else (alias.name.split(".")[0], Import(alias.name))
+            for alias in statement.names
+        ]
+    module = statement.module or ""
+    return [(a.asname or a.name, Import(module, a.name, statement.level)) for a in statement.names]
+
+
+@dataclass
+class Project:
+    """The watched files of one side, parsed when they are first asked for."""
+
+    texts: Mapping[str, str]
+    parsed: dict[str, Source | str] = field(default_factory=dict)
+
+    def source(self, path: str) -> Source | None:
+        """None when there is no such file, or it is no tree."""
+        if path not in self.parsed:
+            self.parsed[path] = self._read(path)
+        found = self.parsed[path]
+        return found if isinstance(found, Source) else None
+
+    def unreadable(self, path: str) -> str:
+        """Why a file is no tree; empty when it is one, or is not there."""
+        return str(self.parsed[path]) if self.source(path) is None else ""
+
+    def _read(self, path: str) -> Source | str:
+        text = self.texts.get(path)
+        if text is None:
+            return ""
+        tree = parse(text) if len(text) <= files.LARGEST else "large"
+        return Source(path, tree) if isinstance(tree, ast.Module) else tree
+
+    def module(self, source: Source, wanted: Import) -> Source | None:
+        """The test-side file that an import names; product modules stay what they are: names."""
+        parts = [part for part in wanted.module.split(".") if part]
+        if wanted.level:
+            here = files.folders(source.path)
+            bases = ["/".join(here[: len(here) - wanted.level + 1])]
+        else:
+            folder = files.folder_of(source.path)
+            bases = list(dict.fromkeys([folder, *_parents(folder), "src"]))
+        for base in bases:
+            stem = "/".join([base, *parts] if base else parts)
+            for path in (f"{stem}.py", f"{stem}/__init__.py"):
+                if path in self.texts and files.test_file(path):
+                    return self.source(path)
+        return None
+
+    def conftests(self, path: str) -> list[Source]:
+        """Nearest first."""
+        folder = files.folder_of(path)
+        names = [f"{base}/conftest.py" if base else "conftest.py" for base in [folder, *_parents(folder)]]
+        return [found for found in (self.source(n) for n in dict.fromkeys(names) if n in self.texts) if found]
+
+    def function(self, source: Source, wanted: str) -> tuple[Source, Function] | None:
+        """A function of the test side that a name in `source` stands for."""
+        if isinstance(source.bound.get(wanted), Function):
+            return source, source.functions[wanted]
+        imported = source.imports.get(wanted)
+        if imported is None or not imported.attribute:
+            return None
+        home = self.module(source, imported)
+        if home is not None and home is not source and isinstance(home.bound.get(imported.attribute), Function):
+            return home, home.functions[imported.attribute]
+        return None
+
+    def value(self, source: Source, wanted: str) -> tuple[Source, ast.expr] | None:
+        found = source.value(wanted)
+        if found is not None:
+            return source, found
+        imported = source.imports.get(wanted)
+        home = self.module(source, imported) if imported is not None and imported.attribute else None
+        if imported is None or home is None or home is source:
+            return None
+        found = home.value(imported.attribute)
+        return None if found is None else (home, found)
+
+    def fixture(self, source: Source, wanted: str) -> tuple[Source, Function] | None:
+        for place in [source, *self.conftests(source.path)]:
+            found = self.function(place, wanted)
+            if found is not None and is_fixture(found[1]):
+                return found
+        return None
+
+
+def _parents(folder: str) -> list[str]:
+    parts = folder.split("/") if folder else []
+    return ["/".join(parts[:count]) for count in range(len(parts) - 1, -1, -1)]
+
+
+def is_fixture(function: Function) -> bool:
+    return any(last(decorator) in ("fixture", "yield_fixture") for decorator in function.decorator_list)
