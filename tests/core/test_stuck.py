@@ -1,4 +1,4 @@
-"""The stuck detector: every pattern is seen, healthy work raises nothing, and a late round costs what an early one does."""
+"""The stuck detector: every pattern is seen, healthy work raises nothing, a late round costs what an early one does."""
 
 from __future__ import annotations
 
