@@ -303,6 +303,14 @@ def test_bad(calc):
         "def test_a():\n    seen = []\n    run(seen.append)\n    assert seen == [1]\n",
         "def test_a():\n    calls: list[int] = []\n    run(calls.append)\n    assert calls == [1]\n",
     ),
+    "an if made one expression": (
+        "def test_a():\n    if two():\n        c = C(1, 2)\n    else:\n        c = C(1)\n    assert c.x == 1\n",
+        "def test_a():\n    c = C(1, 2) if two() else C(1)\n    assert c.x == 1\n",
+    ),
+    "dict made a literal": (
+        "def test_a():\n    kwargs = dict(a=1, b=2)\n    if kwargs['a']:\n        assert f(**kwargs) == 3\n",
+        "def test_a():\n    kwargs = {'a': 1, 'b': 2}\n    if kwargs['a']:\n        assert f(**kwargs) == 3\n",
+    ),
     "if and fail made an assertion": (
         "def test_a():\n    if f(1) != 2:\n        pytest.fail('no')\n",
         "def test_a():\n    assert f(1) == 2\n",
@@ -541,6 +549,16 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
     "a new action in CI": (
         {".github/workflows/ci.yml": CI},
         {".github/workflows/ci.yml": CI.replace("v3", "v4") + "      - run: ruff check\n"},
+        "pytest",
+    ),
+    "an installation in CI": (
+        {".github/workflows/ci.yml": CI + "      - run: pip install tox\n"},
+        {".github/workflows/ci.yml": CI + "      - run: pip install 'tox<4'\n"},
+        "pytest",
+    ),
+    "another command of tox": (
+        {"tox.ini": "[testenv:types]\ncommands = mypy src\n"},
+        {"tox.ini": "[testenv:types]\ncommands = mypy src tests\n"},
         "pytest",
     ),
     "a CI file renamed": ({".github/workflows/ci.yml": CI}, {".github/workflows/tests.yml": CI}, "pytest"),

@@ -251,8 +251,10 @@ class Walk:
         self._see(test)
         yes = Guard(f"if {dump(test)}", "if", node.test)
         no = Guard(f"unless {dump(test)}", "unless", node.test)
-        ends = self._block(node.body, scope, (*guards, yes), owner)
-        other = self._block(node.orelse, scope, (*guards, no), owner)
+        then, otherwise = scope.branch(), scope.branch()
+        ends = self._block(node.body, then, (*guards, yes), owner)
+        other = self._block(node.orelse, otherwise, (*guards, no), owner)
+        scope.join(test, None if ends else then, None if other else otherwise)
         if ends and other:
             return True, guards
         return False, (*guards, no) if ends else (*guards, yes) if other else guards

@@ -26,7 +26,7 @@ _WEAK = (
 )
 _LISTED_TESTS = (r"\badd_test\s*\(", r"gtest_discover_tests", r"<testsuite\b", r"include\s+'test", r"\btask\s+:?test")
 _RUNS_TESTS = re.compile(
-    r"^(?!-?\s*(?:uses|name|id|description|on|branches)\b).*\b(?:tests?|check|verify|pytest|tox|nox|jest|vitest)\b"
+    r"^(?!-?\s*(?:uses|name|id|description|on|branches)\b|.*\binstall\b).*\b(?:tests?|check|verify|pytest|tox|nox|jest|vitest)\b"
 )
 
 
@@ -64,7 +64,9 @@ def ci(old: str | None, new: str | None, path: str) -> Iterator[Tampering]:
 
 
 def _step(line: str) -> str:
-    return re.sub(r"^-?\s*(?:run|script|command)\s*:\s*[|>]?-?\s*", "", line.strip()).strip("'\"")
+    bare = re.sub(r"^-?\s*(?:run|script|command)\s*:\s*[|>]?-?\s*", "", line.strip())
+    quoted = re.fullmatch(r"(['\"])(.*)\1", bare)
+    return quoted[2] if quoted is not None else bare
 
 
 def tox(old: str, new: str, path: str) -> Iterator[Tampering]:
@@ -81,7 +83,7 @@ def tox(old: str, new: str, path: str) -> Iterator[Tampering]:
         for key in ("commands", "commands_pre"):
             now = after[section].get(key, "") if section in after else everything
             old_lines = recipes.lines_of(values.get(key, ""))
-            for number, what in recipes.compare(old_lines, recipes.lines_of(now), key == "commands"):
+            for number, what in recipes.compare(old_lines, recipes.lines_of(now), strict=False):
                 yield Tampering(path, line_of(new, key) + number, f"[{section}] {what}")
     for section, values in after.items():
         for key in ("ignore_outcome", "ignore_errors"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bough.core.tamper.formatting import one_form
+from bough.core.tamper.forms import one_form
 from bough.core.tamper.sources import Project, Source
 from bough.core.tamper.syntax import (
     Function,
@@ -64,6 +64,23 @@ class Scope:
         copies = (dict(self.names), dict(self.fields), dict(self.inner))
         return Scope(self.project, self.source, *copies, self.klass, self.depth, self.fresh)
 
+    def join(self, test: ast.expr, then: Scope | None, otherwise: Scope | None) -> None:
+        """What the names stand for after an `if`; None for a branch that does not come out of it."""
+        if then is None or otherwise is None:
+            left = then or otherwise
+            if left is not None:
+                self.names, self.fields, self.inner = left.names, left.fields, left.inner
+            return
+        for mine, yes, no in ((self.names, then.names, otherwise.names), (self.fields, then.fields, otherwise.fields)):
+            for key in {*yes, *no}:
+                a, b = yes.get(key), no.get(key)
+                if a is not None and b is not None and a is not b and dump(a) != dump(b):
+                    made = ast.IfExp(test=test, body=a, orelse=b)
+                    mine[key] = made if size(made) <= LARGEST_VALUE else digest(made)
+                elif key not in mine or (a is not None and b is not None):
+                    mine[key] = a or b or mine[key]
+        self.inner |= then.inner | otherwise.inner
+
     def enter(self, home: Source, function: Function, call: ast.Call | None, bound_self: bool) -> Scope:
         """The scope inside a function that is called here."""
         scope = Scope(self.project, home, depth=self.depth + 1)
@@ -112,7 +129,7 @@ def resolve(node: ast.expr, scope: Scope) -> ast.expr:
         if made is not None:
             return made
     if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-        return _rebuild(node, _with_own_names(node, scope))
+        return one_form(_rebuild(node, _with_own_names(node, scope)))
     return one_form(_rebuild(node, scope))
 
 

@@ -148,7 +148,7 @@ def options_of(rest: list[str], found: Asked) -> None:
         word = rest[index]
         index += 1
         if not word.startswith("-") or word in ("-", "--"):
-            if word not in ("-", "--"):
+            if word not in ("-", "--") and not word.startswith("{"):
                 found.paths.append(plain_path(word))
             continue
         option, equals, value = word.partition("=")
@@ -179,7 +179,12 @@ def _separated(command: str) -> list[str]:
 
 
 def _runner_at(all_words: list[str]) -> int | None:
-    places = [i for i, word in enumerate(all_words) if _RUNNER.search(word) and not word.startswith("-")]
+    places = []
+    installing = False
+    for place, word in enumerate(all_words):
+        installing = word in ("install", "add", "uninstall") or (installing and word not in ("&&", "||", ";", "|"))
+        if _RUNNER.search(word) and not word.startswith("-") and not installing:
+            places.append(place)
     for wanted in _PREFERRED:
         for place in places:
             if _RUNNER.search(all_words[place]) and all_words[place].endswith(wanted):
