@@ -21,11 +21,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from installing import HERE, installed, interpreter, set_up
-from table import Measurement, Row, rows_as_table, server_line
+from table import Measurement, Row, processor_line, rows_as_table, server_line
 
 
 @dataclass(frozen=True)
@@ -174,30 +175,32 @@ def _disk_used(folder: Path) -> int:
 
 def measure_all(peers: Sequence[Peer], args: argparse.Namespace) -> list[Row]:
     """Each repetition goes through all peers, so that a busy minute of the machine does not fall on one of them."""
-    runs: dict[str, list[Measurement]] = {peer.name: [] for peer in peers}
-    failed: dict[tuple[Peer, str], str] = {
-        (peer, ""): "not installed: run with --setup" for peer in peers if peer.own and not installed(peer.name)
-    }
+    rows = [Row(peer.name, peer.durable) for peer in peers]
     work = [(n, 0) for n in args.rounds] + ([(args.agent_rounds, args.agents)] if args.agents else [])
+    ready = []
+    for peer, row in zip(peers, rows, strict=True):
+        if peer.own and not installed(peer.name):
+            row.failed.append("not installed; --setup does it")
+        else:
+            ready.append((peer, row))
+    given_up = set()
     with fake_model() as port:
-        for repetition in range(args.repeat):
-            for peer in peers:
-                for rounds, agents in work:
-                    what = f"{agents} × {rounds} rounds" if agents else f"{rounds} rounds"
-                    if (peer, "") in failed or (peer, what) in failed:
-                        continue
-                    try:
-                        run = measure(peer, port, rounds, agents, repetition, args.timeout)
-                    except Failed as error:
-                        failed[peer, what] = f"{what}: {error}"
-                        print(f"{peer.name} {what}: {error}", file=sys.stderr, flush=True)
-                        continue
-                    runs[peer.name].append(run)
-                    print(f"{peer.name} {what}: {run.ms_per_round:.2f} ms a round", file=sys.stderr, flush=True)
-    return [
-        Row(peer.name, peer.durable, [note for (who, _), note in failed.items() if who is peer], runs[peer.name])
-        for peer in peers
-    ]
+        for repetition, (peer, row), (rounds, agents) in product(range(args.repeat), ready, work):
+            what = f"{agents} × {rounds} rounds" if agents else f"{rounds} rounds"
+            if (peer, what) in given_up:
+                continue
+            try:
+                run = measure(peer, port, rounds, agents, repetition, args.timeout)
+            except Failed as error:
+                given_up.add((peer, what))
+                row.failed.append(f"{what}: {error}")
+                print(f"{peer.name}, {what}: {error}", file=sys.stderr, flush=True)
+                continue
+            row.runs.append(run)
+            print(f"{peer.name}, {what}: {run.ms_per_round:.2f} ms a round", file=sys.stderr, flush=True)
+            if args.json:
+                args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    return rows
 
 
 def report(rows: Sequence[Row], args: argparse.Namespace) -> str:
@@ -214,6 +217,8 @@ def report(rows: Sequence[Row], args: argparse.Namespace) -> str:
         *(f"{row.name}: {note}." for row in rows if row.runs for note in row.failed),
         f"Times: the minimum of {args.repeat} repetitions, in brackets as multiples of bough's; "
         "memory (peak RSS) and disk: the maximum.",
+        processor_line(rows, max(args.rounds), 0),
+        *([processor_line(rows, args.agent_rounds, args.agents)] if args.agents else []),
         server_line(rows, args.rounds),
         f"Versions: {', '.join(versions)}. Python {platform.python_version()}" + _but(other) + ".",
         f"Answers are streamed to {', '.join(streaming) or 'nobody'}, as each asks by default.",
@@ -250,7 +255,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--agent-rounds", type=int, default=20, help="of each of them (20)")
     parser.add_argument("--repeat", type=int, default=3, help="repetitions (3)")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one measurement (900)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there too")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the measurements there too, after each one")
     return parser.parse_args()
 
 
@@ -266,8 +271,6 @@ def main() -> int:
         return status
     rows = measure_all(args.only, args)
     print(report(rows, args))
-    if args.json:
-        args.json.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
     return 0
 
 

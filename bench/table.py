@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
 
@@ -23,6 +23,7 @@ class Measurement:
     run_seconds: float
     ms_per_round: float
     cpu_seconds: float
+    """Processor time of the run in this process, waiting for the disk and the server left out."""
     server_ms: float
     """Processor time of the server for one request: part of `ms_per_round`."""
     rss: int
@@ -35,9 +36,9 @@ class Row:
 
     name: str
     durable: str
-    failed: Sequence[str]
+    failed: list[str] = field(default_factory=list)
     """Why numbers are missing."""
-    runs: Sequence[Measurement]
+    runs: list[Measurement] = field(default_factory=list)
 
     def of(self, rounds: int, agents: int) -> list[Measurement]:
         return [run for run in self.runs if (run.rounds, run.agents) == (rounds, agents)]
@@ -57,7 +58,8 @@ def rows_as_table(rows: Sequence[Row], rounds: Sequence[int], agents: int, agent
     head = ["", "durable", "import s", "start s"]
     head += [f"ms/round at {n}" for n in rounds]
     head += ["growth", f"MB at {many}", *(f"disk kB at {n}" for n in rounds)]
-    head += [f"{agents} × {agent_rounds}: ms/round", "MB", "disk kB"]
+    if agents:
+        head += [f"{agents} × {agent_rounds}: ms/round", "MB", "disk kB"]
     body = []
     for row in rows:
         cells = [row.name, row.durable]
@@ -68,11 +70,10 @@ def rows_as_table(rows: Sequence[Row], rounds: Sequence[int], agents: int, agent
         cells += [_times(row, bough, n, 0) for n in rounds]
         cells += [_growth(row.ms(few), row.ms(many)), _size(row.most(many, 0, _rss), 2**20)]
         cells += [_size(row.most(n, 0, _disk), 1024) for n in rounds]
-        cells.append(_times(row, bough, agent_rounds, agents))
-        cells += [
-            _size(row.most(agent_rounds, agents, _rss), 2**20),
-            _size(row.most(agent_rounds, agents, _disk), 1024),
-        ]
+        if agents:
+            cells.append(_times(row, bough, agent_rounds, agents))
+            cells.append(_size(row.most(agent_rounds, agents, _rss), 2**20))
+            cells.append(_size(row.most(agent_rounds, agents, _disk), 1024))
         body.append(cells)
     return _aligned([head, *body])
 
@@ -85,6 +86,17 @@ def server_line(rows: Sequence[Row], rounds: Sequence[int]) -> str:
         if times:
             parts.append(f"{min(times):.2f} to {max(times):.2f} ms (median {median(times):.2f}) at {n} rounds")
     return "Server, processor time a request, part of the times above: " + "; ".join(parts) + "."
+
+
+def processor_line(rows: Sequence[Row], rounds: int, agents: int) -> str:
+    """What stays the same however busy the machine is, for readers who doubt the times."""
+    parts = []
+    for row in rows:
+        times = [run.cpu_seconds * 1000 / (rounds * max(agents, 1)) for run in row.of(rounds, agents)]
+        if times:
+            parts.append(f"{row.name} {min(times):.2f}")
+    what = f"{agents} × {rounds}" if agents else f"{rounds}"
+    return f"Processor time of the process, ms a round at {what}, start and end included: {', '.join(parts)}."
 
 
 def _rss(run: Measurement) -> int:
