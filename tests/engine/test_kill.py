@@ -42,7 +42,7 @@ def test_the_points_are_known(tmp_path: Path) -> None:
         "restore",
         "snapshot",
         "tool",
-        "verify",
+        "judge",
     }
 
 
