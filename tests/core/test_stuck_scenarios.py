@@ -19,7 +19,7 @@ from tests.core.test_stuck import RULES, bash, first, read, turn, watched
 
 OK = bash("ls", "a.py  b.py  README.md  tests")
 BAD = bash("make all", "make: *** No rule to make target 'all'.  Stop.", ok=False)
-PWD = bash("pwd", "/work/project/with/a/name")
+PWD = bash("pwd", "/srv/project/with/a/name")
 FILE = read("f2", "the text of the second file")
 PERSON = None
 """U in the rows."""
