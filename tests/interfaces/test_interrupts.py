@@ -41,7 +41,7 @@ def working(folder: Path) -> bool:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_once_stops_after_the_current_effect(project: Path, endless: WireModel, number: int) -> None:
-    with live(project, *run_args(endless.base_url, "--json")) as process:
+    with live(project, *run_args(endless.base_url, "--json", "--rounds", "100000")) as process:
         until(lambda: working(project))
         process.send_signal(number)
         said = ended(process)
@@ -89,7 +89,7 @@ def test_a_model_that_hangs_can_be_stopped_now(project: Path) -> None:
 
 
 def test_stop_from_elsewhere(project: Path, endless: WireModel) -> None:
-    with live(project, *run_args(endless.base_url)) as process:
+    with live(project, *run_args(endless.base_url, "--rounds", "100000")) as process:
         until(lambda: working(project))
         with live(project, "log", "--follow") as follower:
             assert bough(project, "runs", "--json").json[0]["status"] == "running"
