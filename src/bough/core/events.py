@@ -15,13 +15,11 @@ from msgspec import Struct
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.messages import Call, Stop, Usage
-from bough.core.plan import Plan, Step
+from bough.core.plan import Plan, Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.states import State
 from bough.core.stuck import Signal
 
-Role = Literal["builder", "bug_hunter", "test_writer"]
-Tier = Literal["fast", "main", "strong"]
 Halt = Literal["stopped", "budget", "unavailable"]
 End = Literal["completed", "not_verified", "failed"]
 

@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
+
+OnError = Literal["fail", "retry", "skip", "escalate"]
+ContextMode = Literal["isolated", "shared", "inherited"]
+Join = Literal["all", "any", "settled"]
+Role = Literal["builder", "bug_hunter", "test_writer", "critic"]
+Tier = Literal["fast", "main", "strong"]
+Outcome = Literal["success", "failure", "has_errors", "empty", "contains"]
+
+
+class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A question about a step that is over, parsed from a workflow's text and never evaluated as code."""
+
+    outcome: Outcome
+    step: str = ""
+    """The sibling it asks about; empty: the step before this one (for `until`: the last step of the pass)."""
+    text: str = ""
+    """What `contains` looks for in the step's result."""
+    negated: bool = False
+
+
+class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a step with `on_error = "retry"` is done again."""
+
+    wait: float = 0.0
+    """Seconds before the first retry."""
+    growth: float = 1.0
+    """What the wait is multiplied by each time: 1 for a fixed wait, 2 for back-off."""
 
 
 class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -13,9 +42,13 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
     name: str
     """Its segment of the task's path."""
-    instructions: str
+    instructions: str = ""
+    """What the agent is asked to do. A compound step may say in it what its steps are for together."""
+    title: str = ""
+    """For people; empty: the name."""
     criteria: tuple[str, ...] = ()
     """What must be true when it is done, in words a check can be held against."""
+
     test_command: str | None = None
     """The check. A shell line when it needs a shell (pipes, variables, &&), else split into arguments."""
     test_file: str | None = None
@@ -26,7 +59,44 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """False for steps that no check can prove (planning, documentation)."""
 
     steps: tuple[Step, ...] = ()
-    """Smaller steps that carry it, in order. They come first; then its own check proves it as a whole."""
+    """Smaller steps that carry it. They come first; then its own check proves it as a whole."""
+    plan_first: bool = False
+    """Its smaller steps are not known yet: they are planned when it starts, from what was done before it."""
+    needs: tuple[str, ...] = ()
+    """Siblings that must be completed before it starts."""
+    parallel: bool = False
+    """Its steps run at once as soon as their needs are met; otherwise one after the other, in order."""
+    join: Join = "all"
+    """What has to come of parallel steps: all well; any one well (the others are cancelled); or just that all ended."""
+
+    files: tuple[str, ...] = ()
+    """Files it is expected to change: two parallel steps that share one do not run at the same time."""
+    complexity: int = 1
+    """1 (simple) to 5: its weight when the parent's rounds are shared out."""
+    rounds: int | None = None
+    """Its grant, when a person sets it."""
+    role: Role = "builder"
+    model: Tier = "main"
+
+    run: str = ""
+    """A command that is the whole step: no agent, done when it exits with 0. `{name}` places arrive as one argument."""
+    do: Literal["", "break", "continue"] = ""
+    """Leave, or begin the next pass of, the nearest compound step that repeats."""
+    condition: Condition | None = None
+    """Skipped, with the reason recorded, when this does not hold."""
+    on_error: OnError = "fail"
+    """When it does not end well: fail the parent, do it again, go on without it, or let the ladder take it up."""
+    max_retries: int = 1
+    retry: Retry = Retry()
+    repeat: int = 1
+    """Passes of a compound step, at most."""
+    until: Condition | None = None
+    """No further pass once this holds."""
+    context: ContextMode = "isolated"
+    """What it sees of its parent's context: nothing; the same one, written to by both; or the parent's, but it writes
+    its own."""
+    summarize: bool = False
+    """The parent gets a summary of its children instead of each one's result."""
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
