@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from bough.core.acceptance import Check, Verdict
-from bough.core.events import AnyEvent, Record, Tier
+from bough.core.events import AnyEvent, Record
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
+from bough.core.plan import Tier
 from bough.core.rules import Rules
 from bough.core.run import Run
 from bough.core.state import Task

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from bough.core import events as e
 from bough.core.messages import Call
+from bough.core.plan import Role, Tier
 from bough.core.states import State
 from bough.core.stuck import Signal
 
@@ -15,8 +16,8 @@ class OpenWorkspace(Struct, frozen=True):
 
 
 class StartAttempt(Struct, frozen=True):
-    role: e.Role
-    tier: e.Tier
+    role: Role
+    tier: Tier
 
 
 class AskModel(Struct, frozen=True):

@@ -12,7 +12,7 @@ from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.messages import Call, Message, Replied, Result, Said
-from bough.core.plan import Step
+from bough.core.plan import Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.states import SETTLED, State, move
 from bough.core.stuck import Act, Signal, Turn, Watch, afresh, see
@@ -23,8 +23,8 @@ class Attempt(Struct, frozen=True):
     """One agent's rounds from one starting context."""
 
     number: int
-    role: e.Role
-    tier: e.Tier
+    role: Role
+    tier: Tier
     system: str
     messages: Trail[Message]
     rounds: int = 0
