@@ -16,6 +16,7 @@ class Chosen(TypedDict, total=False):
     """What may be chosen for a run; what is left out is as configured."""
 
     model: str | Model
+    fast_model: str | Model
     strong_model: str | Model
     base_url: str
     record: Path
@@ -23,6 +24,8 @@ class Chosen(TypedDict, total=False):
     tokens: int
     cost: float
     minutes: float
+    max_depth: int
+    jobs: int
 
 
 async def run(

@@ -18,6 +18,7 @@ from bough.core.budget import Limits
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, checked
+from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
 from bough.core.state import Task, ends_of_rounds, fold
 from bough.core.states import State
@@ -39,6 +40,7 @@ class Choices(Struct, frozen=True):
 
     model: str | Model | None = None
     """`provider:model`, or a model of the caller's own."""
+    fast_model: str | Model | None = None
     strong_model: str | Model | None = None
     base_url: str | None = None
     record: Path | None = None
@@ -46,6 +48,13 @@ class Choices(Struct, frozen=True):
     tokens: int | None = None
     cost: float | None = None
     minutes: float | None = None
+    max_depth: int | None = None
+    jobs: int = 1
+
+    def rules(self, configured: Rules) -> Rules:
+        if self.max_depth is None:
+            return configured
+        return replace(configured, planning=replace(configured.planning, max_depth=self.max_depth))
 
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
@@ -55,11 +64,16 @@ class Choices(Struct, frozen=True):
         main = _name(self.model) or configured.main
         if main is None:
             raise Unavailable(NO_MODEL)
-        return {"main": main, "strong": _name(self.strong_model) or configured.strong or main}
+        return {
+            "fast": _name(self.fast_model) or configured.fast or main,
+            "main": main,
+            "strong": _name(self.strong_model) or configured.strong or main,
+        }
 
     def given(self) -> dict[str, Model]:
         """The caller's own models by name."""
-        return {m.name: m for m in (self.model, self.strong_model) if m is not None and not isinstance(m, str)}
+        chosen = (self.model, self.fast_model, self.strong_model)
+        return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
 
 
 def _name(model: str | Model | None) -> str | None:
@@ -145,8 +159,9 @@ class Session(Journal, frozen=True):
                 folder=self.folder,
                 models=models,
                 limits=choices.limits(self.config.budget),
-                rules=self.config.limits,
+                rules=choices.rules(self.config.limits),
                 version=bough.__version__,
+                jobs=choices.jobs,
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)
@@ -162,7 +177,7 @@ class Session(Journal, frozen=True):
             raise UsageError(
                 f"{name} is over ({run.end.end}): `bough show {name}` tells how, `bough rewind` reopens it."
             )
-        chosen = settings.Models(run.models.get("main"), run.models.get("strong"))
+        chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
         models = choices.models(chosen)
         async with self._ports(models, choices, watch) as ports:
             again = e.RunResumed(ports.worker, choices.limits(run.limits), models)

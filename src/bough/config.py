@@ -18,6 +18,8 @@ from msgspec.structs import replace
 
 from bough.core.budget import Limits
 from bough.core.errors import UsageError
+from bough.core.escalation import LadderRules
+from bough.core.plan import PlanningRules
 from bough.core.rules import Rules
 from bough.core.stuck import StuckRules
 
@@ -26,8 +28,10 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """`provider:model` by tier."""
 
     main: str | None = None
+    fast: str | None = None
+    """Asked to prune, to summarise and to estimate; the main model when it is not set."""
     strong: str | None = None
-    """Taken for the last repair; the main model when it is not set."""
+    """Taken for the last repair and when work is stuck; the main model when it is not set."""
     base_url: str | None = None
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
 
@@ -47,18 +51,26 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     limits: Rules = field(default_factory=Rules)
     budget: Limits = field(default_factory=Limits)
     stuck: StuckRules = field(default_factory=StuckRules)
+    ladder: LadderRules = field(default_factory=LadderRules)
+    planning: PlanningRules = field(default_factory=PlanningRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
+OWN_SECTIONS = ("stuck", "ladder", "planning")
+"""Parts of the rules that have a section to themselves."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
-    "limits": tuple(name for name in Rules.__struct_fields__ if name != "stuck"),
+    "limits": tuple(name for name in Rules.__struct_fields__ if name not in OWN_SECTIONS),
     "budget": Limits.__struct_fields__,
     "stuck": StuckRules.__struct_fields__,
+    "ladder": LadderRules.__struct_fields__,
+    "planning": PlanningRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
 }
-MANY = frozenset({("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells")})
+MANY = frozenset(
+    {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
+)
 """Keys with several values: `a:b` in the environment."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE"})
 """Variables with our prefix that mark processes and set nothing."""
@@ -73,7 +85,7 @@ def load(folder: Path, env: Mapping[str, str]) -> Config:
         table.setdefault(section, {}).update(values)
     try:
         loaded = msgspec.convert(table, Config, strict=False)
-        return replace(loaded, limits=replace(loaded.limits, stuck=loaded.stuck))
+        return replace(loaded, limits=replace(loaded.limits, **{name: getattr(loaded, name) for name in OWN_SECTIONS}))
     except msgspec.ValidationError as error:
         raise UsageError(
             f"A setting has the wrong type: {error}. See docs/configuration.md for what it takes."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -285,6 +285,8 @@ class Ports:
     worker: str
     prompt: Callable[[str], str]
     """The text of a prompt template by name."""
+    ask: Callable[[str], Awaitable[str]] | None = None
+    """Asks the person a question, when one is there; an empty answer means that nobody answered."""
     stop: Stop = field(default_factory=Stop)
     progress: Callable[[str, str], None] = _silent
     """Transient news of a task for whoever watches: text as it streams in, a command's last line."""

@@ -9,13 +9,15 @@ from hypothesis import strategies as st
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import Ruling, Verdict
-from bough.core.budget import Limits
+from bough.core.budget import Limits, Spend
 from bough.core.decide import decide
+from bough.core.escalation import Decision, LadderRules, Means
 from bough.core.messages import Call, Usage
 from bough.core.plan import Step
 from bough.core.rules import Rules
 from bough.core.state import Task, evolve
 from bough.core.states import State
+from bough.core.tree import Begin, moves, not_well, over
 
 Draw = st.DrawFn
 
@@ -50,6 +52,58 @@ def _verdict(draw: Draw, ruling: Ruling, tree: str) -> Verdict:
     return Verdict(ruling, "because", "make test", seconds=1.0, failed=draw(st.integers(0, 3)), tree=tree)
 
 
+def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
+    """What a rung may bring."""
+    asked = e.HelperAnswered("helper", "words", Usage(100, 10), 0.01, 1.0)
+    split: list[e.AnyEvent] = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, "split")]
+    working: list[e.AnyEvent] = (
+        [e.StateChanged(State.IN_PROGRESS, "again")] if task.state is State.TEST_FAILED else []
+    )
+    match decision.rung:
+        case "prune":
+            yield [asked]
+            yield [e.ContextPruned(100, 10, "model"), e.AttemptStarted("builder", "main", "system", "pruned")]
+        case "stronger_model" if task.steps:
+            yield [e.ChildrenReopened(tuple(child.child for child in not_well(task)), "stronger")]
+        case "stronger_model":
+            yield [e.AttemptStarted("builder", "strong", "system", "pruned"), *working]
+        case "decompose" | "replan":
+            if not task.problems and draw(st.booleans()):
+                yield [asked, e.PlanRefused("decomposer", ("too vague",))]
+            if draw(st.booleans()):
+                yield [asked, e.PlanRefused("decomposer", ("still too vague",), final=True)]
+                return
+            bad = tuple(child.child for child in not_well(task))
+            names = [f"part-{step}-{number}" for number in range(draw(st.integers(2, 4)))]
+            steps = tuple(Step(name, f"do {name}", on_error="escalate") for name in names)
+            yield [asked, e.Planned(steps, "split", bad), *split]
+        case "zoom_out":
+            yield [e.CheckpointMade("c", task.tree, ()), e.StateChanged(State.BLOCKED, decision.reason)]
+        case "verify":
+            yield [e.StateChanged(State.TESTING, decision.reason)]
+        case "ask":
+            text = draw(st.sampled_from(["", "try the other file"]))
+            yield [e.PersonAnswered("how?", text), *(working if text else ())]
+        case "give_up":
+            yield [e.Reported("all that was tried")]
+            yield [e.CheckpointMade("c", task.tree, ()), e.StateChanged(State.FAILED, decision.reason)]
+        case "nudge":
+            raise AssertionError("a nudge is said at once")
+
+
+def children(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
+    """What carrying out the next smaller step may bring, or going on with one that a crash cut off."""
+    under_way = [Begin(step, task.running[step.name].task) for step in task.steps if step.name in task.running]
+    match (under_way or moves(task))[0]:
+        case Begin(step, segment):
+            yield [e.ChildStarted(step.name, segment, Limits(rounds=min(2, task.left.rounds)))]
+            state = draw(st.sampled_from([State.COMPLETED, State.BLOCKED, State.FAILED]))
+            tree = draw(st.sampled_from([task.tree, "tree-child"])) if state is State.COMPLETED else task.tree
+            before = task.charged.get(step.name, Spend())
+            spend = before.plus(Spend(rounds=draw(st.integers(0, min(2, task.left.rounds)))))
+            yield [e.ChildSettled(step.name, state, "because", tree, spend, dead_ends=("that way",))]
+
+
 def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
     """Batches of events that carrying out the command may bring; the journal may end after any of them."""
     tree = f"tree-{draw(st.integers(0, 3))}"
@@ -63,9 +117,15 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
             yield events
         case c.Say(template):
             yield [e.MessageAdded(template, "a word from bough")]
-        case c.Raise(signal, nudge):
-            told: list[e.AnyEvent] = [e.MessageAdded("nudge", "it does not move")] if nudge else []
-            yield [e.SignalRaised(signal), *told]
+        case c.Escalate(decision, trouble, signal):
+            raised: list[e.AnyEvent] = [e.SignalRaised(signal)] if signal else []
+            told: list[e.AnyEvent] = [e.MessageAdded("nudge", "look")] if decision.rung == "nudge" else []
+            yield [*raised, e.Escalated(decision, trouble), *told]
+        case c.Climb(decision):
+            yield from climb(draw, decision, task, step)
+        case c.Focus():
+            focused = Step(f"focus-{step}", "what is left", on_error="escalate")
+            yield [e.Planned((focused,), "what is left"), e.StateChanged(State.DECOMPOSED, "what is left")]
         case c.AskModel(_, last):
             yield [e.RoundStarted(last)]
             if draw(st.integers(0, 5)) == 0:
@@ -94,11 +154,13 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
 
 
 @st.composite
-def journals(draw: Draw, crashes: int = 4, longest: int = 400) -> list[e.Record]:
+def journals(draw: Draw, crashes: int = 4, longest: int = 800) -> list[e.Record]:
     """A task's whole journal, as the engine would have written it; a crash loses the rest of what was under way."""
-    rules = Rules(max_repairs=draw(st.integers(0, 3)), max_faults=draw(st.integers(1, 4)))
+    ladder = LadderRules(task_rounds=draw(st.integers(2, 16)), prunes=draw(st.integers(0, 2)))
+    rules = Rules(max_repairs=draw(st.integers(0, 3)), max_faults=draw(st.integers(1, 4)), ladder=ladder)
+    means = Means(stronger=draw(st.booleans()), person=draw(st.booleans()))
     limits = Limits(
-        rounds=draw(st.integers(1, 12)),
+        rounds=draw(st.integers(1, 12) | st.integers(20, 60)),
         tokens=draw(st.sampled_from([None, 1500])),
         cost=draw(st.sampled_from([None, 0.05])),
         minutes=draw(st.sampled_from([None, 0.1])),
@@ -113,11 +175,13 @@ def journals(draw: Draw, crashes: int = 4, longest: int = 400) -> list[e.Record]
         records.append(record)
         task = evolve(task, record)
 
-    add(e.TaskCreated(Step("goal", "do it", test_command="make test"), "base", limits, rules))
+    add(e.TaskCreated(Step("goal", "do it", test_command="make test"), "base", limits, rules, means))
     for step in range(longest):
         if task.resting:
             return records
-        for batch in bring(draw, decide(task, float(len(records))), task, step):
+        tending = task.gathering and not over(task)
+        brought = children(draw, task) if tending else bring(draw, decide(task, float(len(records))), task, step)
+        for batch in brought:
             for event in batch:
                 add(event)
             if crashes and draw(st.integers(0, 9)) == 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from bough.core.messages import Usage
 
@@ -35,6 +36,9 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
             seconds=self.seconds + other.seconds,
             check_seconds=self.check_seconds + other.check_seconds,
         )
+
+    def minus(self, other: Spend) -> Spend:
+        return Spend(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
 
     def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
         """After one model call."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from bough.core import events as e
+from bough.core.escalation import Decision, Trouble
 from bough.core.messages import Call
 from bough.core.plan import Role, Tier
 from bough.core.states import State
@@ -33,11 +34,22 @@ class Say(Struct, frozen=True):
     template: str
 
 
-class Raise(Struct, frozen=True):
-    """Record that the work does not move, and (once per pattern and agent) name the pattern to the agent."""
+class Escalate(Struct, frozen=True):
+    """Record the rung that is taken next, with the signal that led to it, if one did."""
 
-    signal: Signal
-    nudge: bool
+    decision: Decision
+    trouble: Trouble
+    signal: Signal | None = None
+
+
+class Climb(Struct, frozen=True):
+    """Carry out the rung that was decided on."""
+
+    decision: Decision
+
+
+class Focus(Struct, frozen=True):
+    """The check failed on a task that might have been done: one focused step for what is left."""
 
 
 class RunTools(Struct, frozen=True):
@@ -82,5 +94,7 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Doing = OpenWorkspace | StartAttempt | AskModel | Say | Raise | RunTools | Recover | RollBack | RunCheck
+Doing = (
+    OpenWorkspace | StartAttempt | AskModel | Say | Escalate | Climb | Focus | RunTools | Recover | RollBack | RunCheck
+)
 Command = Doing | Conclude | ChangeState | Rest

@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from bough.core.acceptance import Verdict
-from bough.core.budget import left
+from bough.core.budget import Spend, left
+from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
 from bough.core.plan import Step
 from bough.core.state import Note, Task
+from bough.core.states import State
+
+CRUMB = 600
+"""Characters of a task's instructions that those below it see."""
+RESULT = 400
+DIFF = 20_000
+FILES = 8
+MERGE = "merge"
+"""The last segment of a task that brings a step's work onto a head that has moved on."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -68,6 +80,63 @@ def _verdict_on_tree(task: Task) -> Verdict | None:
     if task.best is not None and task.best.tree == task.tree:
         return task.best
     return task.verdict
+
+
+def crumb(task: Task) -> str:
+    """A task as those below it see it."""
+    name = task.step.title or (GOAL if task.id == GOAL else task.step.name)
+    return f"{name}: {shortened(task.step.instructions, CRUMB)}"
+
+
+def result(child: ChildSettled) -> str:
+    """What a finished step made, for its siblings and its parent."""
+    files = (
+        f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
+    )
+    return f"{child.child}: {shortened(child.result or child.why, RESULT)}{files}"
+
+
+def dead_ends(task: Task) -> tuple[str, ...]:
+    """What does not work, as far as this task knows: from above it, from its children, from its own agents."""
+    own = (note.text for note in task.notes if note.kind == "dead_end")
+    return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
+
+
+def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
+    """How a step ended, as its parent keeps it."""
+    ends = [note.text for note in child.notes if note.kind == "dead_end"]
+    if state is not State.COMPLETED:
+        ends.append(f"{shortened(step.instructions, CRUMB)} did not get there: {why}")
+    return ChildSettled(
+        child=step.name,
+        state=state,
+        why=why,
+        tree=tree,
+        spend=spend,
+        result=child.claim or child.result,
+        files=child.files,
+        dead_ends=tuple(ends),
+        errors=child.verdict is not None and child.verdict.ruling not in ("passed", "not_verified"),
+    )
+
+
+def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
+    """The focused step that brings a step's work onto a head which has moved on."""
+    return replace(
+        step,
+        name=MERGE,
+        title=f"merge {step.title or step.name}",
+        instructions=instructions,
+        steps=(),
+        files=conflicts or step.files,
+        needs=(),
+        on_error="fail",
+    )
+
+
+def shortened(text: str, limit: int) -> str:
+    text = text.strip()
+    return text if len(text) <= limit else f"{text[: limit - 2].rstrip()} …"
 
 
 def brief(task: Task, command: str, diff: str, project: str = "") -> dict[str, str]:

@@ -4,37 +4,52 @@ from __future__ import annotations
 
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, used_up
+from bough.core.escalation import Trouble, escalate
+from bough.core.ids import depth
+from bough.core.plan import Tier
 from bough.core.state import Task
 from bough.core.states import State
+from bough.core.stuck import Signal
+from bough.core.tree import failed, not_well, well
 
 
 def decide(task: Task, now: float) -> c.Command:
     if task.state is State.PENDING:
         return c.OpenWorkspace()
+    if task.started:
+        return c.Recover(task.started)
+    if task.rung is not None:
+        return c.Climb(task.rung)
+    if task.trouble is not None:
+        return _escalate(task, task.trouble)
     if task.state is State.TESTING:
         return _judge(task)
     if task.state is State.TEST_FAILED:
         return _repair(task)
-    if task.started:
-        return c.Recover(task.started)
     if task.waiting:
         return c.RunTools(task.waiting)
-    if task.step.steps and task.attempt is None and task.claim is None:
+    if task.gathering:
         return _gather(task)
     if task.attempt is None:
-        return c.StartAttempt("builder", "main")
+        return c.StartAttempt(task.step.role, _tier(task))
     if task.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
+    return _go_on(task, now)
+
+
+def _go_on(task: Task, now: float) -> c.Command:
+    """An agent is at work: may it go on, and does it have to hear something first?"""
     if task.faults >= task.rules.max_faults:
         kind = task.faulty.replace("_", " ") or "wrong tool calls"
-        return c.Conclude(State.FAILED, f"the model gave {task.faults} unusable answers in a row ({kind})")
+        return _escalate(task, Trouble("faults", f"the model gave {task.faults} unusable answers in a row ({kind})"))
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
     limit = used_up(task.spend, task.limits, LAST_SHARE)
     if limit and (task.handed_over or used_up(task.spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
-    if task.signal is not None:
-        return c.Raise(task.signal, nudge=task.signal.pattern not in task.nudged)
+    if not limit and (signal := task.signal or _soft_limit(task)):
+        trouble = _trouble(signal)
+        return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
     if task.faulty:
         return c.Say(task.faulty)
     if limit and not task.handing_over:
@@ -42,11 +57,44 @@ def decide(task: Task, now: float) -> c.Command:
     return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
 
 
+def _escalate(task: Task, trouble: Trouble) -> c.Command:
+    return c.Escalate(escalate(task.standing(trouble)), trouble)
+
+
+def _trouble(signal: Signal) -> Trouble:
+    soft = signal.pattern in ("max_rounds", "subtask_max_rounds")
+    return Trouble(
+        "soft_limit" if soft else "signal", signal.diagnosis, signal.pattern, signal.recommended, signal.evidence
+    )
+
+
+def _soft_limit(task: Task) -> Signal | None:
+    """It takes long. Soft counters start again after a rung; the hard ledger never does."""
+    subtask = depth(task.id) > 1
+    limit = task.rules.ladder.subtask_rounds if subtask else task.rules.ladder.task_rounds
+    if task.soft_rounds < limit:
+        return None
+    pattern = "subtask_max_rounds" if subtask else "max_rounds"
+    return Signal(pattern, 1.0, f"it is not done after {limit} rounds", "decompose")  # type: ignore[arg-type]
+
+
+def _tier(task: Task) -> Tier:
+    return task.tier or task.step.model
+
+
 def _gather(task: Task) -> c.Command:
-    """All smaller steps are settled: the task stands or falls as a whole. Nothing is completed over a failing child."""
-    if short := task.stopped_short:
-        return c.Conclude(State.FAILED, f"its step {short.child} is {short.state}: {short.why}")
-    return c.ChangeState(State.TESTING, f"all {len(task.children)} steps are completed")
+    """All smaller steps are over: the task stands or falls as a whole. Nothing is completed over a failing child."""
+    if child := failed(task):
+        return c.Conclude(State.FAILED, f"its step {child.child} is {child.state}: {child.why}")
+    if well(task):
+        ended = sum(child.state is State.COMPLETED for child in task.settled.values())
+        return c.ChangeState(State.TESTING, f"all {ended} steps are completed")
+    limit = used_up(task.spend, task.limits)
+    if limit:
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    bad = not_well(task)
+    said = "; ".join(f"{child.child} is {child.state}: {child.why}" for child in bad)
+    return _escalate(task, Trouble("children", f"its steps cannot go on: {said}"))
 
 
 def _judge(task: Task) -> c.Command:
@@ -67,9 +115,11 @@ def _repair(task: Task) -> c.Command:
     if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":
-        return c.StartAttempt("test_writer", "main")
+        return c.StartAttempt("test_writer", _tier(task))
+    if not_well(task):  # It was only verified because it might have been done.
+        return c.Focus()
     if task.repairs >= task.rules.max_repairs:
-        return c.Conclude(State.FAILED, f"the check still fails after {task.repairs} repairs")
+        return _escalate(task, Trouble("repairs", f"the check still fails after {task.repairs} repairs"))
     # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.
     last = task.repairs == task.rules.max_repairs - 1
-    return c.StartAttempt("bug_hunter", "strong" if last else "main")
+    return c.StartAttempt("bug_hunter", "strong" if last else _tier(task))

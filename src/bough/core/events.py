@@ -14,6 +14,8 @@ from msgspec import Struct
 
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
+from bough.core.escalation import Decision, Means, Trouble
+from bough.core.inherited import Inherited
 from bough.core.messages import Call, Stop, Usage
 from bough.core.plan import Plan, Role, Step, Tier
 from bough.core.rules import Rules
@@ -43,6 +45,8 @@ class RunStarted(Event, frozen=True):
     rules: Rules
     version: str
     """Of bough."""
+    jobs: int = 1
+    """Agents that may work at once."""
 
 
 class RunResumed(Event, frozen=True):
@@ -94,6 +98,8 @@ class TaskCreated(Event, frozen=True):
     limits: Limits
     """The task's grant."""
     rules: Rules
+    means: Means = Means()
+    inherited: Inherited = Inherited()
 
 
 class StateChanged(Event, frozen=True):
@@ -181,6 +187,72 @@ class SignalRaised(Event, frozen=True):
     signal: Signal
 
 
+class Escalated(Event, frozen=True):
+    """A rung of the ladder is taken. Durable before its effect begins, so that no rung is ever counted twice."""
+
+    decision: Decision
+    trouble: Trouble
+
+
+class HelperAnswered(Event, frozen=True):
+    """A model was asked something on the task's behalf (to plan, to prune …). It counts as a round of the task."""
+
+    helper: str
+    """The prompt template that it was asked with."""
+    text: str = ""
+    """What it said, or the arguments of its call."""
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float = 0.0
+    model: str = ""
+
+
+class HelperFailed(Event, frozen=True):
+    """It could not be asked; what it was asked for is done without it, or later."""
+
+    helper: str
+    message: str
+    seconds: float = 0.0
+
+
+class ContextPruned(Event, frozen=True):
+    """The next agent starts from only what the task needs."""
+
+    before: int
+    """Tokens of the conversation, about."""
+    after: int
+    by: Literal["model", "rule"]
+
+
+class Planned(Event, frozen=True):
+    """The task gets smaller steps. Those that are completed stay; `dropped` ones are not carried out any more."""
+
+    steps: tuple[Step, ...]
+    why: str
+    dropped: tuple[str, ...] = ()
+
+
+class PlanRefused(Event, frozen=True):
+    """A model's plan was not good enough. It may mend it once; after that (`final`) the next rung is taken."""
+
+    helper: str
+    problems: tuple[str, ...]
+    final: bool = False
+
+
+class Reported(Event, frozen=True):
+    """What was tried and learned, what is left and how to go on: written before a task is given up."""
+
+    text: str
+
+
+class PersonAnswered(Event, frozen=True):
+    """The person was asked; an empty text means that nobody answered."""
+
+    question: str
+    text: str
+
+
 class DoneClaimed(Event, frozen=True):
     """The agent says it is done. That proves nothing; the check does."""
 
@@ -210,16 +282,54 @@ class CheckpointMade(Event, frozen=True):
     """Changed since the task's base."""
 
 
+class ChildStarted(Event, frozen=True):
+    """A smaller step begins. Its grant is reserved from here on."""
+
+    step: str
+    task: str
+    """The last segment of its path: the step's name, with `@2` and so on when it is carried out again."""
+    grant: Limits
+
+
 class ChildSettled(Event, frozen=True):
-    """A smaller step of the task came to its end, and its work was taken over."""
+    """A smaller step came to its end, and its work was taken over."""
 
     child: str
+    """The step's name."""
     state: State
     why: str
     tree: str
-    """What the task's workspace holds from here on: the child's work when it is completed, else what it was."""
+    """What the task's workspace holds from here on: with the child's work when it is completed, else what it was."""
     spend: Spend
     """Of the child and all below it."""
+    result: str = ""
+    """What it says of itself: its summary."""
+    files: tuple[str, ...] = ()
+    """What it changed."""
+    dead_ends: tuple[str, ...] = ()
+    errors: bool = False
+    """It left a failing check."""
+
+
+class ChildrenReopened(Event, frozen=True):
+    """Steps that did not end well are taken up again, by a stronger model."""
+
+    children: tuple[str, ...]
+    why: str
+
+
+class PassEnded(Event, frozen=True):
+    """A compound step that repeats begins anew."""
+
+    number: int
+    why: str
+
+
+class TakenUp(Event, frozen=True):
+    """A blocked task goes on."""
+
+    tier: Tier
+    why: str
 
 
 class TaskHalted(Event, frozen=True):
@@ -229,6 +339,7 @@ class TaskHalted(Event, frozen=True):
 
 class TaskResumed(Event, frozen=True):
     limits: Limits
+    means: Means = Means()
 
 
 class TaskRewound(Event, frozen=True):
@@ -258,12 +369,24 @@ AnyEvent = (
     | ToolFinished
     | NoteKept
     | SignalRaised
+    | Escalated
+    | HelperAnswered
+    | HelperFailed
+    | ContextPruned
+    | Planned
+    | PlanRefused
+    | Reported
+    | PersonAnswered
     | DoneClaimed
     | WorkspaceRestored
     | CheckStarted
     | CheckFinished
     | CheckpointMade
+    | ChildStarted
     | ChildSettled
+    | ChildrenReopened
+    | PassEnded
+    | TakenUp
     | TaskHalted
     | TaskResumed
     | TaskRewound

@@ -109,6 +109,13 @@ MAX_DEPTH = 3
 """How deep a tree of tasks may grow below the goal."""
 
 
+class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    max_depth: int = MAX_DEPTH
+    """How deep the tree may grow below the goal. 0: the goal is never split."""
+    min_split: int = 10
+    """Rounds that must be left to a task for it to be split."""
+
+
 def checked(plan: Plan) -> Plan:
     """The plan, or an error that says what is wrong with it, before anything runs."""
     _check_below(plan.goal, (), MAX_DEPTH)

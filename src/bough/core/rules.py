@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from bough.core.escalation import LadderRules
+from bough.core.plan import PlanningRules
 from bough.core.stuck import StuckRules
 
 
@@ -33,5 +35,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Notes a task may keep; the oldest go first."""
     stuck: StuckRules = StuckRules()
     """When work counts as not moving."""
+    ladder: LadderRules = LadderRules()
+    """What is done then, and how often."""
+    planning: PlanningRules = PlanningRules()
+    """How a goal becomes a tree."""
     lease: float = 15.0
     """Seconds a claim lives without a heartbeat."""

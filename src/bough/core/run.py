@@ -24,6 +24,7 @@ class Run(Struct, frozen=True):
     models: dict[str, str] = {}
     limits: Limits = Limits()
     rules: Rules = Rules()
+    jobs: int = 1
     started_at: float = 0.0
     ended_at: float = 0.0
     """When it finished or halted; 0 while it is under way."""
@@ -44,6 +45,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 models=event.models,
                 limits=event.limits,
                 rules=event.rules,
+                jobs=event.jobs,
                 started_at=record.at,
             )
         case e.RunResumed() as event:

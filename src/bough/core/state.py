@@ -10,7 +10,10 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.budget import Limits, Spend, left
+from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
+from bough.core.ids import depth
+from bough.core.inherited import Inherited
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.plan import Role, Step, Tier
 from bough.core.rules import Rules
@@ -44,6 +47,8 @@ class Task(Struct, frozen=True):
     step: Step = Step("", "")
     rules: Rules = Rules()
     limits: Limits = Limits()
+    means: Means = Means()
+    inherited: Inherited = Inherited()
     base: str = ""
     tree: str = ""
     """Tree of the workspace after the last finished writing call: what a restore goes back to."""
@@ -89,8 +94,39 @@ class Task(Struct, frozen=True):
     asked_for_test: bool = False
     """No check was found, and somebody was asked to write a test."""
     notes: tuple[Note, ...] = ()
-    children: tuple[e.ChildSettled, ...] = ()
-    """Its smaller steps that came to their end."""
+    trouble: Trouble | None = None
+    """Why the ladder was asked, until a rung has dealt with it."""
+    rung: Decision | None = None
+    """The rung that was decided on, until its effect is done."""
+    taken: dict[Rung, int] = {}
+    """How often each rung was taken."""
+    soft_rounds: int = 0
+    """Rounds since the last rung, or since the present agent began."""
+    actions: int = 0
+    """Tool calls that changed the workspace, and checks that changed what fails."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with a helper's plan, while it may still mend it."""
+    tier: Tier | None = None
+    """The model that later agents of the task get, when it is not the step's."""
+    steps: tuple[Step, ...] = ()
+    """Its smaller steps, as they are now."""
+    settled: dict[str, e.ChildSettled] = {}
+    """Those that came to their end, by step."""
+    running: dict[str, e.ChildStarted] = {}
+    """Those under way, by step, each with the grant that is reserved for it."""
+    begun: dict[str, int] = {}
+    """How often each step was carried out."""
+    charged: dict[str, Spend] = {}
+    """What was taken over of each step's spend: one that is taken up again goes on spending."""
+    reopened: frozenset[str] = frozenset()
+    """Steps that are to be taken up again where they were blocked."""
+    passes: int = 1
+    approaches: int = 0
+    """Plans that it has had."""
+    report: str = ""
+    """What was tried and learned, once it is given up."""
+    result: str = ""
+    """What came of it, where no agent says so itself."""
     files: tuple[str, ...] = ()
     """Changed since the base, as of the last checkpoint."""
     commit: str = ""
@@ -106,18 +142,39 @@ class Task(Struct, frozen=True):
         return self.state in SETTLED or self.halt is not None
 
     @property
-    def awaits(self) -> Step | None:
-        """The smaller step that has to be carried out next."""
-        if self.state is not State.IN_PROGRESS or self.stopped_short or self.attempt is not None:
-            return None
-        left = self.step.steps[len(self.children) :]
-        return left[0] if left else None
+    def gathering(self) -> bool:
+        """It is carried by its smaller steps; no agent of its own is at work."""
+        carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
+        return carried and bool(self.steps) and self.attempt is None and self.claim is None
 
     @property
-    def stopped_short(self) -> e.ChildSettled | None:
-        """The smaller step that did not come to a good end."""
-        bad = [child for child in self.children if child.state not in (State.COMPLETED, State.SKIPPED)]
-        return bad[0] if bad else None
+    def left(self) -> Limits:
+        """What may still be spent here, without what is reserved for running steps."""
+        free = left(self.spend, self.limits)
+        return replace(free, rounds=max(0, free.rounds - sum(c.grant.rounds for c in self.running.values())))
+
+    def standing(self, trouble: Trouble) -> Standing:
+        """Where it stands, as the ladder sees it."""
+        children = [self.settled[step.name] for step in self.steps if step.name in self.settled]
+        completed = sum(child.state in (State.COMPLETED, State.SKIPPED) for child in children)
+        return Standing(
+            trouble=trouble,
+            depth=depth(self.id),
+            rules=self.rules.ladder,
+            planning=self.rules.planning,
+            means=self.means,
+            taken=self.taken,
+            working=self.attempt is not None and self.state is State.IN_PROGRESS,
+            nudged=self.nudged,
+            actions=self.actions,
+            rounds_left=self.left.rounds,
+            parent=bool(self.steps),
+            completed=completed,
+            blocked=len(self.steps) - completed,
+            changed=self.tree != self.base,
+            errors=bool(children) and children[-1].errors,
+            approaches=self.approaches,
+        )
 
 
 Apply = Callable[[Task, Any, float], Task]
@@ -171,12 +228,28 @@ def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
 
 
 def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
-    return replace(task, step=event.step, base=event.base, tree=event.base, limits=event.limits, rules=event.rules)
+    return replace(
+        task,
+        step=event.step,
+        steps=event.step.steps,
+        approaches=int(bool(event.step.steps)),
+        base=event.base,
+        tree=event.base,
+        limits=event.limits,
+        rules=event.rules,
+        means=event.means,
+        inherited=event.inherited,
+    )
 
 
 def _state(task: Task, event: e.StateChanged, at: float) -> Task:
     judged = task.judged and event.to is not State.TESTING
-    return replace(task, state=move(task.state, event.to), why=event.why, judged=judged)
+    return replace(_dealt(task), halt=None, state=move(task.state, event.to), why=event.why, judged=judged)
+
+
+def _dealt(task: Task) -> Task:
+    """The rung that was under way is done, and the trouble with it."""
+    return replace(task, trouble=None, rung=None, problems=(), soft_rounds=0)
 
 
 def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
@@ -187,7 +260,7 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     number = task.attempt.number + 1 if task.attempt else 1
     messages: Trail[Message] = Trail((Said(event.brief),))
     return replace(
-        task,
+        _dealt(task),
         attempt=Attempt(number, event.role, event.tier, event.system, messages),
         repairs=task.repairs + (event.role == "bug_hunter"),
         asked_for_test=task.asked_for_test or event.role == "test_writer",
@@ -211,6 +284,7 @@ def _round(task: Task, event: e.RoundStarted, at: float) -> Task:
         asking=True,
         last_round=event.last,
         attempt=attempt if again else replace(attempt, rounds=attempt.rounds + 1),
+        soft_rounds=task.soft_rounds + (not again),
         spend=task.spend if again else task.spend.plus(Spend(rounds=1)),
     )
 
@@ -254,8 +328,9 @@ def _fault(event: e.ModelAnswered) -> str:
 
 def _message(task: Task, event: e.MessageAdded, at: float) -> Task:
     # A nudge names a pattern; what was wrong with the last answer is still to be told.
-    faulty = task.faulty if event.why == "nudge" else ""
+    faulty = task.faulty if event.why in ("nudge", "take_stock") else ""
     handing_over = task.handing_over or event.why == "hand_over"
+    task = _dealt(task) if task.rung is not None and task.rung.rung == "nudge" else task
     return replace(_say(task, Said(event.text)), faulty=faulty, handing_over=handing_over)
 
 
@@ -281,6 +356,7 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
         started=started,
         started_writes=task.started_writes and bool(started),
         tree=tree,
+        actions=task.actions + (tree != task.tree),
         # One usable call in the round is enough: the agent is able to act.
         faults=task.faults + (settled and event.fault) if event.fault else 0,
         spend=task.spend.plus(Spend(seconds=event.seconds)),
@@ -294,8 +370,62 @@ def _watched(task: Task) -> Task:
 
 
 def _signal(task: Task, event: e.SignalRaised, at: float) -> Task:
-    nudged = task.nudged | {event.signal.pattern}
-    return replace(task, signal=None, watch=afresh(task.watch), nudged=nudged)
+    return replace(task, signal=None, watch=afresh(task.watch))
+
+
+def _escalated(task: Task, event: e.Escalated, at: float) -> Task:
+    rung, pattern = event.decision.rung, event.trouble.pattern
+    return replace(
+        task,
+        trouble=event.trouble,
+        rung=event.decision,
+        taken=task.taken | {rung: task.taken.get(rung, 0) + 1},
+        nudged=task.nudged | {pattern} if rung == "nudge" and pattern else task.nudged,
+        soft_rounds=0,
+        faults=0 if event.trouble.cause == "faults" else task.faults,
+    )
+
+
+def _helper(task: Task, event: e.HelperAnswered, at: float) -> Task:
+    return replace(task, spend=task.spend.called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1)))
+
+
+def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
+    return replace(task, spend=task.spend.plus(Spend(seconds=event.seconds)))
+
+
+def _planned(task: Task, event: e.Planned, at: float) -> Task:
+    """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
+    done = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
+    dropped = set(event.dropped) - done
+    return replace(
+        _dealt(task),
+        steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
+        settled={name: child for name, child in task.settled.items() if name not in dropped},
+        approaches=task.approaches + 1,
+        attempt=None,
+        claim=None,
+        waiting=(),
+        signal=None,
+        faulty="",
+        repairs=0,
+        best=None,
+    )
+
+
+def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
+    """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
+    return replace(task, rung=None, problems=()) if event.final else replace(task, problems=event.problems)
+
+
+def _reported(task: Task, event: e.Reported, at: float) -> Task:
+    return replace(task, report=event.text)
+
+
+def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
+    if not event.text:
+        return replace(task, rung=None)
+    return replace(_dealt(task), notes=(*task.notes, Note("decision", f"The person says: {event.text}")))
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
@@ -317,9 +447,14 @@ def _check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
         judged=True,
         verdict=event.verdict,
         best=event.verdict if _no_worse(event.verdict, task.best) else task.best,
+        actions=task.actions + (task.verdict is not None and _failing(task.verdict) != _failing(event.verdict)),
         tree=event.verdict.tree or task.tree,
         spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)),
     )
+
+
+def _failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
+    return verdict.failed, frozenset(failure.id for failure in verdict.failures)
 
 
 def _no_worse(verdict: Verdict, best: Verdict | None) -> bool:
@@ -330,8 +465,44 @@ def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
     return replace(task, commit=event.commit, tree=event.tree, files=event.files)
 
 
+def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
+    times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
+    anew = times != task.begun.get(event.step)
+    return replace(
+        task,
+        charged=task.charged | {event.step: Spend()} if anew else task.charged,
+        running=task.running | {event.step: event},
+        begun=task.begun | {event.step: times},
+        reopened=task.reopened - {event.step},
+    )
+
+
 def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
-    return replace(task, children=(*task.children, event), tree=event.tree, spend=task.spend.plus(event.spend))
+    ends = tuple(Note("dead_end", f"{event.child}: {text}") for text in event.dead_ends)
+    known = set(task.notes)
+    return replace(
+        task,
+        settled=task.settled | {event.child: event},
+        running={name: child for name, child in task.running.items() if name != event.child},
+        tree=event.tree,
+        spend=task.spend.plus(event.spend.minus(task.charged.get(event.child, Spend()))),
+        charged=task.charged | {event.child: event.spend},
+        notes=(*task.notes, *(end for end in ends if end not in known))[-task.rules.notes :],
+    )
+
+
+def _reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
+    settled = {name: child for name, child in task.settled.items() if name not in event.children}
+    return replace(_dealt(task), settled=settled, reopened=frozenset(event.children))
+
+
+def _pass_ended(task: Task, event: e.PassEnded, at: float) -> Task:
+    return replace(task, passes=task.passes + 1, settled={})
+
+
+def _taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
+    state = move(task.state, State.IN_PROGRESS)
+    return replace(_dealt(task), state=state, why=event.why, tier=event.tier, attempt=None, claim=None, repairs=0)
 
 
 def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
@@ -340,7 +511,14 @@ def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
 
 def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
     return replace(
-        task, halt=None, limits=event.limits, transport_failures=0, retry_at=0.0, handing_over=False, handed_over=False
+        task,
+        halt=None,
+        limits=event.limits,
+        means=event.means,
+        transport_failures=0,
+        retry_at=0.0,
+        handing_over=False,
+        handed_over=False,
     )
 
 
@@ -367,11 +545,22 @@ _APPLY: dict[type, Apply] = {
     e.ToolFinished: _tool_finished,
     e.NoteKept: _note,
     e.SignalRaised: _signal,
+    e.Escalated: _escalated,
+    e.HelperAnswered: _helper,
+    e.HelperFailed: _helper_failed,
+    e.Planned: _planned,
+    e.PlanRefused: _refused,
+    e.Reported: _reported,
+    e.PersonAnswered: _person,
     e.DoneClaimed: _done,
     e.WorkspaceRestored: _restored,
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint,
+    e.ChildStarted: _child_started,
     e.ChildSettled: _child,
+    e.ChildrenReopened: _reopened,
+    e.PassEnded: _pass_ended,
+    e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,
 }

@@ -2,26 +2,58 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
 from bough.core.commands import Rest
 from bough.core.decide import decide
+from bough.core.events import AnyEvent
 from bough.core.run import Run
 from bough.core.state import Task, evolve, fold
-from bough.engine.perform import Site, perform
-from bough.ports import Ports
+from bough.core.tree import over
+from bough.engine.perform import perform
+from bough.engine.site import Site
+from bough.ports import Claim, Ports
 
 STOPPED = Rest("stopped", "a person stopped it")
 
 
-async def drive(run: Run, task: str, ports: Ports) -> Task:
-    """Until it rests, or awaits a smaller step. Safe to kill and restart anywhere: each intent is durable before its
-    effect, and recovery is to read, fold and decide again."""
-    async with ports.store.claim(run.name, task, ports.worker, run.rules.lease) as claim:
-        state = fold(task, await ports.store.read(run.name, task))
-        site = await Site.enter(run, state, ports)
-        while not state.resting and state.awaits is None:
-            command = STOPPED if ports.stop.requested else decide(state, ports.clock())
-            async for events in perform(command, state, site):
-                for record in await ports.store.append(claim, events, expected=state.version):
-                    state = evolve(state, record)
-                    ports.recorded(record)
-        return state
+class Book:
+    """A task's stream while we hold it, and the task as of its last event."""
+
+    def __init__(self, claim: Claim, task: Task, ports: Ports) -> None:
+        self.task = task
+        self._claim = claim
+        self._ports = ports
+        self._lock = asyncio.Lock()
+        self.merging = asyncio.Lock()
+        """The merge queue: finished steps come onto the task's head one after the other."""
+
+    @classmethod
+    async def open(cls, claim: Claim, ports: Ports) -> Book:
+        return cls(claim, fold(claim.task, await ports.store.read(claim.run, claim.task)), ports)
+
+    async def write(self, events: Sequence[AnyEvent]) -> None:
+        """Durable when this returns. Steps of a task that end at the same time wait for each other here."""
+        async with self._lock:
+            for record in await self._ports.store.append(self._claim, events, expected=self.task.version):
+                self.task = evolve(self.task, record)
+                self._ports.recorded(record)
+
+
+Tend = Callable[[Book, Site], Awaitable[None]]
+"""Carries out the smaller steps of a task, until all are over or it rests."""
+
+
+async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
+    """Until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and recovery is to
+    read, fold and decide again."""
+    site = await Site.enter(run, book.task, ports)
+    while not book.task.resting:
+        if book.task.gathering and not over(book.task):
+            await tend(book, site)
+            continue
+        command = STOPPED if ports.stop.requested else decide(book.task, ports.clock())
+        async for events in perform(command, book.task, site):
+            await book.write(events)
+    return book.task

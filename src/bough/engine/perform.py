@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,44 +15,13 @@ from bough.core import context
 from bough.core import events as e
 from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
-from bough.core.run import Run
 from bough.core.state import Attempt, Task
 from bough.core.states import State
-from bough.ports import Batches, Ports, Workspace
+from bough.engine.rungs import climb, focus
+from bough.engine.site import Site, backoff, pause, values_of
+from bough.ports import Batches
 
 HAND_OVER_TOOLS = ("done", "note")
-INSTRUCTIONS = "AGENTS.md"
-INSTRUCTIONS_LIMIT = 32_000
-DIFF_LIMIT = 24_000
-PATIENCE = 600.0
-"""The longest `Retry-After` that is waited for, in seconds."""
-
-
-@dataclass
-class Site:
-    """Where a task's effects happen: its workspace, once it has one, and the ports."""
-
-    run: Run
-    ports: Ports
-    _workspace: Workspace | None = None
-
-    @classmethod
-    async def enter(cls, run: Run, task: Task, ports: Ports) -> Site:
-        """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
-        what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
-        site = cls(run, ports)
-        if not task.resting:
-            ports.verifier.begin(run, task)
-        if task.state is not State.PENDING and not task.resting:
-            workspace = await site.open(task)
-            await ports.sandbox.sweep(workspace)
-            await workspace.restore(task.tree)
-        return site
-
-    async def open(self, task: Task) -> Workspace:
-        if self._workspace is None:
-            self._workspace = await self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder)
-        return self._workspace
 
 
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
@@ -63,12 +30,13 @@ def perform(command: c.Command, task: Task, site: Site) -> Batches:
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
-    await site.open(task)
+    if not task.steps:  # A parent gets its checkout when it is needed: once its steps are over.
+        await site.open(task)
     yield [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
-    values = await _values(task, site)
+    values = await values_of(task, site)
     system = context.render(site.ports.prompt("agent"), values)
     brief = context.render(site.ports.prompt(command.role), values)
     events: list[e.AnyEvent] = [e.AttemptStarted(command.role, command.tier, system, brief)]
@@ -79,43 +47,25 @@ async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Bat
     yield events
 
 
-async def _values(task: Task, site: Site) -> dict[str, str]:
-    workspace = await site.open(task)
-    diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
-    if len(diff) > DIFF_LIMIT:
-        stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
-        diff = f"{diff[:DIFF_LIMIT]}\n… cut: the whole change is\n{stat}"
-    check = await site.ports.verifier.find(task)
-    return context.brief(task, check.command if check else "", diff, _project_instructions(workspace))
-
-
-def _project_instructions(workspace: Workspace) -> str:
-    """The repository's own words for agents: from the top, then from the folder where the work starts."""
-    folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
-    texts = []
-    for path in (folder / INSTRUCTIONS for folder in folders):
-        if path.is_file() and not path.is_symlink():
-            texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
-    return "\n\n".join(texts)
-
-
 async def _say(command: c.Say, task: Task, site: Site) -> Batches:
-    text = context.render(site.ports.prompt(command.template), await _values(task, site))
+    text = context.render(site.ports.prompt(command.template), await values_of(task, site))
     yield [e.MessageAdded(command.template, text)]
 
 
-async def _raise(command: c.Raise, task: Task, site: Site) -> Batches:
-    events: list[e.AnyEvent] = [e.SignalRaised(command.signal)]
-    if command.nudge:
-        evidence = "\n".join(f"- {line}" for line in command.signal.evidence)
-        values = {"diagnosis": command.signal.diagnosis, "evidence": evidence}
-        events.append(e.MessageAdded("nudge", context.render(site.ports.prompt("nudge"), values)))
+async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
+    events: list[e.AnyEvent] = [e.SignalRaised(command.signal)] if command.signal else []
+    events.append(e.Escalated(command.decision, command.trouble))
+    if command.decision.rung == "nudge":
+        template = "take_stock" if command.trouble.cause == "soft_limit" else "nudge"
+        evidence = "\n".join(f"- {line}" for line in command.trouble.evidence)
+        values = {"diagnosis": command.trouble.says, "evidence": evidence}
+        events.append(e.MessageAdded(template, context.render(site.ports.prompt(template), values)))
     yield events
 
 
 async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     ports, attempt = site.ports, _attempt(task)
-    if command.wait and not await _pause(command.wait, ports):
+    if command.wait and not await pause(command.wait, ports):
         return
     yield [e.RoundStarted(command.last)]
     model = ports.models[attempt.tier]
@@ -129,31 +79,12 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
     except Passing as error:
-        wait = _backoff(task, error)
+        wait = backoff(task.rules, task.transport_failures, error)
         yield [e.ModelFailed(str(error), wait, ports.clock() - began)]
     except Refused as error:
         yield [e.ModelFailed(str(error), 0.0, ports.clock() - began), e.TaskHalted("unavailable", str(error))]
     else:
         yield [_answered(answer, attempt.number, number, ports.clock() - began)]
-
-
-async def _pause(seconds: float, ports: Ports) -> bool:
-    """Wait, or return False at once when a person wants to stop."""
-    stopped = asyncio.Event()
-    unwatch = ports.stop.watch(stopped.set)
-    try:
-        await asyncio.wait_for(stopped.wait(), seconds)
-    except TimeoutError:
-        return True
-    finally:
-        unwatch()
-    return False
-
-
-def _backoff(task: Task, error: Passing) -> float:
-    rules = task.rules
-    doubled = rules.backoff_first * 2.0**task.transport_failures
-    return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
 
 
 def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
@@ -260,7 +191,9 @@ _PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
     c.OpenWorkspace: _open_workspace,
     c.StartAttempt: _start_attempt,
     c.Say: _say,
-    c.Raise: _raise,
+    c.Escalate: _escalate,
+    c.Climb: climb,
+    c.Focus: focus,
     c.AskModel: _ask_model,
     c.RunTools: _run_tools,
     c.Recover: _recover,

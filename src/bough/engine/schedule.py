@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from bough.core import events as e
-from bough.core.budget import Limits, left
-from bough.core.ids import CONTROL, GOAL, RUN, below
-from bough.core.plan import Step
+from bough.core.escalation import Means
+from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
-from bough.core.state import Task, evolve, fold
-from bough.core.states import State
-from bough.engine.drive import STOPPED, drive
+from bough.core.state import Task
+from bough.engine.drive import STOPPED
+from bough.engine.tend import Crew
 from bough.ports import Claim, Ports
 
 HEARTBEAT = 1.0
@@ -58,7 +57,10 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
 
 async def _stoppable(run: Run, ports: Ports) -> Task:
     """The goal carried to its end, or cut off in the middle of an effect when a person wants to stop now."""
-    work = asyncio.create_task(carry(run, GOAL, run.plan.goal, run.base, run.limits, ports))
+    crew = Crew(run, ports, asyncio.Semaphore(run.jobs))
+    means = Means(stronger=run.models.get("strong") != run.models.get("main"), person=ports.ask is not None)
+    first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means)
+    work = asyncio.create_task(crew.carry(GOAL, first))
 
     def stop() -> None:
         if ports.stop.now:
@@ -71,47 +73,9 @@ async def _stoppable(run: Run, ports: Ports) -> Task:
         if not ports.stop.now:
             raise
         # The effect itself is recovered on resume.
-        return await _record(run, GOAL, [e.TaskHalted(STOPPED.reason, STOPPED.message)], ports)
+        return await crew.record(GOAL, [e.TaskHalted(STOPPED.reason, STOPPED.message)])
     finally:
         unwatch()
-
-
-async def carry(run: Run, path: str, step: Step, base: str, limits: Limits, ports: Ports) -> Task:
-    """Carry a task and all below it to its outcome: its smaller steps first, one after the other, each from where the
-    one before it ended; then the task itself, at the merged head."""
-    task = fold(path, await ports.store.read(run.name, path))
-    if not task.version:
-        await _record(run, path, [e.TaskCreated(step, base, limits, run.rules)], ports)
-    elif not task.resting or task.halt:
-        await _record(run, path, [e.TaskResumed(limits)], ports)
-    while True:
-        task = await drive(run, path, ports)
-        if task.resting or task.awaits is None:
-            return task
-        task = await _carry_child(run, task, task.awaits, ports)
-        if task.halt is not None:
-            return task
-
-
-async def _carry_child(run: Run, task: Task, step: Step, ports: Ports) -> Task:
-    path = below(task.id, step.name)
-    child = await carry(run, path, step, task.tree, left(task.spend, task.limits), ports)
-    if child.halt is not None:
-        return await _record(run, task.id, [child.halt], ports)
-    # The work of a child that came to no good end stays on its own branch: it is not taken over.
-    tree = child.tree if child.state is State.COMPLETED else task.tree
-    await ports.workspaces.discard(run.name, path)
-    return await _record(run, task.id, [e.ChildSettled(step.name, child.state, child.why, tree, child.spend)], ports)
-
-
-async def _record(run: Run, task: str, events: Sequence[e.AnyEvent], ports: Ports) -> Task:
-    """Append to a task's stream from outside its own loop."""
-    async with ports.store.claim(run.name, task, ports.worker, run.rules.lease) as claim:
-        state = fold(task, await ports.store.read(run.name, task))
-        for record in await ports.store.append(claim, events, state.version):
-            state = evolve(state, record)
-            ports.recorded(record)
-        return state
 
 
 async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports: Ports) -> Run:

@@ -17,6 +17,9 @@ KINDS = (
     "ModelAnswered",
     "ToolFinished",
     "SignalRaised",
+    "Escalated",
+    "HelperAnswered",
+    "ContextPruned",
 )
 
 FEW = 4
@@ -41,6 +44,12 @@ class Stats(Struct):
     check_seconds: float = 0.0
     signals: dict[str, int] = {}
     """How often work was found not to move, by pattern."""
+    rungs: dict[str, int] = {}
+    """What was done about it, by rung."""
+    pruned: int = 0
+    """Tokens that pruning took out of conversations, about."""
+    deepest: int = 0
+    """How deep the trees grew below the goal."""
 
     @property
     def warnings(self) -> list[str]:
@@ -66,6 +75,13 @@ def stats(records: Iterable[e.Record]) -> Stats:
                 made.seconds += seconds
             case e.ToolFinished(seconds=seconds):
                 made.seconds += seconds
+            case e.HelperAnswered(seconds=seconds):
+                made.rounds += 1
+                made.seconds += seconds
+            case e.ContextPruned(before=before, after=after):
+                made.pruned += max(0, before - after)
+            case e.Escalated(decision=decision):
+                made.rungs[decision.rung] = made.rungs.get(decision.rung, 0) + 1
             case e.SignalRaised(signal=signal):
                 made.signals[signal.pattern] = made.signals.get(signal.pattern, 0) + 1
             case e.AttemptStarted(role=role):

@@ -32,6 +32,14 @@ KINDS = (
     "AttemptStarted",
     "ModelFailed",
     "ModelAnswered",
+    "HelperAnswered",
+    "HelperFailed",
+    "Escalated",
+    "Planned",
+    "PlanRefused",
+    "Reported",
+    "ChildStarted",
+    "TakenUp",
     "CheckStarted",
     "CheckFinished",
     "CheckpointMade",
@@ -55,6 +63,15 @@ LIVE_KINDS = (
 """What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
 
 
+RUNG_WORDS = {
+    "prune": "pruning the context",
+    "decompose": "splitting the task",
+    "replan": "planning another approach",
+    "ask": "asking the person",
+}
+"""Rungs that take their time, as what the task is doing."""
+
+
 class TaskView(Struct):
     """One line of the tree."""
 
@@ -74,6 +91,10 @@ class TaskView(Struct):
     base: str = ""
     repairs: int = 0
     halted: str = ""
+    rung: str = ""
+    """The last rung of the ladder that was taken."""
+    report: str = ""
+    """What was tried and learned, when it was given up."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -152,6 +173,16 @@ class RunView(Struct):
         self.last_at = record.at
         if task is not None:
             _see_task(task, record)
+            if isinstance(record.event, e.Planned):
+                self._plan(record.task, record.event)
+
+    def _plan(self, path: str, event: e.Planned) -> None:
+        """The tree changes: new steps are there from now on, dropped ones that never began are not."""
+        for name in event.dropped:
+            if (dropped := self.tasks.get(below(path, name))) and not dropped.started_at:
+                del self.tasks[dropped.path]
+        for step in event.steps:
+            _foresee(self, below(path, step.name), step)
 
     @property
     def unsure(self) -> list[str]:
@@ -275,6 +306,44 @@ def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
     _remember(task, record.version)
 
 
+def _helper_answered(task: TaskView, event: e.HelperAnswered, record: e.Record) -> None:
+    usage = event.usage
+    task._rounds += 1
+    task._tokens_in += usage.input
+    task._tokens_out += usage.output
+    task._tokens_cached += usage.cache_read
+    task._seconds += event.seconds
+    if event.cost is None:
+        task._unpriced += 1
+    else:
+        task._cost += event.cost
+
+
+def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> None:
+    task._seconds += event.seconds
+
+
+def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
+    task.rung, task.doing = event.decision.rung, RUNG_WORDS.get(event.decision.rung, "")
+
+
+def _planned(task: TaskView, event: e.Planned, record: e.Record) -> None:
+    task.doing = ""
+
+
+def _plan_refused(task: TaskView, event: e.PlanRefused, record: e.Record) -> None:
+    task.doing = "mending the plan" if not event.final else ""
+
+
+def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
+    task.report = event.text
+
+
+def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
+    task.state, task.why, task.repairs = State.IN_PROGRESS, event.why, 0
+    _remember(task, record.version)
+
+
 def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
     """Only the work comes from the child here: what it spent is counted in its own line."""
     task.tree = event.tree
@@ -345,6 +414,13 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.WorkspaceRestored: _restored,
     e.CheckpointMade: _checkpoint,
     e.ChildSettled: _child,
+    e.HelperAnswered: _helper_answered,
+    e.HelperFailed: _helper_failed,
+    e.Escalated: _escalated,
+    e.Planned: _planned,
+    e.PlanRefused: _plan_refused,
+    e.Reported: _reported,
+    e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,
     e.TaskRewound: _rewound,

@@ -9,6 +9,7 @@ from msgspec import Struct
 Pattern = Literal[
     "repetitive_output", "circular_tools", "no_progress", "repeated_error", "monologue", "oscillation", "paging"
 ]
+SoftLimit = Literal["max_rounds", "subtask_max_rounds"]
 Recommended = Literal["nudge", "prune", "decompose", "other_approach"]
 PATTERNS: tuple[Pattern, ...] = (
     "repetitive_output",
@@ -47,7 +48,7 @@ class Turn(Struct, frozen=True):
 class Signal(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Work has stopped moving: how, how sure, what repeats, and what would help."""
 
-    pattern: Pattern
+    pattern: Pattern | SoftLimit
     confidence: float
     diagnosis: str
     """One sentence for people and for the model."""

@@ -49,7 +49,8 @@ def for_carrying_out(command: F) -> F:
     """How a run is carried out, when it starts and when it is resumed."""
     options = (
         click.option("--model", metavar="M", help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3."),
-        click.option("--strong-model", metavar="M", help="Taken for the last repair (default: the model)."),
+        click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: the model)."),
+        click.option("--strong-model", metavar="M", help="For the last repair and stuck work (default: the model)."),
         click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
         click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
         click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Tokens it may use."),

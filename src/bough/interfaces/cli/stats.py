@@ -57,6 +57,11 @@ def _lines(made: Stats, runs: int) -> list[str]:
     if made.signals:
         counted = ", ".join(f"{pattern.replace('_', ' ')} {count}" for pattern, count in sorted(made.signals.items()))
         lines.append(f"work that did not move: {counted}")
+    if made.rungs:
+        counted = ", ".join(f"{rung.replace('_', ' ')} {count}" for rung, count in sorted(made.rungs.items()))
+        lines.append(f"what was done about it: {counted}")
+    if made.pruned:
+        lines.append(f"{made.pruned:,} tokens pruned from conversations")
     return lines + [f"! {warning}" for warning in made.warnings]
 
 

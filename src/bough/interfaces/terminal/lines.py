@@ -19,7 +19,19 @@ from bough.interfaces.terminal.verdicts import ruling_style, verdict_words
 from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, many, money, one_line
 from bough.interfaces.views import in_short
 
-ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer"}
+ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
+RUNGS = {
+    "nudge": "told the agent",
+    "prune": "prunes the context",
+    "decompose": "splits the task",
+    "zoom_out": "sets the task aside",
+    "stronger_model": "takes a stronger model",
+    "verify": "checks whether it is done",
+    "replan": "plans another approach",
+    "ask": "asks the person",
+    "give_up": "gives up",
+}
+"""Every rung of the ladder as what bough does."""
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -81,7 +93,9 @@ class Teller:
                 return None  # the verdict has said it
             case e.StateChanged() | e.CheckFinished() | e.NoteKept() | e.ModelFailed() | e.WorkspaceRestored():
                 return told
-            case e.SignalRaised():
+            case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ChildSettled() | e.PassEnded():
+                return told
+            case e.ContextPruned() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
                 return told
             case e.ToolFinished() as event if not event.ok:
                 return told
@@ -129,6 +143,59 @@ def _stop_requested(event: e.StopRequested, follow: _Follow) -> Told:
 
 def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
     return f"task created: {first_line(event.step.instructions)}", ""
+
+
+def _escalated(event: e.Escalated, follow: _Follow) -> Told:
+    decision = event.decision
+    return f"{RUNGS[decision.rung]} ({decision.level} level): {decision.reason}", "yellow"
+
+
+def _helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
+    spent = f"{count(event.usage.input + event.usage.output)} tokens, {duration(event.seconds)}"
+    return f"the {event.helper.replace('_', ' ')} answered ({spent}): {first_line(event.text)}", "dim"
+
+
+def _helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
+    return f"the {event.helper.replace('_', ' ')} could not be asked: {event.message}", "yellow"
+
+
+def _pruned(event: e.ContextPruned, follow: _Follow) -> Told:
+    who = "the fast model" if event.by == "model" else "plain rules"
+    return f"context pruned by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _planned(event: e.Planned, follow: _Follow) -> Told:
+    dropped = f"; dropped: {', '.join(event.dropped)}" if event.dropped else ""
+    return f"{event.why}: {', '.join(step.name for step in event.steps)}{dropped}", "yellow"
+
+
+def _plan_refused(event: e.PlanRefused, follow: _Follow) -> Told:
+    again = "" if event.final else " (it may mend it once)"
+    return f"a plan was refused{again}: {' '.join(event.problems)}", "yellow"
+
+
+def _reported(event: e.Reported, follow: _Follow) -> Told:
+    return f"report: {first_line(event.text)}", ""
+
+
+def _person_answered(event: e.PersonAnswered, follow: _Follow) -> Told:
+    return f"the person says: {event.text}" if event.text else "nobody answered the question", ""
+
+
+def _child_started(event: e.ChildStarted, follow: _Follow) -> Told:
+    return f"step {event.task} begins with {many(event.grant.rounds, 'round')}", "dim"
+
+
+def _reopened(event: e.ChildrenReopened, follow: _Follow) -> Told:
+    return f"taken up again: {', '.join(event.children)} ({event.why})", "yellow"
+
+
+def _pass_ended(event: e.PassEnded, follow: _Follow) -> Told:
+    return f"pass {event.number} is over: {event.why}", ""
+
+
+def _taken_up(event: e.TakenUp, follow: _Follow) -> Told:
+    return f"taken up again with the {event.tier} model: {event.why}", "cyan"
 
 
 def _state_changed(event: e.StateChanged, follow: _Follow) -> Told:
@@ -269,6 +336,18 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.ToolFinished: _tool_finished,
     e.NoteKept: _note_kept,
     e.SignalRaised: _signal_raised,
+    e.Escalated: _escalated,
+    e.HelperAnswered: _helper_answered,
+    e.HelperFailed: _helper_failed,
+    e.ContextPruned: _pruned,
+    e.Planned: _planned,
+    e.PlanRefused: _plan_refused,
+    e.Reported: _reported,
+    e.PersonAnswered: _person_answered,
+    e.ChildStarted: _child_started,
+    e.ChildrenReopened: _reopened,
+    e.PassEnded: _pass_ended,
+    e.TakenUp: _taken_up,
     e.DoneClaimed: _done_claimed,
     e.WorkspaceRestored: _workspace_restored,
     e.CheckStarted: _check_started,

@@ -1,0 +1,64 @@
+"""What a person reads when a task is given up: what was tried and learned, what is left, and how to go on. Made of what
+the journal holds, never of a model's words about itself."""
+
+from __future__ import annotations
+
+from bough.core import context
+from bough.core.ids import GOAL
+from bough.core.state import Task
+from bough.core.states import State
+
+WORDS = {
+    "nudge": "the agent was told that it does not move",
+    "prune": "its context was pruned",
+    "decompose": "it was split into smaller steps",
+    "zoom_out": "it was set aside",
+    "stronger_model": "a stronger model took over",
+    "verify": "it was checked in case it was done",
+    "replan": "another approach was planned",
+    "ask": "the person was asked",
+    "give_up": "it was given up",
+}
+"""Every rung as something that was done."""
+
+
+def report(task: Task, why: str) -> str:
+    """In Markdown."""
+    done = [child for child in task.settled.values() if child.state is State.COMPLETED]
+    open_ = [step for step in task.steps if step.name not in {child.child for child in done}]
+    tried = [f"{WORDS[rung]}{f' ({times} times)' if times > 1 else ''}" for rung, times in task.taken.items()]
+    if task.repairs:
+        tried.append(f"{task.repairs} bug hunters tried to repair it")
+    tried += [f"{child.child}: {child.why}" for child in task.settled.values() if child.state is not State.COMPLETED]
+    parts = [
+        f"Given up: {why}",
+        _section("What was tried", tried),
+        _section("What was learned", list(context.dead_ends(task))),
+        _section("What is done", [context.result(child) for child in done]),
+        _section("What is left", _left(task, [step.title or step.instructions for step in open_])),
+        _section("How to go on", _ways(task)),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _left(task: Task, steps: list[str]) -> list[str]:
+    left = [context.shortened(step, context.CRUMB) for step in steps]
+    verdict = task.verdict
+    if verdict is not None and verdict.ruling != "passed":
+        left.append(f"the check: {verdict.reason}")
+        left += [f"{failure.id} ({failure.kind})" for failure in verdict.failures[:10]]
+    return left or [context.shortened(task.step.instructions, context.CRUMB)]
+
+
+def _ways(task: Task) -> list[str]:
+    where = "" if task.id == GOAL else f" {task.id}"
+    return [
+        "`bough diff` shows the work that was done; all of it is kept on the run's branch",
+        f"`bough log{where}` shows what happened, round by round",
+        "`bough rewind` takes the run back to an earlier round, and `bough resume` goes on from there",
+        "a narrower goal, or a check that proves less at once, is often what helps",
+    ]
+
+
+def _section(heading: str, lines: list[str]) -> str:
+    return "\n".join(("", f"## {heading}", *(f"- {line}" for line in lines))) if lines else ""

@@ -1,0 +1,150 @@
+"""What the smaller steps of a task need next. Pure, and computed again after every event, never once."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import context
+from bough.core.budget import Limits, left, used_up
+from bough.core.events import ChildSettled
+from bough.core.inherited import Inherited
+from bough.core.plan import Step
+from bough.core.state import Task
+from bough.core.states import State
+
+WELL = frozenset({State.COMPLETED, State.SKIPPED})
+
+
+class Begin(Struct, frozen=True):
+    """Carry the step out."""
+
+    step: Step
+    task: str
+    """The last segment of its path."""
+    wait: float = 0.0
+    """Seconds to wait first (before a retry)."""
+
+
+class Skip(Struct, frozen=True):
+    """Leave the step out."""
+
+    step: Step
+    why: str
+
+
+class EndPass(Struct, frozen=True):
+    """Begin the steps anew."""
+
+    why: str
+
+
+Move = Begin | Skip | EndPass
+
+
+def moves(task: Task) -> list[Move]:
+    """All that can be done now. Nothing, while running steps have to end first, or when the steps are over."""
+    if failed(task) or joined(task):
+        return []
+    return [_begin(task, step) for step in task.steps if _ready(task, step)]
+
+
+def over(task: Task) -> bool:
+    """Nothing runs, and nothing can be begun."""
+    return not task.running and not moves(task)
+
+
+def well(task: Task) -> bool:
+    """The steps are over, and the task can stand on them."""
+    if task.step.join == "any" and task.step.parallel:
+        return any(child.state is State.COMPLETED for child in task.settled.values())
+    ended = [step for step in task.steps if _ended(task, step)]
+    return len(ended) == len(task.steps) and all(_well(task, step) for step in ended)
+
+
+def failed(task: Task) -> ChildSettled | None:
+    """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
+    if task.step.parallel and task.step.join != "all":
+        return None
+    for step in task.steps:
+        child = task.settled.get(step.name)
+        if child and child.state not in WELL and step.on_error in ("fail", "retry") and not _retries(task, step):
+            return child
+    return None
+
+
+def not_well(task: Task) -> list[ChildSettled]:
+    """Steps that did not come to a good end and that nothing excuses."""
+    return [task.settled[step.name] for step in task.steps if _ended(task, step) and not _well(task, step)]
+
+
+def joined(task: Task) -> bool:
+    """One step came to a good end, and that is enough."""
+    return task.step.parallel and task.step.join == "any" and well(task)
+
+
+def _ended(task: Task, step: Step) -> bool:
+    return step.name in task.settled and not _retries(task, step)
+
+
+def _well(task: Task, step: Step) -> bool:
+    excused = step.on_error == "skip" or (task.step.parallel and task.step.join == "settled")
+    return task.settled[step.name].state in WELL or excused
+
+
+def _retries(task: Task, step: Step) -> bool:
+    """It did not end well, and is done again."""
+    child = task.settled.get(step.name)
+    if child is None or child.state in WELL or step.on_error != "retry":
+        return False
+    return task.begun[step.name] <= step.max_retries
+
+
+def _ready(task: Task, step: Step) -> bool:
+    if step.name in task.running or _ended(task, step):
+        return False
+    if not task.step.parallel:
+        before = task.steps[: task.steps.index(step)]
+        if task.running or not all(_ended(task, other) for other in before):
+            return False
+    if any(other.name in step.needs and not (_ended(task, other) and _well(task, other)) for other in task.steps):
+        return False
+    busy = {file for other in task.steps if other.name in task.running for file in other.files}
+    return not busy.intersection(step.files)
+
+
+def _begin(task: Task, step: Step) -> Begin:
+    times = task.begun.get(step.name, 0)
+    if step.name in task.reopened:
+        return Begin(step, segment(step, times))
+    tries = step.on_error == "retry" and step.name in task.settled
+    wait = step.retry.wait * step.retry.growth ** max(0, times - 1) if tries else 0.0
+    return Begin(step, segment(step, times + 1), wait)
+
+
+def segment(step: Step, times: int) -> str:
+    """The path segment of a step that is carried out for the n-th time."""
+    return step.name if times <= 1 else f"{step.name}@{times}"
+
+
+def affords(task: Task, step: Step, child: Task) -> bool:
+    """The step used up its grant, and the task itself could still go on without it."""
+    running = {name: started for name, started in task.running.items() if name != step.name}
+    after = replace(task, running=running, spend=task.spend.plus(child.spend))
+    spent = child.halt is not None and child.halt.reason == "budget"
+    return spent and after.left.rounds > 0 and used_up(after.spend, after.limits) is None
+
+
+def grant(task: Task, step: Step) -> Limits:
+    """What a step that begins now may spend."""
+    return left(task.spend, task.limits)
+
+
+def inherited(task: Task, step: Step) -> Inherited:
+    """What a step that begins now is told of the tree around it."""
+    children = [task.settled[other.name] for other in task.steps if other.name in task.settled]
+    return Inherited(
+        above=(*task.inherited.above, context.crumb(task)),
+        results=tuple(context.result(child) for child in children if child.state is State.COMPLETED),
+        dead_ends=context.dead_ends(task),
+    )

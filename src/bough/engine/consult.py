@@ -1,0 +1,54 @@
+"""Ask a model something on a task's behalf: to plan, to prune, to summarise. Not an agent: one question, one answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from bough.core import context
+from bough.core import events as e
+from bough.core.errors import Passing
+from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
+from bough.core.plan import Tier
+from bough.core.state import Task
+from bough.core.trail import Trail
+from bough.engine.site import Site, backoff, pause
+
+TRIES = 3
+"""Transport errors in a row after which a question is given up."""
+
+
+class Consulted(Struct, frozen=True):
+    """What came of a question, and the events that record it: charged, whether it was answered or not."""
+
+    events: tuple[e.AnyEvent, ...]
+    answer: Answer | None
+    error: str = ""
+
+
+async def consult(
+    task: Task, site: Site, helper: str, tier: Tier, values: Mapping[str, str], tool: ToolSpec | None = None
+) -> Consulted:
+    """Render the helper's prompt and ask. `Refused` (a wrong key) is the caller's to answer for; transport errors are
+    tried again."""
+    ports = site.ports
+    messages: Trail[Message] = Trail((Said(context.render(ports.prompt(helper), values)),))
+    system = ports.prompt("helper").strip()
+    # The key names the call for recordings: the spend so far makes it unique within the task.
+    prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
+    failed: list[e.AnyEvent] = []
+    for count in range(TRIES):
+        began = ports.clock()
+        try:
+            answer = await ports.models[tier].ask(prompt, lambda text: None)
+        except Passing as error:
+            failed.append(e.HelperFailed(helper, str(error), ports.clock() - began))
+            if count == TRIES - 1 or not await pause(backoff(task.rules, count, error), ports):
+                return Consulted(tuple(failed), None, str(error))
+        else:
+            said = answer.calls[0].arguments if answer.calls else answer.text
+            seconds = ports.clock() - began
+            told = e.HelperAnswered(helper, said, answer.usage, answer.cost, seconds, answer.model)
+            return Consulted((*failed, told), answer)
+    raise AssertionError("a question is answered or given up")

@@ -1,0 +1,195 @@
+"""Carry out a rung of the ladder. It was decided and recorded before; here are its effects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bough.core import commands as c
+from bough.core import context, planning, pruning
+from bough.core import events as e
+from bough.core.compaction import measured
+from bough.core.errors import Unavailable
+from bough.core.escalation import Decision, Rung
+from bough.core.measure import tokens
+from bough.core.messages import Answer, ToolSpec
+from bough.core.plan import Step, Tier
+from bough.core.report import report
+from bough.core.state import Task
+from bough.core.states import State
+from bough.core.structured import Problems
+from bough.core.tree import not_well
+from bough.engine.consult import consult
+from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
+from bough.ports import Batches
+
+PART = 24_000
+"""Tokens of a conversation that a helper is shown at once."""
+
+Read = Callable[[Answer], tuple[Step, ...] | Problems]
+
+
+def climb(command: c.Climb, task: Task, site: Site) -> Batches:
+    return _CLIMB[command.decision.rung](command.decision, task, site)
+
+
+async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
+    """A fresh agent with the same role starts from only what the task needs."""
+    assert task.attempt is not None, "no context to prune"
+    messages, facts = task.attempt.messages, await needed(task, site)
+    extract, by = "", "model"
+    parts = pruning.parts(messages, PART)
+    if len(parts) >= task.left.rounds:  # Each part is a round, and the agent needs one too.
+        parts, by = [], "rule"
+    for number, part in enumerate(parts, 1):
+        values = pruning.question(part, number, len(parts), facts, extract)
+        try:
+            asked = await consult(task, site, "pruner", "fast", values)
+        except Unavailable as error:
+            yield [e.HelperFailed("pruner", str(error))]
+            by = "rule"
+            break
+        yield asked.events
+        if asked.answer is None or not pruning.usable(asked.answer):
+            by = "rule"
+            break
+        extract = asked.answer.text
+    text = pruning.pruned(extract, facts) if by == "model" else pruning.plain(messages, facts)
+    pruned = e.ContextPruned(measured(messages), tokens(text), "model" if by == "model" else "rule")
+    yield [pruned, await _fresh(task, site, text, task.attempt.tier)]
+
+
+async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
+    trouble = task.trouble.says if task.trouble else ""
+    values = {"context": text, "diagnosis": trouble, "rounds": str(task.left.rounds)}
+    role = task.attempt.role if task.attempt else task.step.role
+    brief = context.render(site.ports.prompt("pruned"), values)
+    return e.AttemptStarted(role, tier, await system_prompt(task, site), brief)
+
+
+async def _stronger(decision: Decision, task: Task, site: Site) -> Batches:
+    """A stronger model takes over: a stuck leaf from its facts, a parent's blocked steps where they stopped."""
+    if task.steps:
+        yield [e.ChildrenReopened(tuple(child.child for child in not_well(task)), decision.reason)]
+        return
+    messages = task.attempt.messages if task.attempt else ()
+    text = pruning.plain(messages, await needed(task, site))
+    begins: list[e.AnyEvent] = [await _fresh(task, site, text, "strong")]
+    if task.state is State.TEST_FAILED:
+        begins.append(e.StateChanged(State.IN_PROGRESS, decision.reason))
+    yield begins
+
+
+async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
+    def read(answer: Answer) -> tuple[Step, ...] | Problems:
+        return planning.decomposed(task.step, answer, frozenset())
+
+    values = await _about(task, site)
+    async for batch in _plan(task, site, "decomposer", values, planning.SPLIT, read, "it is split", ()):
+        yield batch
+
+
+async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
+    """New steps in place of those that did not end well. What is completed stays."""
+    bad = {child.child for child in not_well(task)} | {s.name for s in task.steps if s.name not in task.settled}
+    kept = tuple(step for step in task.steps if step.name not in bad)
+    blocked = tuple(step for step in task.steps if step.name in bad)
+    taken = frozenset(task.begun) | {step.name for step in task.steps}
+
+    def read(answer: Answer) -> tuple[Step, ...] | Problems:
+        return planning.replanned(task.step, answer, kept, blocked, taken)
+
+    helper = "replan_goal" if decision.level == "goal" else "replan"
+    values = await _about(task, site)
+    async for batch in _plan(task, site, helper, values, planning.SPLIT, read, "another approach", tuple(sorted(bad))):
+        yield batch
+
+
+async def _about(task: Task, site: Site) -> dict[str, str]:
+    """What a planner is told of a task: what it is for, where it stands and what did not work."""
+    return context.standing(task, await check_command(task, site), await diff_of(task, site))
+
+
+async def _plan(
+    task: Task,
+    site: Site,
+    helper: str,
+    values: dict[str, str],
+    tool: ToolSpec,
+    read: Read,
+    why: str,
+    dropped: tuple[str, ...],
+) -> Batches:
+    """Ask for steps; a bad answer may be mended once, then the rung has come to nothing."""
+    problems = task.problems
+    while True:
+        repair = context.render(site.ports.prompt("plan_repair"), {"problems": context.bullets(problems)})
+        try:
+            asked = await consult(task, site, helper, "main", values | {"repair": repair if problems else ""}, tool)
+        except Unavailable as error:
+            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
+            return
+        if asked.answer is None:
+            yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
+            return
+        steps = read(asked.answer)
+        if not isinstance(steps, Problems):
+            split = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
+            yield [*asked.events, e.Planned(steps, why, dropped), *split]
+            return
+        yield [*asked.events, e.PlanRefused(helper, steps.said, final=bool(problems))]
+        if problems:
+            return
+        problems = steps.said
+
+
+async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
+    async for batch in conclude(State.BLOCKED, decision.reason, task, site):
+        yield batch
+
+
+async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
+    yield [e.StateChanged(State.TESTING, decision.reason)]
+
+
+async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
+    """One focused step for what the check still finds."""
+    assert task.verdict is not None, "nothing was checked"
+    bad = tuple(child.child for child in not_well(task))
+    step = planning.focused(task.step, context.failure(task.verdict), frozenset(task.begun))
+    why = "one focused step for what the check still finds"
+    yield [e.Planned((step,), why, bad), e.StateChanged(State.DECOMPOSED, why)]
+
+
+async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
+    question = context.render(site.ports.prompt("ask"), {"report": report(task, decision.reason)})
+    ask = site.ports.ask
+    text = (await ask(question)).strip() if ask else ""
+    again = [e.StateChanged(State.IN_PROGRESS, "the person answered")] if task.state is State.TEST_FAILED else []
+    yield [e.PersonAnswered(question, text), *(again if text else ())]
+
+
+async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
+    yield [e.Reported(report(task, decision.reason))]
+    async for batch in conclude(State.FAILED, decision.reason, task, site):
+        yield batch
+
+
+async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:
+    """Keep the work in a checkpoint and change the state for good."""
+    workspace = await site.open(task)
+    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.claim or why}")
+    changes = await site.ports.workspaces.changes(task.base, task.tree)
+    checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
+    yield [checkpoint, e.StateChanged(to, why)]
+
+
+_CLIMB: dict[Rung, Callable[[Decision, Task, Site], Batches]] = {
+    "prune": _prune,
+    "decompose": _decompose,
+    "zoom_out": _zoom_out,
+    "stronger_model": _stronger,
+    "verify": _verify,
+    "replan": _replan,
+    "ask": _ask,
+    "give_up": _give_up,
+}

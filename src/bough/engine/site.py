@@ -1,0 +1,137 @@
+"""Where a task's effects happen: its workspace, the ports, and what its agents are told."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from bough.core import context
+from bough.core.errors import Passing
+from bough.core.pruning import Needed, edits, errors
+from bough.core.rules import Rules
+from bough.core.run import Run
+from bough.core.state import Task
+from bough.core.states import State
+from bough.ports import Ports, Workspace
+
+INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS_LIMIT = 32_000
+DIFF_LIMIT = 24_000
+FILES = 12
+"""Changed files beside those of the present agent that a pruned context may show."""
+PATIENCE = 600.0
+"""The longest `Retry-After` that is waited for, in seconds."""
+
+
+@dataclass
+class Site:
+    """Where a task's effects happen: its workspace, once it has one, and the ports."""
+
+    run: Run
+    ports: Ports
+    _workspace: Workspace | None = None
+    _moved: bool = False
+
+    @classmethod
+    async def enter(cls, run: Run, task: Task, ports: Ports) -> Site:
+        """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
+        what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
+        site = cls(run, ports)
+        if not task.resting:
+            ports.verifier.begin(run, task)
+        if task.gathering:
+            site.moved()
+        elif task.state is not State.PENDING and not task.resting:
+            workspace = await site.open(task)
+            await ports.sandbox.sweep(workspace)
+            await workspace.restore(task.tree)
+        return site
+
+    async def open(self, task: Task) -> Workspace:
+        if self._workspace is None:
+            self._workspace = await self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder)
+        if self._moved:
+            await self._workspace.restore(task.tree)
+            self._moved = False
+        return self._workspace
+
+    def moved(self) -> None:
+        """The task's tree has changed elsewhere: the workspace has to follow before it is used again."""
+        self._moved = True
+
+
+async def values_of(task: Task, site: Site) -> dict[str, str]:
+    """Everything that the brief of an agent may mention."""
+    project = _project_instructions(await site.open(task))
+    return context.brief(task, await check_command(task, site), await diff_of(task, site), project)
+
+
+async def system_prompt(task: Task, site: Site) -> str:
+    project = context.section("The repository's own instructions for agents", _project_instructions(await site.open(task)))
+    return context.render(site.ports.prompt("agent"), {"project": project})
+
+
+async def check_command(task: Task, site: Site) -> str:
+    check = await site.ports.verifier.find(task)
+    return check.command if check else ""
+
+
+async def diff_of(task: Task, site: Site) -> str:
+    """What the task changed so far."""
+    diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
+    if len(diff) > DIFF_LIMIT:
+        stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
+        diff = f"{diff[:DIFF_LIMIT]}\n… cut: the whole change is\n{stat}"
+    return diff
+
+
+async def needed(task: Task, site: Site) -> Needed:
+    """What the task needs, whatever else of its conversation is forgotten."""
+    workspaces = site.ports.workspaces
+    changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
+    messages = task.attempt.messages if task.attempt else ()
+    edited = edits(messages)
+    # What this agent edited last comes last: that is what is shown whole when there is little room.
+    paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
+    failing = task.verdict if task.verdict and task.verdict.ruling != "passed" else None
+    return Needed(
+        instructions=task.step.instructions,
+        criteria=task.step.criteria,
+        check=await check_command(task, site),
+        files=await workspaces.texts(task.tree, paths),
+        errors=errors(messages, task.rules.stuck.shells),
+        dead_ends=context.dead_ends(task),
+        verdict=context.failure(failing) if failing else "",
+        edits=edited,
+        why=task.trouble.says if task.trouble else "",
+    )
+
+
+def _project_instructions(workspace: Workspace) -> str:
+    """The repository's own words for agents: from the top, then from the folder where the work starts."""
+    folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
+    texts = []
+    for path in (folder / INSTRUCTIONS for folder in folders):
+        if path.is_file() and not path.is_symlink():
+            texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
+    return "\n\n".join(texts)
+
+
+async def pause(seconds: float, ports: Ports) -> bool:
+    """Wait, or return False at once when a person wants to stop."""
+    stopped = asyncio.Event()
+    unwatch = ports.stop.watch(stopped.set)
+    try:
+        await asyncio.wait_for(stopped.wait(), seconds)
+    except TimeoutError:
+        return True
+    finally:
+        unwatch()
+    return False
+
+
+def backoff(rules: Rules, failures: int, error: Passing) -> float:
+    """Seconds to wait after a transport error that came after so many others."""
+    doubled = rules.backoff_first * 2.0**failures
+    return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))
