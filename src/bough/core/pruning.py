@@ -1,0 +1,423 @@
+"""A fresh context for an agent that is stuck: what the task needs of a long conversation, and nothing else.
+
+A fast model is shown the whole conversation in parts and extracts what was found out. The facts themselves (the task,
+its criteria and check, dead ends, errors, the changed files as they are) are never left to it: `pruned` puts them in
+word for word. `plain` does the same without a model, for when the call fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bough.core.measure import (
+    BYTES,
+    bullets,
+    excerpt,
+    fence_room,
+    fenced,
+    first,
+    heading,
+    shares,
+    shortened,
+    size,
+    tamed,
+    tokens,
+)
+from bough.core.messages import Answer, Call, Message, Replied, Result, Said
+from bough.core.stuck.masks import clip, in_transit, key, mask, trouble
+
+LIMIT = 2_000
+"""Tokens of a pruned context."""
+FRAME = 250
+"""Of these, what the template around it may take for its own words."""
+EXTRACT = 300
+"""Words that the fast model is asked for at most."""
+ERRORS = 6
+"""Errors that are kept: the newest ones …"""
+ERRORS_OF_A_TOOL = 3
+"""… so that a tool that is called wrongly again and again does not push out what the tests said."""
+ERROR = 400
+"""Tokens of an error that are kept."""
+SAME = 200
+"""A result of so many characters that is the same as an earlier one is shown once."""
+
+
+WHOLE = 10**9
+"""Room without an end."""
+Form = Callable[[int], str]
+"""A text as it is within so many tokens."""
+
+
+class Needed(Struct, frozen=True):
+    """What a task needs, whatever else is forgotten."""
+
+    instructions: str
+    criteria: tuple[str, ...] = ()
+    check: str = ""
+    """The command, or the words of the brief about it."""
+    files: Mapping[str, str] = {}
+    """The edited files and what they hold now."""
+    errors: tuple[str, ...] = ()
+    """The most recent distinct ones, newest last: see `errors`."""
+    dead_ends: tuple[str, ...] = ()
+    verdict: str = ""
+    """What the check said when it last ran and failed."""
+    edits: Mapping[str, tuple[str, ...]] = {}
+    """What was last put into a file: see `edits`. Long files are shown around it."""
+    why: str = ""
+    """Why the conversation is pruned: the signal's diagnosis."""
+
+
+# ── the conversation as text ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def seams(messages: Sequence[Message]) -> list[int]:
+    """Where a conversation may be parted: every index before which no call waits for its result. 0 is one."""
+    waiting: set[str] = set()
+    found: list[int] = []
+    for at, message in enumerate(messages):
+        if not waiting and not isinstance(message, Result):
+            found.append(at)
+        if isinstance(message, Replied):
+            waiting |= {call.id for call in message.calls}
+        elif isinstance(message, Result):
+            waiting.discard(message.call)
+    return found if found[:1] == [0] else [0, *found]
+
+
+def transcript(messages: Iterable[Message]) -> list[str]:
+    """Each message as plain text. A long result that came before is not written out again, only named.
+
+    What providers want back unread (`extra`) is no part of what was said.
+    """
+    seen: dict[str, str] = {}
+    return [_written(message, seen) for message in messages]
+
+
+def _written(message: Message, seen: dict[str, str]) -> str:
+    match message:
+        case Said(text):
+            return f"[bough says]\n{text}\n\n"
+        case Replied(text, calls):
+            asked = "".join(f"[call {call.id}] {call.name} {call.arguments}\n" for call in calls)
+            return f"[the engineer]\n{text}\n{asked}\n"
+        case Result(call, text, ok):
+            how = "ok" if ok else "failed"
+            if len(text) >= SAME and text in seen:
+                return f"[result of {call}: {how}, and the same to the letter as the result of {seen[text]}]\n\n"
+            seen.setdefault(text, call)
+            return f"[result of {call}: {how}]\n{text}\n\n"
+
+
+def parts(messages: Iterable[Message], most: int) -> list[str]:
+    """The whole conversation, cut into parts of at most `most` tokens; put together they are the transcript again.
+
+    A call and its results stay together, unless they are larger than a part: then they are cut between messages, a
+    message between lines, a line anywhere.
+    """
+    listed = list(messages)
+    written = transcript(listed)
+    starts = seams(listed)
+    exchanges = ["".join(written[a:b]) for a, b in zip(starts, [*starts[1:], len(listed)], strict=True)]
+    finer: list[Callable[[str], list[str]]] = [_by_message, lambda text: text.splitlines(keepends=True), list]
+    return _packed([text for text in exchanges if text], max(most, 2) * BYTES, finer)
+
+
+_HEADS = re.compile(r"(?m)^(?=\[(?:result of|call) )")
+
+
+def _by_message(text: str) -> list[str]:
+    return [piece for piece in _HEADS.split(text) if piece]
+
+
+def _packed(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
+    """Neighbours put together as long as they fit; a piece that does not fit by itself is cut more finely."""
+    packed: list[str] = []
+    open_: list[str] = []
+    left = room
+    for piece in pieces:
+        needs = size(piece)
+        if needs > left and open_:
+            packed.append("".join(open_))
+            open_, left = [], room
+        if needs > room and finer:
+            packed += _packed(finer[0](piece), room, finer[1:])
+        else:
+            open_.append(piece)
+            left -= needs
+    return [*packed, "".join(open_)] if open_ else packed
+
+
+def question(part: str, number: int, of: int, needed: Needed, so_far: str = "") -> dict[str, str]:
+    """What the fast model is asked about one part; `so_far`: its answer to those before: the last one covers all."""
+    return material(part, number, of, so_far, EXTRACT) | {
+        "instructions": needed.instructions.strip(),
+        "criteria": bullets(needed.criteria) or "(none were written down)",
+        "check": needed.check.strip() or "(none)",
+        "why": needed.why or "the work did not move",
+        "files": ", ".join(needed.files) or "none",
+        "dead_ends": bullets(needed.dead_ends) or "(none)",
+    }
+
+
+def material(part: str, number: int, of: int, so_far: str, words: int) -> dict[str, str]:
+    """The values of a template that shows a part of a conversation to a model."""
+    so_far = shortened(so_far.strip(), words * 3)
+    fence = "====="
+    while fence in part or fence in so_far:
+        fence += "="
+    before = f"What you wrote for the parts before this one:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
+    which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
+    return {"part": part, "which": which, "so_far": before, "fence": fence, "words": str(words)}
+
+
+def usable(answer: Answer) -> bool:
+    """Whether a model's answer says anything; when not, the plain way is taken."""
+    return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
+
+
+_TRIED = re.compile(r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)")
+
+
+def tried(answer: str, most: int = 5) -> tuple[str, ...]:
+    """What a fast model found to have been tried without success, line by line: dead ends worth a note."""
+    found = _TRIED.search(answer)
+    lines = (line.strip().lstrip("-*• ") for line in found[1].splitlines()) if found else ()
+    return tuple(shortened(line, 120) for line in lines if any(map(str.isalnum, line)))[:most]
+
+
+# ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+_FAILED = re.compile(
+    r"(?m)^(?:Traceback \(most recent call last\)|E  +\S|(?:FAILED|ERROR) \S|[\w.]{0,80}(?:Error|Exception)\b: "
+    r"|(?:fatal|error|panic)(?:\[\w+\])?: |thread '[^'\n]{0,80}' panicked|npm ERR!|Segmentation fault|--- FAIL)"
+    r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
+)
+INTERRUPTED = "Interrupted: "
+"""How the answer to a call that bough cut off begins: that says nothing about the work."""
+
+
+def errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tuple[str, ...]:
+    """The distinct errors of a conversation that still stand, newest last, each with the call that it came from.
+
+    A call failed, or a command ended well and printed an error all the same. Two that differ only in what is volatile
+    are one; one whose very call went well later on is over.
+    """
+    calls: dict[str, Call] = {}
+    found: dict[int, tuple[int, str, str]] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        if not isinstance(message, Result) or message.text.startswith(INTERRUPTED):
+            continue
+        call = calls.get(message.call, Call(message.call, "", ""))
+        made = key(f"{call.name}\n{call.arguments}")
+        if message.ok and not (call.name in shells and _FAILED.search(clip(message.text))):
+            found = {error: entry for error, entry in found.items() if entry[0] != made}
+        elif message.ok or not in_transit(message.text):
+            error = key("\n".join(sorted(trouble(clip(message.text)))))
+            found.pop(error, None)
+            found[error] = (made, call.name, f"{labelled(call)}\n{shortened(message.text.strip(), ERROR - 70)}")
+    return _newest(list(found.values()))
+
+
+def _newest(found: list[tuple[int, str, str]]) -> tuple[str, ...]:
+    kept: list[tuple[str, str]] = []
+    for _, tool, text in reversed(found):
+        if len(kept) < ERRORS and sum(tool == other for other, _ in kept) < ERRORS_OF_A_TOOL:
+            kept.append((tool, text))
+    return tuple(text for _, text in reversed(kept))
+
+
+def labelled(call: Call) -> str:
+    """A call in one line: `$ pytest -q`, `edit src/app.py`."""
+    given = arguments(call)
+    command, path = given.get("command"), given.get("path")
+    if isinstance(command, str):
+        text = f"$ {command}"
+    elif isinstance(path, str):
+        text = f"{call.name} {path}"
+    else:
+        text = f"{call.name or 'a call'} {call.arguments}"
+    text = " ".join(text.split())
+    return text if size(text) <= 180 else f"{first(text, 176)} …"
+
+
+def arguments(call: Call) -> dict[str, Any]:
+    """What a call was given, or nothing when that is not readable."""
+    try:
+        return msgspec.json.decode(call.arguments, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return {}
+
+
+def edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[str, ...]]:
+    """What was last put into which file by `edit` and `write`; newest file last, newest piece last."""
+    calls: dict[str, Call] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        elif isinstance(message, Result) and message.ok and message.call in calls:
+            call = calls[message.call]
+            given = arguments(call)
+            path, new = given.get("path"), given.get("new", "")
+            if call.name in ("edit", "write") and isinstance(path, str):
+                pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
+                found[path] = pieces[-most:]
+    return found
+
+
+def words(messages: Iterable[Message], most: int) -> list[str]:
+    """The last things that the agent said, each once, newest last."""
+    found: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, Replied) and message.text.strip():
+            same = mask(clip(message.text)).lower()
+            found.pop(same, None)
+            found[same] = message.text.strip()
+    return list(found.values())[-most:]
+
+
+def deeds(messages: Iterable[Message], most: int) -> list[str]:
+    """The last calls, each once with what last came of it, newest last."""
+    calls: dict[str, Call] = {}
+    found: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        elif isinstance(message, Result) and message.call in calls:
+            label = labelled(calls[message.call])
+            found.pop(label, None)
+            found[label] = f"`{label}`: {'ok' if message.ok else 'failed'}"
+    return list(found.values())[-most:]
+
+
+# ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pruned(answer: str, needed: Needed, limit: int = LIMIT) -> str:
+    """The fresh context: the model's extract, whatever it is, among the facts, which are put in word for word.
+
+    With the template's words around it, it holds to `limit` tokens. The task, its criteria and its check are never
+    shortened: when they take more than half of the limit, the rest still gets half. The dead ends, the last error and
+    the last verdict may be shortened but are never left out.
+    """
+    return _composed(tamed(_without(answer, needed)), needed, limit)
+
+
+def plain(messages: Iterable[Message], needed: Needed, limit: int = LIMIT) -> str:
+    """The fresh context without a model: what was said and done last in place of an extract."""
+    listed = list(messages)
+    said = bullets([shortened(text, 70) for text in words(listed, 5)])
+    done = bullets(deeds(listed, 8))
+    pieces = [f"{head}\n\n{text}" for head, text in (("Said last:", said), ("Done last:", done)) if text]
+    return _composed(tamed("\n\n".join(pieces)), needed, limit)
+
+
+def _composed(extract: str, needed: Needed, limit: int) -> str:
+    task = _task(needed)
+    room = max(limit - FRAME - tokens(task), limit // 2)
+    blocks: list[tuple[int, Form]] = [
+        (5, lambda most: _block("What was found out (where it differs, the files are right)", extract, most, tamed)),
+        (6, lambda most: _dead_ends(needed.dead_ends, most)),
+        (3, lambda most: _block("What the check said last", needed.verdict, most, fenced)),
+        (4, lambda most: _block("The last error", "".join(needed.errors[-1:]), most, fenced)),
+        (1, lambda most: _block("Errors before it", "\n\n".join(needed.errors[:-1]), most, fenced)),
+        (6, lambda most: _files(needed, most)),
+    ]
+    shown = _fitted([form for _, form in blocks], room, [weight for weight, _ in blocks])
+    return "\n".join(text for text in (task, *shown) if text)
+
+
+def _fitted(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list[str]:
+    """Each text whole where the room allows it, else in the form that it has in its share of the room."""
+    whole = [form(WHOLE) for form in forms]
+    given = shares([tokens(text) + 1 if text else 0 for text in whole], room, weights)
+    return [
+        text if tokens(text) < own or not text else form(own - 1)
+        for text, form, own in zip(whole, forms, given, strict=True)
+    ]
+
+
+def _task(needed: Needed) -> str:
+    criteria = bullets(needed.criteria)
+    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
+    return "\n".join(heading(head, text) for head, text in told if text)
+
+
+def _block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:
+    """A heading and as much of the text as there is room for."""
+    text = text.strip("\n")
+    if not text.strip():
+        return ""
+    room = most - tokens(heading(head, "") + "\n")
+    framed = room - tokens(form("")) - 4 - fence_room(text)
+    return heading(head, form(shortened(text, framed)) if framed >= 12 else shortened(text, room))
+
+
+def _dead_ends(dead_ends: tuple[str, ...], most: int) -> str:
+    """Each of them, shortened when there are too many, but never less than what tells it from the others."""
+    if not dead_ends:
+        return ""
+    head = "Dead ends: do not walk into these again"
+    room = most - tokens(heading(head, "")) - len(dead_ends) * tokens("- \n") - 1
+    given = shares([tokens(text) for text in dead_ends], room)
+    return heading(head, bullets(shortened(text, max(own, 24)) for text, own in zip(dead_ends, given, strict=True)))
+
+
+def _files(needed: Needed, most: int) -> str:
+    """The changed files as they are, those changed last at the end; too long ones around what matters in them."""
+    if not needed.files:
+        return ""
+    order = [*(path for path in needed.files if path not in needed.edits), *needed.edits]
+    paths = [path for path in order if path in needed.files]
+    head = "The changed files, as they are now"
+    room = most - tokens(heading(head, "")) - 1
+    shown = paths[-max(room // 120, 1) :]
+    others = ", ".join(paths[: -len(shown)])
+    named = shortened(f"`read` shows: {others}", room // 2) + "\n\n" if others else ""
+    blocks = _fitted([partial(_file, needed, path) for path in shown], room - tokens(named), range(1, len(shown) + 1))
+    return heading(head, named + "\n".join(blocks))
+
+
+def _file(needed: Needed, path: str, most: int) -> str:
+    content = needed.files[path].rstrip("\n")
+    title = f"`{path}`"
+    room = most - tokens(f"{title}\n{fenced('')}\n") - fence_room(content)
+    text = excerpt(content, room, _spots(path, content, needed)) if room >= 60 else ""
+    if not text:
+        return f"{title} ({content.count(chr(10)) + 1} lines: `read` shows it)" if content else f"{title} (empty)"
+    return f"{title}\n{fenced(text)}\n"
+
+
+_PLACE = re.compile(r"(?:File \")?([\w./@+-]{1,200})(?:\", line |:)(\d{1,7})\b")
+
+
+def _spots(path: str, content: str, needed: Needed) -> list[int]:
+    """Lines of a file that matter, the most important first: where the last error points, then what was put in last."""
+    spots: list[int] = []
+    for text in (*reversed(needed.errors), needed.verdict):
+        places = [int(line) - 1 for named, line in _PLACE.findall(clip(text)) if _same_file(named, path)]
+        spots += places[-1:]
+    for piece in reversed(needed.edits.get(path, ())):
+        at = content.find(piece.strip("\n"))
+        spots += [content.count("\n", 0, at)] if at >= 0 else []
+    return spots
+
+
+def _same_file(named: str, path: str) -> bool:
+    return named == path or named.endswith(f"/{path}") or path.endswith(f"/{named.removeprefix('./')}")
+
+
+def _without(answer: str, needed: Needed) -> str:
+    """The answer without lines that only say again what is put in anyway."""
+    facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
+    told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
+    return "\n".join(line for line in answer.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)
