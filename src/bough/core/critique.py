@@ -1,0 +1,160 @@
+"""What a critic found in a change, and how it becomes the builder's next instructions.
+
+An approval is an answer that says, in the structure it was asked for, that there is nothing: everything else that is
+not findings (prose, an empty answer, an error, half an answer) is `Problems`, and never an approval.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from bough.core.context import criteria, section
+from bough.core.messages import Answer, ToolSpec
+from bough.core.plan import Step
+from bough.core.planning.brief import LONG, cut
+from bough.core.structured import Problems, read
+
+Severity = Literal["low", "medium", "high"]
+_ORDER: tuple[Severity, ...] = ("high", "medium", "low")
+MOST = 20
+"""Findings that a builder is given at once, the most severe first."""
+
+CRITIQUE = ToolSpec(
+    name="review",
+    description="Give everything you found, in one call. An empty list of findings approves the change.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "looked_at": {
+                "type": "string",
+                "description": "What you went through and held against the task, in a sentence or two. Written first.",
+            },
+            "findings": {
+                "type": "array",
+                "description": "What has to change before this can be taken. [] when nothing has to.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "file": {"type": "string", "description": "The file, relative to the project."},
+                        "line": {"type": "integer", "description": "The line in the file as it is now; 0: all of it."},
+                        "severity": {
+                            "type": "string",
+                            "enum": ["low", "medium", "high"],
+                            "description": "high: wrong result, lost data, a hole. medium: a case that was forgotten, "
+                            "a test that proves nothing. low: hard to read or out of style.",
+                        },
+                        "what": {"type": "string", "description": "What is wrong and what it should be instead."},
+                        "why": {"type": "string", "description": "The input or situation in which it goes wrong."},
+                    },
+                    "required": ["file", "severity", "what", "why"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["looked_at", "findings"],
+        "additionalProperties": False,
+    },
+    writes=False,
+)
+
+
+class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing that has to change."""
+
+    file: str
+    line: int
+    """In the file as it is now; 0: the file as a whole."""
+    severity: Severity
+    what: str
+    why: str = ""
+
+
+class _Given(Struct, frozen=True):
+    file: Annotated[str, Meta(max_length=500)]
+    severity: Annotated[str, Meta(max_length=50)]
+    what: Annotated[str, Meta(min_length=1, max_length=4_000)]
+    why: Annotated[str, Meta(max_length=4_000)] = ""
+    line: int | Annotated[str, Meta(max_length=50)] = 0
+
+
+class _Review(Struct, frozen=True):
+    findings: Annotated[tuple[_Given, ...], Meta(max_length=200)]
+    looked_at: Annotated[str, Meta(max_length=4_000)]
+
+
+_ALIASES = {"path": "file", "description": "what", "message": "what", "reason": "why", "summary": "looked_at"}
+_WORDS: dict[Severity, tuple[str, ...]] = {
+    "high": ("high", "critical", "blocker", "major", "error"),
+    "medium": ("medium", "moderate", "warning"),
+    "low": ("low", "minor", "nit", "info", "style"),
+}
+_SEVERITIES = {word: severity for severity, words in _WORDS.items() for word in words}
+
+
+_ALONE = re.compile(r"\s*(<think>.*</think>)?\s*(```\w*\s*)?\{.*\}\s*(```)?\s*", re.DOTALL)
+"""An object and nothing around it: an approval that stands among other words may be one that the critic quotes."""
+
+
+def findings(answer: Answer) -> tuple[Finding, ...] | Problems:
+    """What the critic found, the most severe first; an empty tuple is an approval that was really given."""
+    if answer.stop in ("length", "refusal"):
+        return Problems(("The review was not finished, so it is no review: call `review` again, with fewer words.",))
+    review = read(answer, CRITIQUE, _Review, _ALIASES)
+    if isinstance(review, str):
+        return Problems((review,))
+    if not review.looked_at:
+        return Problems(("`looked_at` is empty: say what you went through, then what you found.",))
+    if not review.findings and not answer.calls and not _ALONE.fullmatch(answer.text):
+        return Problems(("The review says more than its structure does: call `review`, with all of it in there.",))
+    found = dict.fromkeys(_finding(given) for given in review.findings)
+    return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))
+
+
+def _finding(given: _Given) -> Finding:
+    # A word of its own for a severity is still a finding: it counts as medium rather than as nothing.
+    severity = _SEVERITIES.get(given.severity.lower(), "medium")
+    return Finding(given.file, _line(given.line), severity, given.what, given.why)
+
+
+def _line(given: int | str) -> int:
+    """`12`, `L12`, `12-15`: the first number in it."""
+    number = re.search(r"\d{1,7}", str(given))
+    return int(number[0]) if number and not str(given).startswith("-") else 0
+
+
+def listed(found: tuple[Finding, ...]) -> str:
+    """Findings as the builder reads them: numbered, with their place, the most severe first."""
+    lines = [_said(number, finding) for number, finding in enumerate(found[:MOST], 1)]
+    if len(found) > MOST:
+        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will name again.")
+    return "\n".join(lines)
+
+
+def _said(number: int, finding: Finding) -> str:
+    place = (
+        f"`{finding.file}:{finding.line}`" if finding.line else f"`{finding.file}`" if finding.file else "everywhere"
+    )
+    why = f"\n   Why: {finding.why}" if finding.why else ""
+    return f"{number}. {place} ({finding.severity}): {finding.what}{why}"
+
+
+def next_instructions(instructions: str, found: tuple[Finding, ...]) -> str:
+    """The builder's next instructions: what the findings ask for, and the task that they are about."""
+    return (
+        "A review of the work so far found what is listed here. Change each of these, or `note` why it is not so; "
+        f"leave the rest of the work as it is.\n\n{listed(found)}\n\nThe task that the work is for:\n\n{instructions}"
+    )
+
+
+def brief(task: Step, verdict: str, diff: str, earlier: tuple[Finding, ...] = ()) -> dict[str, str]:
+    """The values of `critic.md`. `verdict`: what the check said; `earlier`: what the review before this one found."""
+    return {
+        "instructions": task.instructions,
+        "criteria": section("What must be true at the end", criteria(task)),
+        "verdict": cut(verdict, LONG) or "No check was run.",
+        "diff": cut(diff, 4 * LONG) or "(nothing was changed)",
+        "earlier": section("What the last review found, and the engineer was to change", listed(earlier)),
+    }

@@ -1,0 +1,56 @@
+"""Is a goal one piece of work or many? A cheap model's estimate, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from bough.core.messages import Answer
+from bough.core.planning.given import Lines, Text
+from bough.core.planning.specs import GATE
+from bough.core.structured import Problems, read
+
+ATOMIC = 3
+"""An estimate of more steps than this is not one piece of work, whatever else the answer says."""
+ASK, RECOMMEND = 10, 15
+"""Above so many steps a person is asked whether to grow a hierarchy; above the second it is recommended."""
+
+Proposal = Literal["leaf", "flat", "hierarchy"]
+Advice = Literal["take", "ask", "recommend"]
+
+
+class Estimate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How big a goal is. Made once, and handed on."""
+
+    atomic: bool
+    steps: Annotated[int, Meta(ge=1, le=1_000)]
+    phases: Lines = ()
+    domains: Lines = ()
+    reason: Text = ""
+
+
+def gate(answer: Answer) -> Estimate | Problems:
+    """The estimate. An answer that contradicts itself is taken at its number."""
+    found = read(answer, GATE, Estimate)
+    if isinstance(found, str):
+        return Problems((found,))
+    return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
+
+
+def proposal(estimate: Estimate, flat: bool, max_depth: int) -> Proposal:
+    """One leaf; one level of steps; or phases with steps of their own. `flat` turns planning up front off."""
+    if estimate.atomic or flat or max_depth < 1:
+        return "leaf"
+    return "hierarchy" if max_depth > 1 and advice(estimate) != "take" else "flat"
+
+
+def advice(estimate: Estimate) -> Advice:
+    """Whether a person should be asked about the proposal."""
+    if estimate.atomic:
+        return "take"
+    if estimate.steps > RECOMMEND:
+        return "recommend"
+    asked = estimate.steps > ASK or len(estimate.phases) > 1 or len(estimate.domains) > 1
+    return "ask" if asked else "take"

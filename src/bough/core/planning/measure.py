@@ -1,0 +1,135 @@
+"""When a step says another one again, and when a criterion says nothing: measures on words, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bough.core.plan import Step
+
+# Words that carry nothing, words that any instruction may have around what it is about (verbs of making, praise), and
+# words of checking, which are padding beside something else and matter when they are all there is.
+_STOP = frozenset(
+    """a an the this that these those it its of to in on at for from with without within by as and or but not no nor so
+    if then than when while where which who what how is are was were be been being do does did done has have had will
+    would can could shall should may might must there their them they you your we our i he she his her him into onto
+    over under out up down off about after before between through during per via also only just very own same other
+    another any some each every all both either few more most many much new please now here""".split()  # noqa: SIM905
+)
+_MAKING = frozenset(
+    """add adjust adapt apply build carry change code complete correct create deliver design develop enable ensure
+    entire everything finish fix full fully get give handle implement implementation improve include introduce job let
+    make necessary need needed perform please proper properly provide put remain remaining repair replace request
+    require set setup solve sure support task thing update use using whole work write careful appropriate
+    correctly fulfil achieve goal issue problem feature functionality requirement described above below part""".split()  # noqa: SIM905
+)
+_CHECKING = frozenset("check pass run test tested verify validate validation green succeed success proof".split())  # noqa: SIM905
+
+RESTATED, ECHOED = 0.55, 0.75
+"""A child that has this share of what its parent is about, and this share of whose words are the parent's, is the
+parent again. Measured on the table of the tests: honest parts bring words of their own or leave most of it out."""
+RESTATED_NARROWER = 0.8
+"""The same for a child that is to change only some of its parent's files."""
+ALIKE = 0.85
+"""Two steps with this share of all their words in common are the same step."""
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text that can be compared: lower case, parts of names apart, light stems, no stop words."""
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text[:20_000])
+    found = re.findall(r"[^\W_]+", apart.lower())
+    return frozenset(_stem(word) for word in found if word not in _STOP)
+
+
+def _stem(word: str) -> str:
+    """Without the commonest endings, so that `merging files` and `merge the file` are the same words."""
+    for ending in ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "s", "ly", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            stem = word[: -len(ending)]
+            word = stem + "y" if ending in ("ies", "ied") else stem
+            break
+    return word[:-1] if len(word) > 4 and word[-1] == word[-2] else word
+
+
+_MAKING_STEMS = frozenset(_stem(word) for word in _MAKING)
+_CHECKING_STEMS = frozenset(_stem(word) for word in _CHECKING)
+
+
+def gist(*texts: str) -> frozenset[str]:
+    """What a text is about: its words without those of making; of checking only when there is nothing else."""
+    told = words(" ".join(texts)) - _MAKING_STEMS
+    return told - _CHECKING_STEMS or told
+
+
+def smaller(child: Step, parent: Step) -> bool:
+    """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again."""
+    about = gist(child.instructions)
+    if not about or alike(child, parent):
+        return False
+    everything = gist(parent.instructions, parent.title, *parent.criteria)
+    if len(about & everything) / len(about) < ECHOED:
+        return True
+    narrower = _narrower(child.files, parent.files) and not _same(child.criteria, parent.criteria)
+    limit = RESTATED_NARROWER if narrower else RESTATED
+    heads = (parent.instructions, _headline(parent.instructions), parent.title)
+    return not any(_share(about, gist(head)) >= limit for head in heads if head)
+
+
+def _narrower(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
+    return bool(mine) and set(mine) < set(its)
+
+
+def _same(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
+    return bool(mine) and set(mine) == set(its)
+
+
+def _headline(text: str) -> str:
+    """What a longer text is about in short: its first clause."""
+    return re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", text, maxsplit=1)[0]
+
+
+def _share(about: frozenset[str], whole: frozenset[str]) -> float:
+    return len(about & whole) / len(whole) if whole else 0.0
+
+
+def alike(one: Step, other: Step) -> bool:
+    """The same step twice, whatever their names are."""
+    mine, its = words(one.instructions), words(other.instructions)
+    shared = len(mine & its)
+    return shared >= ALIKE * len(mine | its) if mine or its else True
+
+
+def first_alike(step: Step, others: Iterable[Step]) -> Step | None:
+    return next((other for other in others if alike(step, other)), None)
+
+
+def repeats(step: Step, tried: Step) -> bool:
+    """A step that asks for what was already tried, reworded or not."""
+    mine, its = gist(step.instructions), gist(tried.instructions)
+    shared = len(mine & its)
+    return alike(step, tried) or (shared > 0 and shared >= ECHOED * max(len(mine), len(its)))
+
+
+# ── criteria ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_VAGUE = re.compile(
+    r"\b(works?( (well|fine|correctly|properly|as (expected|intended|described)))?|working|clean(er|ly)?|readable|"
+    r"maintainable|good|nice|better|best practices?|robust|solid|efficient(ly)?|fast|intuitive|user.?friendly|"
+    r"high.?quality|quality|well.?(written|documented|structured|tested|designed|formatted)|proper(ly)?|correct(ly)?|"
+    r"complete(d|ly)?|finished|done|implemented|ready|functional|no (bugs|errors|issues|problems)|bug.?free|"
+    r"as (expected|intended|required|described)|gracefully|appropriate(ly)?|reasonable|satisf(ied|ies|actory)|"
+    r"successful(ly)?)\b",
+    re.IGNORECASE,
+)
+_CONCRETE = re.compile(r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w")
+_SAID = 3
+"""Words about something that a criterion with a vague word in it must have beside it."""
+_SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", "project", "system", "module")))
+
+
+def vague(criterion: str) -> bool:
+    """No check could be held against it: `works well`, `the code is clean`."""
+    if _CONCRETE.search(criterion):
+        return False
+    rest = words(_VAGUE.sub(" ", criterion)) - _MAKING_STEMS - _SUBJECTS
+    return len(rest) < _SAID if _VAGUE.search(criterion) else not rest

@@ -1,0 +1,78 @@
+"""The planner's answer as the steps of a goal or of a phase."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from bough.core.ids import GOAL
+from bough.core.messages import Answer
+from bough.core.plan import Step
+from bough.core.planning import given as g
+from bough.core.planning.measure import first_alike, smaller
+from bough.core.planning.specs import ALIASES, MOST, PLAN
+from bough.core.structured import Problems, read
+
+
+def planned(goal: Step, answer: Answer, depth_left: int) -> tuple[Step, ...] | Problems:
+    """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases."""
+    read_answer = read(answer, PLAN, g.Answered, ALIASES)
+    if isinstance(read_answer, str):
+        return Problems((read_answer,))
+    steps, found = _level(goal, read_answer.steps, depth_left)
+    return Problems(tuple(dict.fromkeys(found))) if found else steps
+
+
+def phase_planned(
+    phase: Step, answer: Answer, depth_left: int, earlier: Sequence[Step] = ()
+) -> tuple[Step, ...] | Problems:
+    """The steps of a phase that starts. What the phases before it did is done: a step must not ask for it again."""
+    steps = planned(phase, answer, depth_left)
+    if isinstance(steps, Problems):
+        return steps
+    again = [(step, done) for step in steps if (done := first_alike(step, earlier))]
+    found = [f"Step `{step.name}` is what `{done.name}` has done already: leave it out." for step, done in again]
+    return Problems(tuple(found)) if found else steps
+
+
+def _level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
+    """The steps below a parent, and all that is wrong with them."""
+    below = "the plan" if parent.name == GOAL else f"`{parent.name}`"
+    if depth_left < 1:
+        return (), [f"There is no room for steps below {below}: give its steps one level up."]
+    if len(items) > MOST:
+        way_out = "group them into phases" if depth_left > 1 else "join those that belong together"
+        return (), [f"There are {len(items)} steps in {below}, and {MOST} is the most at one level: {way_out}."]
+    if len(items) < 2:
+        return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
+    names, found = g.names(items)
+    made = [g.step(item, name) for item, name in zip(items, names, strict=True)]
+    for item, step in zip(items, made, strict=True):
+        found += g.faults(item, step)
+    found += repeated(made, parent)
+    made = [_deeper(item, step, depth_left - 1, found) for item, step in zip(items, made, strict=True)]
+    steps, circles = g.linked(items, made, chain=False)
+    return steps, found + circles
+
+
+def _deeper(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Step:
+    """A phase with its steps, or one that is planned when it starts, when there is room below it."""
+    if item.steps:
+        steps, wrong = _level(step, item.steps, depth_left)
+        found += wrong
+        return replace(step, steps=steps)
+    return replace(step, plan_first=item.phase and depth_left > 0)
+
+
+def repeated(steps: Sequence[Step], parent: Step) -> list[str]:
+    """Steps that say their parent or each other again."""
+    found = []
+    for index, step in enumerate(steps):
+        if not step.instructions:
+            continue
+        if not smaller(step, parent):
+            found.append(f"Step `{step.name}` says the whole again: say which part of it this step does, and where.")
+        if twin := first_alike(step, steps[:index]):
+            found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")
+    return found

@@ -1,0 +1,184 @@
+"""The one tool that each planning call offers, as the model sees it. Flat, few fields, and each says what is wanted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bough.core.messages import ToolSpec
+
+MOST = 10
+"""Steps at one level."""
+
+
+def _text(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _texts(description: str) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
+def _flag(description: str) -> dict[str, Any]:
+    return {"type": "boolean", "description": description}
+
+
+def _number(description: str) -> dict[str, Any]:
+    return {"type": "integer", "description": description}
+
+
+def _object(properties: dict[str, Any], *required: str) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+
+
+def _list(description: str, item: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": item, "description": description}
+
+
+_STEP = {
+    "name": _text("A short id in lower case with dashes, unique in this answer: `parse-header`."),
+    "title": _text("The same in a few words for people. May be left out."),
+    "instructions": _text(
+        "What to do, for an engineer who sees this step but not the others: which files and functions, which "
+        "behaviour, what to leave alone. Two to six sentences."
+    ),
+    "criteria": _texts(
+        "One to five facts that are true when it is done, each one that a test or a command can show. "
+        "Good: `slugify('A b') returns 'a-b'`; `report --json prints one JSON object`. "
+        "Bad: `works well`, `code is clean`."
+    ),
+    "files": _texts("Files that it creates or changes, tests included, relative to the project."),
+    "needs": _texts("Names of the steps in this answer that must be done before it. [] when it can start at once."),
+    "test_command": _text(
+        "The command that proves this step by itself: `pytest tests/test_slug.py`. The step may write that test "
+        "itself. Leave it out when the project's own test command is the proof."
+    ),
+    "test_file": _text("The test file that proves it, when no command is given."),
+    "requires_testing": _flag(
+        "false only when nothing but text for people (documentation) is changed. Otherwise true."
+    ),
+    "complexity": _number("1: a few lines. 2: one function. 3: one file and its tests. 4: several files. 5: hard."),
+}
+_PHASE = {
+    "phase": _flag(
+        "true when it is too big for one engineer in one sitting: its own steps are then planned when it starts, from "
+        "what the phases before it left. false for a step that can be done as it is."
+    ),
+    "steps": _list(
+        "Only for a phase whose steps are certain already; leave it out otherwise.",
+        _object(_STEP, "name", "instructions", "criteria"),
+    ),
+}
+
+GATE = ToolSpec(
+    name="estimate",
+    description="Say how big the work is.",
+    parameters=_object(
+        {
+            "reason": _text("One or two sentences: what has to be touched, and why that makes it big or small."),
+            "steps": _number(
+                "How many steps it takes, where a step is what one engineer does in one sitting with its own proof: a "
+                "function with its tests, a change in one to three files. 1 when the whole goal is such a step."
+            ),
+            "atomic": _flag("true when one engineer does the whole goal in one sitting, without a plan."),
+            "phases": _texts(
+                "Parts that each take several steps and build on each other, in order, a few words each. [] when there "
+                "are none. `implement` and `test` are not phases."
+            ),
+            "domains": _texts(
+                "Fields of work that need different knowledge (`database schema`, `web front end`, `build pipeline`), "
+                "as far as the goal touches them. Usually one."
+            ),
+        },
+        "reason",
+        "steps",
+        "atomic",
+    ),
+    writes=False,
+)
+
+PLAN = ToolSpec(
+    name="plan",
+    description="Give the whole plan, in one call.",
+    parameters=_object(
+        {
+            "approach": _text(
+                "Two or three sentences, written first: how the goal is reached and what is risky in it."
+            ),
+            "steps": _list(
+                f"2 to {MOST} steps, in the order in which they make sense.",
+                _object(_STEP | _PHASE, "name", "instructions", "criteria"),
+            ),
+        },
+        "steps",
+    ),
+    writes=False,
+)
+
+_PART = _STEP | {
+    "covers": {
+        "type": "array",
+        "items": {"type": "integer"},
+        "description": "Numbers of the task's criteria that hold once this step is done. [] when none.",
+    },
+    "needs": _texts("Names of the steps in this answer that must be done before it. Left out: the one before it."),
+}
+
+SPLIT = ToolSpec(
+    name="split",
+    description="Give the smaller steps that together do the task, in one call.",
+    parameters=_object(
+        {
+            "approach": _text("One or two sentences, written first: where the task was too big, or what differs now."),
+            "steps": _list("The smaller steps, in order.", _object(_PART, "name", "instructions", "criteria")),
+        },
+        "steps",
+    ),
+    writes=False,
+)
+
+_CHANGED = {
+    "change": {
+        "type": "string",
+        "enum": ["add", "drop", "reword"],
+        "description": "add: a new step. drop: it is not needed any more. reword: do it otherwise; give what differs.",
+    },
+    "reason": _text("Which result makes this necessary, in one sentence."),
+    "after": _text("For add: the name of the step that it follows. Left out: it comes last."),
+    **_STEP,
+    "name": _text("The step's name: a known one for drop and reword, a new one for add."),
+    "phase": _PHASE["phase"],
+}
+
+CHANGE = ToolSpec(
+    name="change",
+    description="Say what changes in the steps that are still to come, in one call. An empty list: nothing does.",
+    parameters=_object(
+        {
+            "changes": _list(
+                "Only what the results make necessary. Usually [].", _object(_CHANGED, "change", "name", "reason")
+            )
+        },
+        "changes",
+    ),
+    writes=False,
+)
+
+ALIASES = {
+    "id": "name",
+    "description": "instructions",
+    "task": "instructions",
+    "details": "instructions",
+    "acceptance_criteria": "criteria",
+    "acceptance": "criteria",
+    "depends_on": "needs",
+    "dependencies": "needs",
+    "expected_files": "files",
+    "tasks": "steps",
+    "subtasks": "steps",
+    "sub_steps": "steps",
+    "substeps": "steps",
+    "phases": "steps",
+    "action": "change",
+    "why": "reason",
+}
+"""Other words for fields, as models write them however they are asked."""

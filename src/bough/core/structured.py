@@ -1,0 +1,224 @@
+"""How a model answers in a structure, with every provider alike.
+
+The model is offered one tool whose parameters are the JSON schema of the answer. The answer is the arguments of that
+call; when the model answers in text instead, it is the first JSON object in the text that fits. Whatever it is, it is
+untrusted: what comes out is checked and bounded, or it is a sentence that the model can act on. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from bough.core.messages import Answer, ToolSpec
+
+LONGEST = 200_000
+"""Characters of an answer that are looked at: a plan has a tenth of that."""
+STARTS = 40
+"""Brackets in a text that are tried as the beginning of the answer."""
+
+T = TypeVar("T", bound=Struct)
+Schema = Mapping[str, Any]
+
+
+class Problems(Struct, frozen=True):
+    """What is wrong with an answer, in sentences that the model can act on. Never empty."""
+
+    said: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(f"- {sentence}" for sentence in self.said)
+
+
+def read(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str] | None = None) -> T | str:
+    """The answer as `kind`, or what is wrong with it. `aliases`: other words for fields, as models write them."""
+    try:
+        return _read(answer, spec, kind, aliases or {})
+    except RecursionError:
+        return f"The answer is nested too deeply: call `{spec.name}` with the flat fields that it describes."
+
+
+def _read(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str]) -> T | str:
+    found = (_called if answer.calls else _written)(answer, spec, aliases)
+    if isinstance(found, str):
+        return found
+    values = _fit(found, spec.parameters, aliases)
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except (msgspec.ValidationError, OverflowError) as error:
+        return _sentence(str(error), spec)
+
+
+# ── where the answer is ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _called(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
+    """The arguments of the one call. Only one tool was offered, so a call by another name is a slip of the pen."""
+    named = [call for call in answer.calls if call.name == spec.name] or list(answer.calls)
+    if len({call.arguments for call in named}) > 1:
+        return f"You called `{spec.name}` {len(named)} times: call it once, with everything in that one call."
+    raw = named[0].arguments
+    if len(raw) > LONGEST:
+        return f"The answer has {len(raw):,} characters, and {LONGEST:,} is the most: say it shorter."
+    if not raw.strip():
+        return _written(answer, spec, aliases)
+    if raw.lstrip().startswith('"'):  # The object, written once more as a string.
+        inner, _ = _decoded(raw.strip(), 0)
+        raw = inner if isinstance(inner, str) else raw
+    value = next(_objects(raw, spec), None)
+    if value is not None:
+        return value
+    if answer.stop == "length":
+        return _cut_off(spec)
+    return f"The arguments of `{spec.name}` are not a JSON object: call it again with {_fields(spec)}."
+
+
+def _written(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
+    """The first object in the text that has a field of the answer."""
+    text = answer.text.rpartition("</think>")[2][:LONGEST]
+    known = spec.parameters["properties"].keys()
+    known |= {word for word, name in aliases.items() if name in known}
+    value = next((value for value in _objects(text, spec) if known & value.keys()), None)
+    if value is not None:
+        return value
+    if answer.stop == "length":
+        return _cut_off(spec)
+    if answer.stop == "refusal":
+        return f"You declined to answer. This is ordinary software work: call `{spec.name}` with {_fields(spec)}."
+    said = "was empty" if not text.strip() else "was text that nobody reads"
+    return f"The answer {said}: call the tool `{spec.name}` once, with {_fields(spec)}."
+
+
+def _cut_off(spec: ToolSpec) -> str:
+    return f"The answer was cut off at the limit of its length: call `{spec.name}` again, with fewer words."
+
+
+def _fields(spec: ToolSpec) -> str:
+    return ", ".join(f"`{name}`" for name in spec.parameters["properties"])
+
+
+# ── from text to objects ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
+    """Every object that stands in a text, whatever is around it, outermost only."""
+    at = 0
+    for _ in range(STARTS):
+        start = _BRACKET.search(text, at)
+        if start is None:
+            return
+        value, at = _decoded(text, start.start())
+        value = _unwrapped(value, spec)
+        if isinstance(value, dict):
+            yield value
+
+
+_BRACKET = re.compile(r"[{\[]")
+_DECODER = json.JSONDecoder(strict=False)
+_TRAILING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])', re.DOTALL)
+
+
+def _decoded(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins at a bracket and where to look on; None when there is none."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except ValueError:
+        pass
+    # A comma before a closing bracket means nothing else anywhere outside of strings: leaving it out is safe.
+    mended = _TRAILING.sub(lambda match: match[0] if match[0] != "," else " ", text[start:])
+    try:
+        value, length = _DECODER.raw_decode(mended)
+    except ValueError:
+        return None, start + 1
+    return value, start + length
+
+
+def _unwrapped(value: Any, spec: ToolSpec) -> Any:
+    """Without what weak models put around an answer: the call as an object, the field's name, a string of JSON."""
+    properties = spec.parameters["properties"]
+    for _ in range(3):
+        value = _parsed(value) if isinstance(value, str) else value
+        if isinstance(value, list):
+            return _listed(value, properties)
+        if not isinstance(value, dict) or properties.keys() & value.keys():
+            return value
+        inner = [value[key] for key in ("arguments", "parameters", "input", "args", spec.name) if key in value]
+        if not inner:
+            return value
+        value = inner[0]
+    return value
+
+
+def _listed(value: list[Any], properties: Schema) -> Any:
+    """A bare list of objects is the answer's one list of objects, when it has only one."""
+    lists = [name for name, schema in properties.items() if schema.get("items", {}).get("type") == "object"]
+    if len(lists) == 1 and value and all(isinstance(item, dict) for item in value):
+        return {lists[0]: value}
+    return None
+
+
+def _parsed(text: str) -> Any:
+    """What a string of JSON holds; None when it is none."""
+    text = text.strip()
+    if not text.startswith(("{", "[")):
+        return None
+    value, end = _decoded(text, 0)
+    return value if end >= len(text.rstrip()) else None
+
+
+# ── from objects to fields ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
+    """A value with only what the schema knows in it, and the usual slips put right where that is safe: null for what
+    is left out, a list or object written as a string, one text for a list of texts."""
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in ("array", "object"):
+        parsed = _parsed(value)
+        if parsed is None and kind == "array" and schema["items"].get("type") == "string":
+            parsed = [value] if value.strip() else []
+        value = value if parsed is None else parsed
+    if kind == "object" and isinstance(value, dict):
+        return _fit_object(value, schema["properties"], aliases)
+    if kind == "array" and isinstance(value, list):
+        texts = schema["items"].get("type") == "string"
+        return [_fit(item, schema["items"], aliases) for item in value if item is not None or not texts]
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return _clean(value) if isinstance(value, str) else value
+
+
+def _fit_object(value: dict[str, Any], properties: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
+    fitted: dict[str, Any] = {}
+    for key, held in value.items():
+        name = key if key in properties else aliases.get(key, "")
+        if name in properties and held is not None and (name == key or name not in value):
+            fitted[name] = _fit(held, properties[name], aliases)
+    return fitted
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+
+
+def _clean(text: str) -> str:
+    """Without control characters and halves of characters, which no journal can keep."""
+    return _CONTROL.sub("", text).strip()
+
+
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+
+
+def _sentence(error: str, spec: ToolSpec) -> str:
+    """msgspec's words as a sentence about the answer."""
+    place = _PLACE.search(error)
+    what, where = (error[: place.start()], place[1]) if place else (error, "")
+    if missing := _MISSING.match(what):
+        name = f"{where}.{missing[1]}" if where else missing[1]
+        return f"`{name}` is missing: call `{spec.name}` again with it."
+    return f"`{where or spec.name}` is wrong: {what[0].lower()}{what[1:]}."
