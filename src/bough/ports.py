@@ -156,6 +156,16 @@ class Change:
     path: str
 
 
+@dataclass(frozen=True)
+class Merged:
+    """Two trees brought together."""
+
+    tree: str
+    """Where the two sides disagree it has ours; in a text, both between conflict markers."""
+    conflicts: tuple[str, ...] = ()
+    """The paths at which they disagree."""
+
+
 class Workspaces(Protocol):
     """bough's own repository of trees beside the person's files, which it only ever reads, but for `apply`."""
 
@@ -183,6 +193,11 @@ class Workspaces(Protocol):
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """As a unified diff, or as git's short statistics."""
+        ...
+
+    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        """What `ours` and `theirs` made of `base`, together, as a durable tree of bough's own; no file of anybody's is
+        touched. Disagreements are a result, not an error."""
         ...
 
     async def apply(self, base: str, tree: str) -> list[Change]:

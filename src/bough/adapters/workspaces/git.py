@@ -29,11 +29,12 @@ from bough.adapters.workspaces import disk, person, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
 from bough.adapters.workspaces.home import ATTRIBUTES, find_root, prepare_home, prepare_repository
+from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import Entry, Found, Scanner, Tracked, tree
 from bough.core.errors import WorkspaceError
-from bough.ports import Change
+from bough.ports import Change, Merged
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
 
@@ -335,6 +336,15 @@ class GitWorkspaces:
 
     def _diff(self, base: str, tree: str, form: str) -> str:
         return self._prepared().diff(base, tree, form).decode(errors="replace")
+
+    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        return await _aside("merge the work of two tasks", self._merge, base, ours, theirs)
+
+    def _merge(self, base: str, ours: str, theirs: str) -> Merged:
+        repository = self._prepared()
+        ids = (bytes.fromhex(_named(tree)) for tree in (base, ours, theirs))
+        tree, conflicts = merge_trees(repository.git, repository.objects, *ids)
+        return Merged(tree.hex(), tuple(shown(path) for path in conflicts))
 
     async def apply(self, base: str, tree: str) -> list[Change]:
         return await _aside(f"write to {self._root}", self._apply, base, tree)

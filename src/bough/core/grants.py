@@ -1,0 +1,104 @@
+"""How a task's limits are shared out among its children.
+
+The rule. Every task has a grant (`Limits`). Of it, at any moment, a part is *spent* (by the task itself and by its
+children that are settled), a part is *reserved* (the whole grants of its running children, however little they have
+used yet), and the rest is *free*:
+
+    spent + reserved + free = grant
+
+- A child's grant comes out of what is free when it starts, and the task's own calls come out of what is free while
+  children run. So spent + reserved never exceeds the grant, and by induction no level exceeds the ledger.
+- When a child is settled its reservation ends and what it really spent is added: the difference is free again.
+- Rounds: the smallest of 30 % of the parent's grant, the fair share, and what is free; at least one while any is free.
+- The fair share divides what is free among the children that have not started, by complexity, and the parent itself,
+  which counts as one more child of average complexity: it has its own check to pass in the end. Running children have
+  their part already; counting them again would leave the same rounds to nobody.
+- Tokens, money and time are ceilings against a runaway rather than a plan of work: a child that runs alone gets all
+  that is free of them; one that may run beside others gets its fair share.
+- A number of rounds that a person wrote down counts instead of share and fair share, up to what is free.
+
+Rounds are exact: each is counted before it begins. What a call costs in tokens, money and time is known only after it,
+so a task can overdraw these by its last call; nothing more is granted until that is made up for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from bough.core.budget import Limits, Spend, left
+
+N = TypeVar("N", int, float)
+
+MIN_SUBTASK_ITERATIONS = 10
+"""A task with fewer rounds left than this is not split: its children could not do anything with their part."""
+ATOMIC_ROUNDS = 40
+"""The ledger of a goal that is one leaf …"""
+LEAF_ROUNDS = 16
+"""… and what each further leaf of a plan adds: the soft limit of a task."""
+
+
+def free(limits: Limits, spend: Spend, reserved: Sequence[Limits] = ()) -> Limits:
+    """What is neither spent nor reserved for running children: all that the task itself may use meanwhile."""
+    rest = left(spend, limits)
+    return Limits(
+        rounds=max(0, rest.rounds - sum(taken.rounds for taken in reserved)),
+        tokens=_unreserved(rest.tokens, [taken.tokens for taken in reserved]),
+        cost=_unreserved(rest.cost, [taken.cost for taken in reserved]),
+        minutes=_unreserved(rest.minutes, [taken.minutes for taken in reserved]),
+    )
+
+
+def grant(
+    parent: Limits,
+    spend: Spend,
+    reserved: Sequence[Limits] = (),
+    *,
+    weight: int = 1,
+    waiting: Sequence[int] = (),
+    alone: bool = True,
+    rounds: int | None = None,
+) -> Limits:
+    """What a child gets as it starts.
+
+    `spend` is the parent's, with its settled children's; `reserved` are the grants of its running children. `weight` is
+    the child's complexity, `waiting` those of the other children that have not started. `alone`: none of them can start
+    while it runs. `rounds` is what a person set.
+
+    Zero rounds: nothing is free. Then a running sibling may still return something; when none runs, all is spent.
+    """
+    rest = free(parent, spend, reserved)
+    weights = [max(1, each) for each in (weight, *waiting)]
+    # One more child of average weight: weight / (sum + sum / count), in whole numbers.
+    part, whole = weights[0] * len(weights), sum(weights) * (len(weights) + 1)
+    fair = rounds if rounds is not None else min(_capped(parent.rounds), rest.rounds * part // whole)
+    return Limits(
+        rounds=min(max(1, fair), rest.rounds),
+        tokens=rest.tokens if alone or rest.tokens is None else rest.tokens * part // whole,
+        cost=rest.cost if alone or rest.cost is None else rest.cost * part / whole,
+        minutes=rest.minutes if alone or rest.minutes is None else rest.minutes * part / whole,
+    )
+
+
+def root_grant(leaves: int, set_by_person: int | None = None) -> int:
+    """The rounds of a whole run, before it starts."""
+    if set_by_person is not None:
+        return set_by_person
+    return ATOMIC_ROUNDS + LEAF_ROUNDS * max(0, leaves - 1)
+
+
+def may_split(limits: Limits, spend: Spend) -> bool:
+    """Whether enough is left of a task's grant for smaller steps to be of use."""
+    return left(spend, limits).rounds >= MIN_SUBTASK_ITERATIONS
+
+
+def _capped(rounds: int) -> int:
+    """30 %, rounded up, without a fraction that a float gets wrong."""
+    return -(-3 * rounds // 10)
+
+
+def _unreserved(rest: N | None, taken: Sequence[N | None]) -> N | None:
+    """A child without a limit that its parent has (given when the run was resumed) may use all of it."""
+    if rest is None:
+        return None
+    return max(rest * 0, rest - sum(each for each in taken if each is not None)) if None not in taken else rest * 0

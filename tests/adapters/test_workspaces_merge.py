@@ -1,0 +1,462 @@
+"""Two trees brought together: every kind of change against every other, and git's own opinion of the result."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bough.adapters.workspaces import merge as merging
+from bough.adapters.workspaces.git import Repository, prepare_home
+from bough.adapters.workspaces.home import prepare_repository
+from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.program import Git
+from bough.core.errors import WorkspaceError
+from bough.ports import Merged
+from tests.adapters.test_workspaces import (
+    fingerprint,
+    git,
+    git_settings,  # noqa: F401 - used by every test
+    kept,
+    project,
+    spaces,
+    write,
+)
+
+PLAIN, PROGRAM, LINK = "100644", "100755", "120000"
+
+File = str | bytes | tuple[str, bytes]
+Files = dict[str, File]
+"""Contents by path, with the mode when it is not a plain file. Names that are no text have escapes (`os.fsdecode`)."""
+
+
+class Desk:
+    """Trees to be merged, in bough's repository of one project."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir(exist_ok=True)
+        self.root = root
+        self.repo = prepare_repository(prepare_home(root))
+        self.repository = Repository(root / ".bough")
+        self.workspaces = spaces(root)
+
+    def tree(self, files: Files) -> str:
+        with Batch(self.repository.objects) as batch:
+            id = _put(batch, {path: _file(file) for path, file in files.items()})
+            batch.flush()
+        return id.hex()
+
+    def merge(self, base: Files, ours: Files, theirs: Files) -> tuple[Files, tuple[str, ...]]:
+        merged = self.merged(base, ours, theirs)
+        return self.files(merged.tree), merged.conflicts
+
+    def merged(self, base: Files, ours: Files, theirs: Files) -> Merged:
+        return asyncio.run(self.workspaces.merge(self.tree(base), self.tree(ours), self.tree(theirs)))
+
+    def files(self, tree: str) -> Files:
+        """As git reads it; `fsck` has to be content with it first."""
+        git(self.repo, "fsck", "--strict", "--full", "--no-dangling", tree)
+        found: Files = {}
+        for line in git(self.repo, "ls-tree", "-r", "-z", "--full-tree", tree).split(b"\0"):
+            if line:
+                head, _, path = line.partition(b"\t")
+                mode, _, id = head.decode().split()
+                body = git(self.repo, "cat-file", "blob", id)
+                found[os.fsdecode(path)] = body if mode == PLAIN else (mode, body)
+        return found
+
+
+def _file(file: File) -> tuple[str, bytes]:
+    if isinstance(file, tuple):
+        return file
+    return PLAIN, file.encode() if isinstance(file, str) else file
+
+
+def _put(batch: Batch, files: dict[str, tuple[str, bytes]]) -> bytes:
+    entries, folders = [], {path.partition("/")[0] for path in files if "/" in path}
+    for name in folders:
+        inside = {path.partition("/")[2]: file for path, file in files.items() if path.startswith(f"{name}/")}
+        entries.append((os.fsencode(name) + b"/", b"40000", _put(batch, inside)))
+    for path, (mode, body) in files.items():
+        if "/" not in path:
+            entries.append((os.fsencode(path), mode.encode(), batch.add(b"blob", body)))
+    body = b"".join(b"%s %s\0%s" % (mode, name.rstrip(b"/"), id) for name, mode, id in sorted(entries))
+    return batch.add(b"tree", body)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path / "p")
+
+
+LINES = "".join(f"line {number}\n" for number in range(20))
+
+
+def changed(*lines: int, word: str = "changed") -> str:
+    return "".join(f"{word} {number}\n" if number in lines else f"line {number}\n" for number in range(20))
+
+
+def test_each_side_s_own_changes_are_taken(desk: Desk) -> None:
+    base: Files = {"a": "a", "b": "b", "gone/x": "x", "left": "l", "deep/er/one": "1", "deep/er/two": "2"}
+    ours: Files = base | {"a": "our a", "new": "n", "deep/er/one": "our 1"}
+    theirs: Files = base | {"b": "their b", "deep/er/two": "their 2", "deep/new/three": "3", "run": (PROGRAM, b"#!")}
+    del ours["left"]
+    del theirs["gone/x"]
+    assert desk.merge(base, ours, theirs) == (
+        {
+            "a": b"our a",
+            "b": b"their b",
+            "new": b"n",
+            "deep/er/one": b"our 1",
+            "deep/er/two": b"their 2",
+            "deep/new/three": b"3",
+            "run": (PROGRAM, b"#!"),
+        },
+        (),
+    )
+
+
+def test_when_one_side_did_nothing_the_other_is_the_result(desk: Desk) -> None:
+    base, other = desk.tree({"a": "a"}), desk.tree({"a": "b", "c/d": "d"})
+
+    def merge(*trees: str) -> Merged:
+        return asyncio.run(desk.workspaces.merge(*trees))
+
+    assert merge(base, other, base) == Merged(other)
+    assert merge(base, base, other) == Merged(other)
+    assert merge(base, other, other) == Merged(other)
+    assert merge(base, base, base) == Merged(base)
+
+
+def test_a_file_that_both_changed_is_merged_line_by_line(desk: Desk) -> None:
+    files, conflicts = desk.merge({"f": LINES}, {"f": changed(1)}, {"f": changed(15)})
+    assert (files, conflicts) == ({"f": changed(1, 15).encode()}, ())
+
+
+def test_lines_that_both_changed_are_marked(desk: Desk) -> None:
+    base: Files = {"d/f": LINES, "g": "g"}
+    ours: Files = {"d/f": changed(1, 10, word="ours"), "g": "g"}
+    theirs: Files = {"d/f": changed(10, 19, word="theirs"), "g": "their g"}
+    files, conflicts = desk.merge(base, ours, theirs)
+    marked = "<<<<<<< what was there\nours 10\n=======\ntheirs 10\n>>>>>>> this task\n"
+    whole = LINES.replace("line 10\n", marked).replace("line 19\n", "theirs 19\n").replace("line 1\n", "ours 1\n")
+    assert files == {"d/f": whole.encode(), "g": b"their g"}
+    assert conflicts == ("d/f",)
+
+
+def test_markers_in_a_file_are_not_taken_for_conflicts(desk: Desk) -> None:
+    """Documentation about merging, or a conflict that somebody left behind."""
+    old = "<<<<<<< what was there\none\n=======\ntwo\n>>>>>>> this task\n"
+    base, ours, theirs = old + LINES, old + changed(1), old + changed(15)
+    assert desk.merge({"f": base}, {"f": ours}, {"f": theirs}) == ({"f": (old + changed(1, 15)).encode()}, ())
+    files, conflicts = desk.merge({"f": base}, {"f": ours}, {"f": old + changed(1, word="other")})
+    text = files["f"]
+    assert isinstance(text, bytes)
+    assert b"\n<<<<<<<< what was there\nchanged 1\n========\nother 1\n>>>>>>>> this task\n" in text
+    assert conflicts == ("f",)
+
+
+def test_line_endings_are_kept(desk: Desk) -> None:
+    def crlf(text: str) -> bytes:
+        return text.replace("\n", "\r\n").encode()
+
+    assert desk.merge({"f": crlf(LINES)}, {"f": crlf(changed(1))}, {"f": crlf(changed(15))}) == (
+        {"f": crlf(changed(1, 15))},
+        (),
+    )
+    files, conflicts = desk.merge({"f": crlf(LINES)}, {"f": crlf(changed(1))}, {"f": crlf(changed(1, word="x"))})
+    assert conflicts == ("f",)
+    assert isinstance(files["f"], bytes)
+    assert files["f"].count(b"\n") == files["f"].count(b"\r\n")
+
+
+def test_a_file_without_a_final_newline(desk: Desk) -> None:
+    assert desk.merge({"f": LINES + "end"}, {"f": changed(1) + "end"}, {"f": LINES + "their end"}) == (
+        {"f": (changed(1) + "their end").encode()},
+        (),
+    )
+    files, conflicts = desk.merge({"f": "end"}, {"f": "our end"}, {"f": "their end"})
+    assert conflicts == ("f",)
+    assert files == {"f": b"<<<<<<< what was there\nour end\n=======\ntheir end\n>>>>>>> this task\n"}
+
+
+def test_both_added_the_same_file(desk: Desk) -> None:
+    assert desk.merge({}, {"f": "same", "d/g": "g", "o": "o"}, {"f": "same", "d/g": "g"}) == (
+        {"f": b"same", "d/g": b"g", "o": b"o"},
+        (),
+    )
+
+
+def test_both_added_different_files_of_one_name(desk: Desk) -> None:
+    files, conflicts = desk.merge({"o": "o"}, {"o": "o", "d/f": "a\nours\n"}, {"o": "o", "d/f": "a\ntheirs\n"})
+    assert files["d/f"] == b"a\n<<<<<<< what was there\nours\n=======\ntheirs\n>>>>>>> this task\n"
+    assert conflicts == ("d/f",)
+
+
+def test_a_file_is_executable_when_one_side_made_it_so(desk: Desk) -> None:
+    text, ours, theirs = LINES.encode(), changed(1).encode(), changed(15).encode()
+    both = changed(1, 15).encode()
+    assert desk.merge({"f": text}, {"f": ours}, {"f": (PROGRAM, text)}) == ({"f": (PROGRAM, ours)}, ())
+    assert desk.merge({"f": text}, {"f": (PROGRAM, ours)}, {"f": theirs}) == ({"f": (PROGRAM, both)}, ())
+    assert desk.merge({"f": (PROGRAM, text)}, {"f": text}, {"f": (PROGRAM, theirs)}) == ({"f": theirs}, ())
+    assert desk.merge({}, {"f": "same"}, {"f": (PROGRAM, b"same")}) == ({"f": (PROGRAM, b"same")}, ())
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (b"\0ours", b"\0theirs"),
+        (b"text", b"\0theirs"),
+        ((LINK, b"our/place"), (LINK, b"their/place")),
+        ((LINK, b"our/place"), b"text"),
+        (b"text", (LINK, b"their/place")),
+        (b"edited", None),
+        (None, b"edited"),
+        ((PROGRAM, b"\0ours"), b"\0theirs"),
+    ],
+)
+@pytest.mark.parametrize("base", [b"\0base", b"base\n", (LINK, b"base")])
+def test_what_cannot_be_merged_by_lines_stays_ours(desk: Desk, base: File, ours: File | None, theirs: File) -> None:
+    before: Files = {"keep": "k", "d/f": base}
+    mine: Files = {"keep": "k"} | ({"d/f": ours} if ours is not None else {})
+    other: Files = {"keep": "k"} | ({"d/f": theirs} if theirs is not None else {})
+    files, conflicts = desk.merge(before, mine, other)
+    expected: Files = {"keep": b"k"} | ({"d/f": ours} if ours is not None else {})
+    assert files == expected
+    assert conflicts == ("d/f",)
+
+
+def test_a_text_too_long_to_merge_stays_ours(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "_TEXT_LONGEST", 100)
+    assert desk.merge({"f": LINES}, {"f": changed(1)}, {"f": changed(15)}) == ({"f": changed(1).encode()}, ("f",))
+
+
+def test_deleted_by_both(desk: Desk) -> None:
+    assert desk.merge({"a": "a", "d/b": "b", "o": "o"}, {"o": "o"}, {"o": "p"}) == ({"o": b"p"}, ())
+    assert desk.merge({"d/a": "a", "d/b": "b"}, {"d/a": "a"}, {"d/b": "b"}) == ({}, ())
+
+
+def test_a_folder_deleted_on_one_side_keeps_what_was_added_on_the_other(desk: Desk) -> None:
+    base: Files = {"d/a": "a", "d/b": "b", "o": "o"}
+    assert desk.merge(base, {"o": "o"}, base | {"d/c": "c"}) == ({"o": b"o", "d/c": b"c"}, ())
+    assert desk.merge(base, {"o": "o"}, base | {"d/a": "x"}) == ({"o": b"o"}, ("d/a",))
+    assert desk.merge(base, base | {"d/a": "x"}, {"o": "o"}) == ({"o": b"o", "d/a": b"x"}, ("d/a",))
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "result", "conflicts"),
+    [
+        # Both new, one a file and one a folder.
+        ({}, {"f": "file"}, {"f/a": "a"}, {"f": b"file"}, ("f",)),
+        ({}, {"f/a": "a"}, {"f": "file"}, {"f/a": b"a"}, ("f",)),
+        # A file became a folder on one side and was edited on the other.
+        ({"f": "f"}, {"f": "edited"}, {"f/a": "a"}, {"f": b"edited"}, ("f",)),
+        ({"f": "f"}, {"f/a": "a"}, {"f": "edited"}, {"f/a": b"a"}, ("f",)),
+        # … and untouched, or deleted, on the other.
+        ({"f": "f", "o": "o"}, {"f/a": "a", "o": "o"}, {"f": "f", "o": "p"}, {"f/a": b"a", "o": b"p"}, ()),
+        ({"f": "f", "o": "o"}, {"f/a": "a", "o": "o"}, {"o": "o"}, {"f/a": b"a", "o": b"o"}, ()),
+        # A folder became a file on one side; on the other something in it was edited, added, deleted.
+        ({"f/a": "a", "f/b": "b"}, {"f/a": "x", "f/b": "b"}, {"f": "file"}, {"f/a": b"x", "f/b": b"b"}, ("f", "f/a")),
+        ({"f/a": "a"}, {"f": "file"}, {"f/a": "x"}, {"f": b"file"}, ("f/a",)),
+        ({"f/a": "a"}, {"f": "file"}, {"f/a": "a", "f/b": "b"}, {"f": b"file"}, ("f",)),
+        ({"f/a": "a", "f/b": "b"}, {"f": "file"}, {"f/a": "a"}, {"f": b"file"}, ()),
+        ({"f/a": "a", "o": "o"}, {"o": "o"}, {"f": "file", "o": "o"}, {"f": b"file", "o": b"o"}, ()),
+        # A folder became a link to elsewhere, and the other side added to the folder.
+        ({"f/a": "a"}, {"f/a": "a", "f/b": "b"}, {"f": (LINK, b"/etc")}, {"f/a": b"a", "f/b": b"b"}, ("f",)),
+        # Both made different things of a file, and of a folder.
+        ({"f": "f"}, {"f/a": "1"}, {"f/a": "2\0"}, {"f/a": b"1"}, ("f/a",)),
+        ({"f/a": "f"}, {"f": "same\n1\n"}, {"f": "same\n2\0"}, {"f": b"same\n1\n"}, ("f",)),
+    ],
+)
+def test_files_and_folders_of_one_name(
+    desk: Desk, base: Files, ours: Files, theirs: Files, result: Files, conflicts: tuple[str, ...]
+) -> None:
+    files, found = desk.merge(base, ours, theirs)
+    expected: Files = {path: file.encode() if isinstance(file, str) else file for path, file in result.items()}
+    assert (files, found) == (expected, conflicts)
+
+
+def test_unusual_names(desk: Desk) -> None:
+    odd = ["with space", "new\nline", "tab\t", os.fsdecode(b"not\xffutf8"), "-L", ":(top)x", 'quo"te', "a.b", "a"]
+    base: Files = {f"{name}/{name}": LINES for name in odd}
+    ours: Files = {f"{name}/{name}": changed(1) for name in odd}
+    theirs: Files = {f"{name}/{name}": changed(15) for name in odd}
+    files, conflicts = desk.merge(base, ours, theirs)
+    assert files == {path: changed(1, 15).encode() for path in base}
+    assert conflicts == ()
+    files, conflicts = desk.merge(base, ours, {path: changed(1, word="x") for path in base})
+    assert set(files) == set(base)
+    assert len(conflicts) == len(odd)
+    assert {"new\nline/new\nline", "not\\xffutf8/not\\xffutf8"} < set(conflicts)
+
+
+def test_the_same_merge_again_is_the_same_and_writes_nothing(desk: Desk) -> None:
+    sides: tuple[Files, Files, Files] = ({"f": LINES}, {"f": changed(1), "n": "n"}, {"f": changed(1, word="x")})
+    first = desk.merged(*sides)
+    before = sorted((desk.repo / "objects").rglob("*"))
+    assert desk.merged(*sides) == first
+    trees = [desk.tree(side) for side in sides]
+    assert asyncio.run(spaces(desk.root).merge(*trees)) == first  # by somebody who does not know what is there
+    assert sorted((desk.repo / "objects").rglob("*")) == before
+
+
+def test_the_person_s_git_settings_have_no_say(desk: Desk, git_settings: Path) -> None:  # noqa: F811
+    git_settings.write_text("[merge]\n\tconflictStyle = diff3\n[core]\n\tautocrlf = true\n")
+    (desk.root / ".gitattributes").write_text("* merge=union text\n")
+    files, conflicts = desk.merge(
+        {"f": "a\n", ".gitattributes": "* merge=union\n"},
+        {"f": "b\n", ".gitattributes": "* merge=union\n"},
+        {"f": "c\n", ".gitattributes": "* merge=union\n"},
+    )
+    assert files["f"] == b"<<<<<<< what was there\nb\n=======\nc\n>>>>>>> this task\n"
+    assert conflicts == ("f",)
+
+
+def test_work_of_two_workspaces(tmp_path: Path) -> None:
+    """The whole way: two tasks work in their checkouts, and what they made is opened in a third."""
+    root = project(tmp_path / "p", {"main.py": LINES, "docs/a.md": "a\n"})
+    write(root, {"mine.txt": "not committed\n"})
+    before = fingerprint(root)
+
+    async def go() -> tuple[Merged, str]:
+        workspaces = spaces(root)
+        base = await workspaces.take()
+        one = await workspaces.open("run", "one", base, "")
+        two = await workspaces.open("run", "two", base, "")
+        write(one.root, {"main.py": changed(1), "one.py": "1\n"})
+        write(two.root, {"main.py": changed(15), "docs/b.md": "b\n"})
+        merged = await workspaces.merge(base, await one.snapshot(), await two.snapshot())
+        joint = await workspaces.open("run", "joint", merged.tree, "")
+        return merged, await joint.snapshot()
+
+    merged, tree = asyncio.run(go())
+    assert tree == merged.tree
+    files = {path: body.decode() for path, (_, body) in kept(root, tree).items()}
+    assert merged.conflicts == ()
+    assert files == {
+        "main.py": changed(1, 15),
+        "docs/a.md": "a\n",
+        "docs/b.md": "b\n",
+        "one.py": "1\n",
+        "mine.txt": "not committed\n",
+    }
+    assert fingerprint(root) == before
+
+
+def test_a_merge_survives_a_power_cut(desk: Desk) -> None:
+    """What is not flushed is lost: every single object file, but not the log."""
+    base, ours, theirs = desk.tree({"d/f": LINES}), desk.tree({"d/f": changed(1)}), desk.tree({"d/f": changed(15)})
+    loose = set((desk.repo / "objects").glob("??/*"))
+    merged = asyncio.run(desk.workspaces.merge(base, ours, theirs))
+    new = set((desk.repo / "objects").glob("??/*")) - loose
+    assert len(new) == 3
+    for path in new:
+        path.unlink()
+    del desk.workspaces
+    gc.collect()
+    asyncio.run(spaces(desk.root).changes(base, ours))  # another process, later
+    assert desk.files(merged.tree) == {"d/f": changed(1, 15).encode()}
+
+
+def test_merges_at_the_same_time(desk: Desk) -> None:
+    base = desk.tree({"f": LINES})
+
+    async def go() -> list[Merged]:
+        trees = [(desk.tree({"f": changed(n)}), desk.tree({"f": changed(n + 10)})) for n in range(8)]
+        return await asyncio.gather(*(desk.workspaces.merge(base, ours, theirs) for ours, theirs in trees))
+
+    for number, merged in enumerate(asyncio.run(go())):
+        assert desk.files(merged.tree) == {"f": changed(number, number + 10).encode()}
+
+
+def test_a_tree_that_is_not_there(desk: Desk) -> None:
+    known, other = desk.tree({"a": "a"}), desk.tree({"a": "b"})
+    with pytest.raises(WorkspaceError, match="damaged: it does not have the folder 1111"):
+        asyncio.run(desk.workspaces.merge(known, other, "1" * 40))
+    with pytest.raises(WorkspaceError, match="does not name a tree"):
+        asyncio.run(desk.workspaces.merge(known, other, "HEAD"))
+    with pytest.raises(WorkspaceError, match="damaged"):
+        asyncio.run(desk.workspaces.merge(known, other, Git(desk.repo).run("rev-parse", f"{known}:a").decode().strip()))
+
+
+def test_the_cost_follows_what_changed(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """2,000 files, two of them merged: git is asked once for each level that both sides changed, for the contents and
+    for each text."""
+    base: Files = {f"area{n % 20}/part{n % 10}/file{n}.py": LINES for n in range(2000)}
+    ours: Files = base | {"area3/part3/file3.py": changed(1), "area5/part5/file5.py": "x"}
+    theirs: Files = base | {"area3/part3/file3.py": changed(15), "area6/part6/file6.py": "y"}
+    trees = [desk.tree(side) for side in (base, ours, theirs)]
+    asked: list[str] = []
+    read: list[int] = []
+    run = Git.run
+
+    def counted(self: Git, *args: str, **options: object) -> bytes:
+        asked.append(args[0])
+        out: bytes = run(self, *args, **options)  # type: ignore[arg-type]
+        read.append(len(out))
+        return out
+
+    monkeypatch.setattr(Git, "run", counted)
+    merged = asyncio.run(desk.workspaces.merge(*trees))
+    assert merged.conflicts == ()
+    assert asked == ["cat-file", "cat-file", "cat-file", "merge-file"]
+    assert sum(read) < 40_000
+
+
+PATHS = st.sampled_from(["a", "b", "a/b", "a/c", "b/a", "b/a/a", "c"])
+TEXTS = st.lists(st.sampled_from([b"1\n", b"2\n", b"3\n", b"4\n"]), max_size=6).map(b"".join)
+LINKS = st.tuples(st.just(LINK), st.sampled_from([b"x", b"y"]))
+FILES = st.tuples(st.just(PLAIN), TEXTS | st.just(b"\0binary")) | LINKS
+
+
+def _possible(files: Files) -> Files:
+    """No name is a file and a folder."""
+    return {path: file for path, file in files.items() if not any(other.startswith(f"{path}/") for other in files)}
+
+
+def _own(path: str, file: tuple[str, bytes]) -> tuple[str, bytes]:
+    """Every line names its path: git would take files that are alike for renamed ones."""
+    return file[0], b"".join(b"%s %s" % (path.encode(), line) for line in file[1].splitlines(keepends=True))
+
+
+TREES = st.dictionaries(PATHS, FILES, max_size=5).map(
+    lambda files: _possible({path: _own(path, file) for path, file in files.items()})
+)
+
+
+def _commit(repo: Path, tree: str, *parents: str) -> str:
+    return git(repo, "commit-tree", tree, "-m", "x", *(f"-p{parent}" for parent in parents)).decode().strip()
+
+
+@pytest.fixture(scope="module")
+def shared_desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    desk = Desk(tmp_path_factory.mktemp("shared"))
+    version = tuple(int(part) for part in git(desk.repo, "version").split()[2].decode().split(".")[:2])
+    if version < (2, 38):
+        pytest.skip("this git merges no trees by itself")
+    return desk
+
+
+@given(base=TREES, ours=TREES, theirs=TREES, mixed=st.booleans())
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_git_agrees(shared_desk: Desk, base: Files, ours: Files, theirs: Files, mixed: bool) -> None:
+    """Clean in git's eyes: clean, and the same tree. A conflict in git's eyes: a conflict of ours."""
+    if mixed:  # changes that are small, as changes are
+        ours, theirs = (_possible(base | dict(list(side.items())[:2])) for side in (ours, theirs))
+    desk = shared_desk
+    trees = [desk.tree(side) for side in (base, ours, theirs)]
+    merged = asyncio.run(desk.workspaces.merge(*trees))
+    first = _commit(desk.repo, trees[0])
+    sides = [_commit(desk.repo, tree, first) for tree in trees[1:]]
+    argv = ["git", "merge-tree", "--write-tree", *sides]
+    done = subprocess.run(argv, cwd=desk.repo, capture_output=True, check=False)
+    assert done.returncode in (0, 1)
+    assert (done.returncode == 0) == (merged.conflicts == ()), done.stdout
+    if done.returncode == 0:
+        assert done.stdout.decode().split()[0] == merged.tree
