@@ -16,7 +16,11 @@ PARSER = Step(
     "parser",
     "Implement the configuration parser: read TOML files, merge them with environment variables and command line flags, "
     "and report unknown keys with a suggestion.",
-    criteria=("a TOML file is read", "environment variables win over the file", "an unknown key is an error that names it"),
+    criteria=(
+        "a TOML file is read",
+        "environment variables win over the file",
+        "an unknown key is an error that names it",
+    ),
     files=("src/app/config.py", "tests/test_config.py"),
 )
 AUTH = Step(
@@ -52,12 +56,18 @@ RESTATEMENTS: tuple[tuple[Step, Step], ...] = (
     (TEXTKIT, _said("Create the Python package textkit with five modules: slug, wrap, count, dedent and table.")),
     (TEXTKIT, _said("Build the textkit package with its five modules and their tests, passing pytest and ruff.")),
     (TEXTKIT, _said("Implement all the modules of textkit (slug, wrap, count, dedent, table) and test each of them.")),
-    (TEXTKIT, _said("Make sure that the whole textkit package with all five modules is created and every test passes.")),
+    (
+        TEXTKIT,
+        _said("Make sure that the whole textkit package with all five modules is created and every test passes."),
+    ),
     (TEXTKIT, _said("Create the textkit package.")),
     (JSON_FLAG, _said("Add the --json flag to the report command")),
     (JSON_FLAG, _said("Implement a `--json` flag for the `report` command.", files=("src/tool/cli.py",))),
     (JSON_FLAG, _said("Support a --json flag in the report command and make sure that everything works properly.")),
-    (JSON_FLAG, _said("Please carefully add the requested --json flag to the report command, and verify it with tests.")),
+    (
+        JSON_FLAG,
+        _said("Please carefully add the requested --json flag to the report command, and verify it with tests."),
+    ),
     (ROUNDING, _said("Fix the rounding error in totals().")),
     (ROUNDING, _said("Correct the rounding errors in totals() so that the invoices will add up correctly.")),
     (ROUNDING, _said("Repair rounding in totals() to make invoices add up.", files=("billing/totals.py",))),
@@ -94,7 +104,10 @@ RESTATEMENTS: tuple[tuple[Step, Step], ...] = (
 )
 
 HONEST: tuple[tuple[Step, Step], ...] = (
-    (TEXTKIT, _said("Create textkit/__init__.py and a pyproject.toml with pytest and ruff configured; no modules yet.")),
+    (
+        TEXTKIT,
+        _said("Create textkit/__init__.py and a pyproject.toml with pytest and ruff configured; no modules yet."),
+    ),
     (TEXTKIT, _said("Write textkit/slug.py with slugify(text) and tests/test_slug.py.", files=("textkit/slug.py",))),
     (TEXTKIT, _said("Write the wrap module and its tests.")),
     (TEXTKIT, _said("Write the count and dedent modules, each with a test file.")),
@@ -108,7 +121,10 @@ HONEST: tuple[tuple[Step, Step], ...] = (
     (ROUNDING, _said("Use Decimal with ROUND_HALF_UP in totals() instead of float, and convert once at the end.")),
     (PARSER, _said("Read one TOML file into a dict with tomllib; a syntax error names the file and the line.")),
     (PARSER, _said("Merge environment variables with the prefix APP_ over the values of the file.")),
-    (PARSER, _said("Refuse unknown keys and suggest the nearest known one with difflib.", files=("src/app/config.py",))),
+    (
+        PARSER,
+        _said("Refuse unknown keys and suggest the nearest known one with difflib.", files=("src/app/config.py",)),
+    ),
     (PARSER, _said("Let command line flags override what the file and the environment say.")),
     (AUTH, _said("Define the User model and an in-memory repository for it.")),
     (AUTH, _said("Add POST /login which checks the password hash and returns a signed JWT.")),
@@ -116,7 +132,10 @@ HONEST: tuple[tuple[Step, Step], ...] = (
     (AUTH, _said("Add the endpoints to list, create, update and delete users.")),
     (MIGRATE, _said("Put the queries of store.py behind a Storage protocol, with SQLite as its only implementation.")),
     (MIGRATE, _said("Write the PostgreSQL implementation of Storage with psycopg, tested by the same suite.")),
-    (MIGRATE, _said("Write scripts/copy_data.py that copies every table from SQLite to PostgreSQL and compares counts.")),
+    (
+        MIGRATE,
+        _said("Write scripts/copy_data.py that copies every table from SQLite to PostgreSQL and compares counts."),
+    ),
     (BUFFER, _said("Write class GapBuffer with insert(pos, char) and delete(pos) for one line.")),
     (BUFFER, _said("Add insert_line and delete_line to the buffer.", files=("editor/buffer.py",))),
     (BUFFER, _said("Record every change of the buffer as an operation with its inverse, and add undo().")),

@@ -8,12 +8,14 @@ from bough.core import commands as c
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.decide import decide
+from bough.core.escalation import Decision, Trouble
 from bough.core.events import ChildSettled, TaskHalted
 from bough.core.messages import Call, Message, Said
 from bough.core.plan import Step
 from bough.core.state import Attempt, Task
 from bough.core.states import State
 from bough.core.trail import Trail
+from bough.core.tree import Begin, moves, over
 
 MESSAGES: Trail[Message] = Trail((Said("brief"),))
 WORKING = Task("goal", state=State.IN_PROGRESS, attempt=Attempt(1, "builder", "main", "system", MESSAGES))
@@ -68,15 +70,16 @@ def test_a_repair_that_makes_more_tests_fail_is_rolled_back_before_the_next() ->
 
 
 def test_a_parent_gathers_its_steps_and_is_never_completed_over_a_failing_one() -> None:
-    parent = replace(WORKING, attempt=None, step=Step("goal", "all of it", steps=(Step("a", "a"), Step("b", "b"))))
-    assert parent.awaits == Step("a", "a")
+    parent = replace(WORKING, attempt=None, steps=(Step("a", "a"), Step("b", "b")))
+    assert parent.gathering
     fine = ChildSettled("a", State.COMPLETED, "ok", "tree", Spend())
     bad = ChildSettled("b", State.FAILED, "the check still fails", "tree", Spend())
-    assert replace(parent, children=(fine,)).awaits == Step("b", "b")
-    both = replace(parent, children=(fine, bad))
-    assert both.awaits is None
+    assert moves(parent) == [Begin(Step("a", "a"), "a")]
+    assert moves(replace(parent, settled={"a": fine})) == [Begin(Step("b", "b"), "b")]
+    both = replace(parent, settled={"a": fine, "b": bad})
+    assert over(both)
     assert decide(both, 0) == c.Conclude(State.FAILED, "its step b is failed: the check still fails")
-    well = replace(parent, children=(fine, replace(bad, state=State.COMPLETED)))
+    well = replace(parent, settled={"a": fine, "b": replace(bad, state=State.COMPLETED)})
     assert decide(well, 0) == c.ChangeState(State.TESTING, "all 2 steps are completed")
 
 
@@ -88,13 +91,16 @@ def test_three_bug_hunters_the_last_of_them_strong_then_the_end() -> None:
         c.StartAttempt("bug_hunter", "main"),
         c.StartAttempt("bug_hunter", "strong"),
     ]
-    assert got[3] == c.Conclude(State.FAILED, "the check still fails after 3 repairs")
+    assert isinstance(got[3], c.Escalate)
+    assert got[3].trouble == Trouble("repairs", "the check still fails after 3 repairs")
 
 
 def test_unusable_answers_are_bounded_and_told() -> None:
     assert decide(replace(WORKING, faulty="no_tool_call", faults=1), 0) == c.Say("no_tool_call")
     given_up = decide(replace(WORKING, faulty="no_tool_call", faults=5), 0)
-    assert given_up == c.Conclude(State.FAILED, "the model gave 5 unusable answers in a row (no tool call)")
+    assert isinstance(given_up, c.Escalate)
+    assert given_up.trouble == Trouble("faults", "the model gave 5 unusable answers in a row (no tool call)")
+    assert given_up.decision.rung == "give_up"
 
 
 def test_transport_errors_wait_then_halt_and_are_never_failure() -> None:
@@ -128,3 +134,30 @@ def test_a_halted_or_settled_task_rests() -> None:
     assert replace(WORKING, halt=TaskHalted("stopped", "")).resting
     assert replace(WORKING, state=State.FAILED).resting
     assert not WORKING.resting
+
+
+def test_a_soft_limit_escalates_and_starts_again_after_a_rung() -> None:
+    goal = decide(replace(WORKING, soft_rounds=16), 0)
+    assert isinstance(goal, c.Escalate)
+    assert goal.signal is not None
+    assert (goal.signal.pattern, goal.decision.rung) == ("max_rounds", "decompose")
+    subtask = decide(replace(WORKING, id="a/b", soft_rounds=8), 0)
+    assert isinstance(subtask, c.Escalate)
+    assert subtask.signal is not None
+    assert subtask.signal.pattern == "subtask_max_rounds"
+    assert decide(replace(WORKING, soft_rounds=15), 0) == c.AskModel(0.0, last=False)
+
+
+def test_a_rung_that_was_decided_is_carried_out_before_anything_else_is_decided() -> None:
+    decision = Decision("prune", "goal", "why")
+    trouble = Trouble("signal", "it loops", "circular_tools", "prune")
+    assert decide(replace(WORKING, rung=decision, trouble=trouble, soft_rounds=99), 0) == c.Climb(decision)
+
+
+def test_trouble_that_a_rung_left_behind_is_escalated_again() -> None:
+    trouble = Trouble("signal", "it loops", "circular_tools", "prune")
+    command = decide(
+        replace(WORKING, trouble=trouble, taken={"prune": 1, "decompose": 1}, nudged=frozenset({"circular_tools"})), 0
+    )
+    assert isinstance(command, c.Escalate)
+    assert command.decision.rung == "give_up"

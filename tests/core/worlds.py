@@ -56,9 +56,7 @@ def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Seq
     """What a rung may bring."""
     asked = e.HelperAnswered("helper", "words", Usage(100, 10), 0.01, 1.0)
     split: list[e.AnyEvent] = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, "split")]
-    working: list[e.AnyEvent] = (
-        [e.StateChanged(State.IN_PROGRESS, "again")] if task.state is State.TEST_FAILED else []
-    )
+    working: list[e.AnyEvent] = [e.StateChanged(State.IN_PROGRESS, "again")] if task.state is State.TEST_FAILED else []
     match decision.rung:
         case "prune":
             yield [asked]

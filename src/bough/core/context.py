@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -36,6 +36,20 @@ def breadcrumb(task: str) -> str:
 def section(heading: str, text: str) -> str:
     """A part of a brief with its heading, or nothing when there is nothing to say."""
     return f"\n## {heading}\n\n{text}\n" if text else ""
+
+
+def project(instructions: str) -> str:
+    """The repository's own words for agents."""
+    return section("The repository's own instructions for agents", instructions)
+
+
+def bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def place(task: Task) -> str:
+    """Where a task is in the tree, as a part of a heading; nothing for the goal."""
+    return "" if task.id == GOAL else f" ({breadcrumb(task.id)})"
 
 
 def criteria(step: Step) -> str:
@@ -73,6 +87,12 @@ def failure(verdict: Verdict) -> str:
     if verdict.failed > len(texts):
         texts.append(f"… and {verdict.failed - len(texts)} more.")
     return "\n\n".join((head, *texts))
+
+
+def known(task: Task) -> tuple[Note, ...]:
+    """Decisions and dead ends, those from around the task first."""
+    around = (Note("dead_end", text) for text in task.inherited.dead_ends)
+    return tuple(dict.fromkeys((*around, *task.notes)))
 
 
 def _verdict_on_tree(task: Task) -> Verdict | None:
@@ -139,17 +159,19 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 2].rstrip()} …"
 
 
-def brief(task: Task, command: str, diff: str, project: str = "") -> dict[str, str]:
-    """Everything a role's brief may mention. `project`: the repository's own words for agents."""
+def brief(task: Task, command: str, diff: str, instructions: str = "") -> dict[str, str]:
+    """Everything a role's brief may mention. `instructions`: the repository's own words for agents."""
     return {
-        "place": "" if task.id == GOAL else f" ({breadcrumb(task.id)})",
+        "place": place(task),
+        "above": section("What it is part of", bullets(task.inherited.above)),
+        "results": section("What was finished before it", bullets(task.inherited.results)),
         "instructions": task.step.instructions,
         "criteria": section("What must be true at the end", criteria(task.step)),
         "check": section("The check", check(task.step, command)),
-        "notes": section("Known from earlier attempts", notes(task.notes)),
+        "notes": section("Known from earlier attempts", notes(known(task))),
         "failure": failure(verdict) if (verdict := _verdict_on_tree(task)) else "",
         "summary": task.claim or "(nothing)",
         "diff": diff or "(nothing)",
         "rounds": str(left(task.spend, task.limits).rounds),
-        "project": section("The repository's own instructions for agents", project),
+        "project": project(instructions),
     }

@@ -45,7 +45,7 @@ def _go_on(task: Task, now: float) -> c.Command:
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
     limit = used_up(task.spend, task.limits, LAST_SHARE)
-    if limit and (task.handed_over or used_up(task.spend, task.limits)):
+    if limit and (task.grows or task.handed_over or used_up(task.spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
     if not limit and (signal := task.signal or _soft_limit(task)):
         trouble = _trouble(signal)

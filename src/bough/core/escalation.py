@@ -167,11 +167,13 @@ LADDER: tuple[Row, ...] = (
     Row(
         "verify",
         "more is completed than blocked, and it may be done",
-        lambda s: s.trouble.cause == "children"
-        and s.completed > s.blocked
-        and s.changed
-        and not s.errors
-        and not s.times("verify"),
+        lambda s: (
+            s.trouble.cause == "children"
+            and s.completed > s.blocked
+            and s.changed
+            and not s.errors
+            and not s.times("verify")
+        ),
     ),
     Row(
         "replan",
@@ -179,7 +181,7 @@ LADDER: tuple[Row, ...] = (
         lambda s: (
             s.parent
             and s.rounds_left >= s.planning.min_split
-            and s.approaches < s.rules.approaches
+            and max(s.approaches, s.times("replan") + 1) < s.rules.approaches
             and (s.completed > 0 or not s.goal)
         ),
     ),

@@ -100,6 +100,8 @@ class TaskCreated(Event, frozen=True):
     rules: Rules
     means: Means = Means()
     inherited: Inherited = Inherited()
+    grows: bool = False
+    """Its grant may still be raised: it rests before its hand-over round."""
 
 
 class StateChanged(Event, frozen=True):
@@ -340,6 +342,7 @@ class TaskHalted(Event, frozen=True):
 class TaskResumed(Event, frozen=True):
     limits: Limits
     means: Means = Means()
+    grows: bool = False
 
 
 class TaskRewound(Event, frozen=True):

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend, left
+from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
+from bough.core.grants import free
 from bough.core.ids import depth
 from bough.core.inherited import Inherited
 from bough.core.messages import Call, Message, Replied, Result, Said
@@ -49,6 +50,8 @@ class Task(Struct, frozen=True):
     limits: Limits = Limits()
     means: Means = Means()
     inherited: Inherited = Inherited()
+    grows: bool = False
+    """Its grant may still be raised: it rests before its hand-over round."""
     base: str = ""
     tree: str = ""
     """Tree of the workspace after the last finished writing call: what a restore goes back to."""
@@ -106,6 +109,8 @@ class Task(Struct, frozen=True):
     """Tool calls that changed the workspace, and checks that changed what fails."""
     problems: tuple[str, ...] = ()
     """What was wrong with a helper's plan, while it may still mend it."""
+    answered: str = ""
+    """What a helper said last."""
     tier: Tier | None = None
     """The model that later agents of the task get, when it is not the step's."""
     steps: tuple[Step, ...] = ()
@@ -150,8 +155,7 @@ class Task(Struct, frozen=True):
     @property
     def left(self) -> Limits:
         """What may still be spent here, without what is reserved for running steps."""
-        free = left(self.spend, self.limits)
-        return replace(free, rounds=max(0, free.rounds - sum(c.grant.rounds for c in self.running.values())))
+        return free(self.limits, self.spend, [child.grant for child in self.running.values()])
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""
@@ -239,6 +243,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         rules=event.rules,
         means=event.means,
         inherited=event.inherited,
+        grows=event.grows,
     )
 
 
@@ -387,7 +392,9 @@ def _escalated(task: Task, event: e.Escalated, at: float) -> Task:
 
 
 def _helper(task: Task, event: e.HelperAnswered, at: float) -> Task:
-    return replace(task, spend=task.spend.called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1)))
+    return replace(
+        task, answered=event.text, spend=task.spend.called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1))
+    )
 
 
 def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
@@ -515,6 +522,7 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
         halt=None,
         limits=event.limits,
         means=event.means,
+        grows=event.grows,
         transport_failures=0,
         retry_at=0.0,
         handing_over=False,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import context
-from bough.core.budget import Limits, left, used_up
+from bough.core import context, grants
+from bough.core.budget import Limits, Spend, used_up
 from bough.core.events import ChildSettled
 from bough.core.inherited import Inherited
 from bough.core.plan import Step
@@ -135,9 +135,34 @@ def affords(task: Task, step: Step, child: Task) -> bool:
     return spent and after.left.rounds > 0 and used_up(after.spend, after.limits) is None
 
 
+def raised(task: Task, step: Step, child: Task) -> Limits | None:
+    """The grant of a step that has used up its own, raised by what its parent still has for it; None: nothing.
+
+    Only a step whose bad end would be the end of its parent too: holding back would help nobody.
+    """
+    if used_up(child.spend, replace(child.limits, rounds=child.spend.rounds + 1)) or task.left.rounds < 1:
+        return None  # Of tokens, money and time it had all there was from the start.
+    more = grants.grant(task.limits, task.spend, [run.grant for run in task.running.values()], weight=step.complexity)
+    return replace(child.limits, rounds=child.limits.rounds + more.rounds)
+
+
 def grant(task: Task, step: Step) -> Limits:
-    """What a step that begins now may spend."""
-    return left(task.spend, task.limits)
+    """What a step that begins (or goes on) now may spend."""
+    others = [other for other in task.steps if other is not step]
+    return grants.grant(
+        task.limits,
+        task.spend.minus(task.charged.get(step.name, Spend()) if _again(task, step) else Spend()),
+        [task.running[other.name].grant for other in others if other.name in task.running],
+        weight=step.complexity,
+        waiting=[o.complexity for o in others if o.name not in task.running and not _ended(task, o)],
+        alone=not task.step.parallel,
+        rounds=step.rounds,
+    )
+
+
+def _again(task: Task, step: Step) -> bool:
+    """It is taken up where it stopped: what it has spent is part of its own grant, not of what it is granted from."""
+    return step.name in task.reopened or step.name in task.running
 
 
 def inherited(task: Task, step: Step) -> Inherited:

@@ -28,12 +28,19 @@ class Consulted(Struct, frozen=True):
 
 
 async def consult(
-    task: Task, site: Site, helper: str, tier: Tier, values: Mapping[str, str], tool: ToolSpec | None = None
+    task: Task,
+    site: Site,
+    helper: str,
+    tier: Tier,
+    values: Mapping[str, str],
+    tool: ToolSpec | None = None,
+    more: str = "",
 ) -> Consulted:
-    """Render the helper's prompt and ask. `Refused` (a wrong key) is the caller's to answer for; transport errors are
-    tried again."""
+    """Render the helper's prompt and ask, with `more` after it. `Refused` (a wrong key) is the caller's to answer for;
+    transport errors are tried again."""
     ports = site.ports
-    messages: Trail[Message] = Trail((Said(context.render(ports.prompt(helper), values)),))
+    question = context.render(ports.prompt(helper), values)
+    messages: Trail[Message] = Trail((Said(f"{question}\n{more}" if more else question),))
     system = ports.prompt("helper").strip()
     # The key names the call for recordings: the spend so far makes it unique within the task.
     prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
@@ -47,8 +54,12 @@ async def consult(
             if count == TRIES - 1 or not await pause(backoff(task.rules, count, error), ports):
                 return Consulted(tuple(failed), None, str(error))
         else:
-            said = answer.calls[0].arguments if answer.calls else answer.text
             seconds = ports.clock() - began
-            told = e.HelperAnswered(helper, said, answer.usage, answer.cost, seconds, answer.model)
+            told = e.HelperAnswered(helper, said(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)
     raise AssertionError("a question is answered or given up")
+
+
+def said(answer: Answer) -> str:
+    """An answer as text: the arguments of its call, or its words."""
+    return answer.calls[0].arguments if answer.calls else answer.text

@@ -17,7 +17,7 @@ from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.state import Attempt, Task
 from bough.core.states import State
-from bough.engine.rungs import climb, focus
+from bough.engine.rungs import climb, conclude, focus
 from bough.engine.site import Site, backoff, pause, values_of
 from bough.ports import Batches
 
@@ -166,12 +166,8 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     yield [e.CheckFinished(replace(judged.verdict, blob=output, cases=cases))]
 
 
-async def _conclude(command: c.Conclude, task: Task, site: Site) -> Batches:
-    workspace = await site.open(task)
-    commit = await workspace.checkpoint(task.tree, f"{task.id}: {command.to.value}\n\n{task.claim or command.why}")
-    changes = await site.ports.workspaces.changes(task.base, task.tree)
-    checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
-    yield [checkpoint, e.StateChanged(command.to, command.why)]
+def _conclude(command: c.Conclude, task: Task, site: Site) -> Batches:
+    return conclude(command.to, command.why, task, site)
 
 
 async def _change_state(command: c.ChangeState, task: Task, site: Site) -> Batches:

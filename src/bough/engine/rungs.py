@@ -13,12 +13,14 @@ from bough.core.escalation import Decision, Rung
 from bough.core.measure import tokens
 from bough.core.messages import Answer, ToolSpec
 from bough.core.plan import Step, Tier
+from bough.core.planning import brief
+from bough.core.planning.brief import Past
 from bough.core.report import report
 from bough.core.state import Task
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.tree import not_well
-from bough.engine.consult import consult
+from bough.engine.consult import consult, said
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
 from bough.ports import Batches
 
@@ -59,11 +61,12 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
-    trouble = task.trouble.says if task.trouble else ""
-    values = {"context": text, "diagnosis": trouble, "rounds": str(task.left.rounds)}
+    why = task.trouble.says if task.trouble else "the work did not move"
+    place = context.place(task)
+    values = {"context": text, "why": why, "place": place, "rounds": str(task.left.rounds)}
     role = task.attempt.role if task.attempt else task.step.role
-    brief = context.render(site.ports.prompt("pruned"), values)
-    return e.AttemptStarted(role, tier, await system_prompt(task, site), brief)
+    told = context.render(site.ports.prompt("pruned"), values)
+    return e.AttemptStarted(role, tier, await system_prompt(task, site), told)
 
 
 async def _stronger(decision: Decision, task: Task, site: Site) -> Batches:
@@ -83,9 +86,24 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
         return planning.decomposed(task.step, answer, frozenset())
 
-    values = await _about(task, site)
+    values = brief.decomposer(
+        task.step,
+        task.id,
+        _why(task, decision),
+        diff=await diff_of(task, site),
+        kept=context.known(task),
+        command=await check_command(task, site),
+    )
     async for batch in _plan(task, site, "decomposer", values, planning.SPLIT, read, "it is split", ()):
         yield batch
+
+
+def _why(task: Task, decision: Decision) -> str:
+    """What a planner is told about what went wrong."""
+    failing = task.verdict if task.verdict and task.verdict.ruling != "passed" else None
+    evidence = task.trouble.evidence if task.trouble else ()
+    said = [decision.reason, *(f"- {line}" for line in evidence), context.failure(failing) if failing else ""]
+    return "\n".join(text for text in said if text)
 
 
 async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
@@ -99,14 +117,11 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
         return planning.replanned(task.step, answer, kept, blocked, taken)
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
-    values = await _about(task, site)
+    past = [Past(c.child, c.state, c.result or c.why, c.files) for c in task.settled.values()]
+    command = await check_command(task, site)
+    values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.known(task), command=command)
     async for batch in _plan(task, site, helper, values, planning.SPLIT, read, "another approach", tuple(sorted(bad))):
         yield batch
-
-
-async def _about(task: Task, site: Site) -> dict[str, str]:
-    """What a planner is told of a task: what it is for, where it stands and what did not work."""
-    return context.standing(task, await check_command(task, site), await diff_of(task, site))
 
 
 async def _plan(
@@ -120,11 +135,12 @@ async def _plan(
     dropped: tuple[str, ...],
 ) -> Batches:
     """Ask for steps; a bad answer may be mended once, then the rung has come to nothing."""
-    problems = task.problems
+    problems, answered = task.problems, task.answered
     while True:
-        repair = context.render(site.ports.prompt("plan_repair"), {"problems": context.bullets(problems)})
+        mend = {"tool": tool.name, "problems": context.bullets(problems), "answer": answered}
+        repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
         try:
-            asked = await consult(task, site, helper, "main", values | {"repair": repair if problems else ""}, tool)
+            asked = await consult(task, site, helper, "main", values, tool, repair)
         except Unavailable as error:
             yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
             return
@@ -139,7 +155,7 @@ async def _plan(
         yield [*asked.events, e.PlanRefused(helper, steps.said, final=bool(problems))]
         if problems:
             return
-        problems = steps.said
+        problems, answered = steps.said, said(asked.answer)
 
 
 async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
@@ -155,7 +171,8 @@ async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
     """One focused step for what the check still finds."""
     assert task.verdict is not None, "nothing was checked"
     bad = tuple(child.child for child in not_well(task))
-    step = planning.focused(task.step, context.failure(task.verdict), frozenset(task.begun))
+    template = site.ports.prompt("focus")
+    step = planning.focused(task.step, context.failure(task.verdict), template, frozenset(task.begun))
     why = "one focused step for what the check still finds"
     yield [e.Planned((step,), why, bad), e.StateChanged(State.DECOMPOSED, why)]
 

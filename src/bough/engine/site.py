@@ -68,8 +68,8 @@ async def values_of(task: Task, site: Site) -> dict[str, str]:
 
 
 async def system_prompt(task: Task, site: Site) -> str:
-    project = context.section("The repository's own instructions for agents", _project_instructions(await site.open(task)))
-    return context.render(site.ports.prompt("agent"), {"project": project})
+    project = _project_instructions(await site.open(task))
+    return context.render(site.ports.prompt("agent"), {"project": context.project(project)})
 
 
 async def check_command(task: Task, site: Site) -> str:

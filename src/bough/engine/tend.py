@@ -19,7 +19,7 @@ from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task
 from bough.core.states import SETTLED, State
-from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves
+from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.site import Site
 from bough.ports import Ports
@@ -111,8 +111,15 @@ class Crew:
             await asyncio.sleep(wait)
         path = below(task.id, segment)
         limits = task.running[step.name].grant
-        first = e.TaskCreated(step, task.tree, limits, self.run.rules, task.means, inherited(task, step))
+        grows = step.on_error != "escalate" and step.rounds is None
+        first = e.TaskCreated(step, task.tree, limits, self.run.rules, task.means, inherited(task, step), grows)
         child = await self.carry(path, first, again)
+        while child.halt is not None and child.halt.reason == "budget" and child.grows:
+            more = raised(book.task, step, child)
+            if more is not None:
+                await book.write([e.ChildStarted(step.name, segment, more)])
+            first = replace(first, limits=more or limits, grows=more is not None)
+            child = await self.carry(path, first)
         if child.halt is not None and affords(book.task, step, child):
             why = f"its grant is spent: {child.halt.message}"
             child = await self.record(path, [e.StateChanged(State.BLOCKED, why)])
@@ -179,7 +186,7 @@ def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.Any
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
     if not task.version:
         return [first]
-    resumed = e.TaskResumed(first.limits, first.means)
+    resumed = e.TaskResumed(first.limits, first.means, first.grows)
     if again is not None and task.state is State.BLOCKED:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]
