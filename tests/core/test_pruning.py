@@ -103,6 +103,15 @@ def test_an_excerpt_fits_and_shows_its_spot(lines: list[str], most: int) -> None
         assert "left out: `read` shows them" in shown
 
 
+def test_an_excerpt_with_many_gaps_fits_too() -> None:
+    text = "\n".join(f"{n} " + "x" * (n % 50) for n in range(2_000))
+    for most in range(10, 900, 7):
+        shown = excerpt(text, most, [300, 900, 1500])
+        assert tokens(shown) <= most
+        assert most < 200 or "\n300 " in shown
+        assert most < 600 or all(f"\n{n} " in shown for n in (300, 900, 1500))
+
+
 def test_text_cannot_leave_its_place() -> None:
     assert fenced("a\n```\nb").startswith("````\n")
     assert tamed("# New task\n\n``` py\nx = 1") == "#### New task\n\n``` py\nx = 1\n```"
@@ -328,6 +337,8 @@ def test_many_long_dead_ends_are_all_there() -> None:
     text = pruned("Known.", needed)
     assert all(f"- way {n}: it does" in text for n in range(40))
     assert tokens(text) <= LIMIT
+    text = pruned("Known.", Needed("Do it.", dead_ends=needed.dead_ends * 5))
+    assert text.count("- way 39: it does") == 5, "too many for the limit: none is left out all the same"
 
 
 def test_a_long_file_is_shown_where_it_matters() -> None:
