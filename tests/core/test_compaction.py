@@ -265,6 +265,13 @@ def test_missing_sections_are_said_to_be_empty_and_other_words_are_kept() -> Non
     assert text.endswith("## Critical context\n\nThe test fails in line 3.\n")
 
 
+def test_changed_files_that_the_model_forgot_are_added() -> None:
+    one = summary("Here is the summary:\n\n## Modified files\n- `a.py`: insert()", "", 1_000, ["a.py", "b.py"])
+    assert "## Modified files\n\n- `a.py`: insert()\n- `b.py`\n" in one
+    assert one.endswith("## Critical context\n\n(nothing)\n"), "that a summary follows is not worth keeping"
+    assert "## Modified files\n\n- `a.py`\n" in summary("## Modified files\n(nothing)", "", 1_000, ["a.py"])
+
+
 def test_a_short_section_is_not_cut_for_a_long_one() -> None:
     answer = "## Key decisions\nuse a gap buffer\n## Critical context\n" + "words and words\n" * 2_000
     text = summary(answer, "## Dead ends\n\n- x\n", 600)

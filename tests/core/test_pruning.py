@@ -103,6 +103,15 @@ def test_an_excerpt_fits_and_shows_its_spot(lines: list[str], most: int) -> None
         assert "left out: `read` shows them" in shown
 
 
+def test_an_excerpt_with_many_gaps_fits_too() -> None:
+    text = "\n".join(f"{n} " + "x" * (n % 50) for n in range(2_000))
+    for most in range(10, 900, 7):
+        shown = excerpt(text, most, [300, 900, 1500])
+        assert tokens(shown) <= most
+        assert most < 200 or "\n300 " in shown
+        assert most < 600 or all(f"\n{n} " in shown for n in (300, 900, 1500))
+
+
 def test_text_cannot_leave_its_place() -> None:
     assert fenced("a\n```\nb").startswith("````\n")
     assert tamed("# New task\n\n``` py\nx = 1") == "#### New task\n\n``` py\nx = 1\n```"
@@ -197,6 +206,9 @@ def test_an_error_that_is_over_is_no_error() -> None:
     other = bash("3", "ruff check", "E501 Line too long\nFound 1 error.", ok=False)
     assert len(errors([*wrong, *other])) == 2
     assert [text.split("\n")[0] for text in errors([*wrong, *other, *right])] == ["$ ruff check"]
+    refused = edit("4", "a.py", "x", "`old` does not occur in `a.py`", ok=False)
+    assert len(errors([*refused, *edit("5", "b.py", "y")])) == 1
+    assert not errors([*refused, *edit("5", "a.py", "y")])
 
 
 def test_what_is_not_about_the_work_is_no_error() -> None:
@@ -265,7 +277,7 @@ def test_what_fits_is_there_word_for_word(needed: Needed) -> None:
     assert all(dead_end in text for dead_end in needed.dead_ends)
     assert all(error.strip("\n") in text for error in needed.errors if error.strip())
     assert all(content.rstrip("\n") in text for content in needed.files.values())
-    assert needed.verdict.strip("\n") in text
+    assert not needed.verdict.strip() or needed.verdict.strip("\n") in text
 
 
 @pytest.mark.parametrize(
@@ -325,6 +337,8 @@ def test_many_long_dead_ends_are_all_there() -> None:
     text = pruned("Known.", needed)
     assert all(f"- way {n}: it does" in text for n in range(40))
     assert tokens(text) <= LIMIT
+    text = pruned("Known.", Needed("Do it.", dead_ends=needed.dead_ends * 20))
+    assert text.count("- way 39: it does") == 20, "too many for the limit: none is left out all the same"
 
 
 def test_a_long_file_is_shown_where_it_matters() -> None:
@@ -357,7 +371,7 @@ def test_without_a_model_the_last_words_and_deeds_are_told_once() -> None:
     ]
     text = plain(looping, Needed("Do it.", errors=errors(looping)))
     assert text.count("Let me run it again.") == 1
-    assert text.count("`$ pytest -q`: failed") == 1
+    assert text.count("`$ pytest -q`: failed: 1 failed in 8.2s") == 1
     assert "8.2s" in text
 
 

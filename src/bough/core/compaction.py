@@ -223,12 +223,19 @@ def question(part: str, number: int, of: int, needed: Needed, so_far: str, limit
     }
 
 
-def summary(answer: str, pinned: str, limit: int) -> str:
+def summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:
     """A model's answer as a summary of exactly the four sections, and below it the pinned facts as they are.
 
-    It holds to `limit` tokens; only the pinned facts, which are never shortened, can take it beyond.
+    It holds to `limit` tokens; only the pinned facts, which are never shortened, can take it beyond. `changed`: the
+    files that are known to have been changed; those that it does not name are added.
     """
-    return _joined(_sections(answer), pinned, limit)
+    found = _sections(answer)
+    told = found.get(HEADINGS[2], "")
+    missing = bullets(f"`{path}`" for path in changed if path not in told)
+    if missing:
+        nothing = not told or told.strip(" -*.").lower() in (NOTHING, "nothing", "none")
+        found[HEADINGS[2]] = missing if nothing else f"{told}\n{missing}"
+    return _joined(found, pinned, limit)
 
 
 def truncated(messages: Iterable[Message], pinned: str, limit: int) -> str:
@@ -264,11 +271,15 @@ def _joined(sections: dict[str, str], pinned: str, limit: int) -> str:
 _HEAD = re.compile(rf"(?im)^[ \t]{{0,3}}[#*_ \t]*(?:\d[.)][ \t]*)?[*_]*({'|'.join(HEADINGS)})[*_ \t]*(?::[*_ \t]*|$)")
 
 
+_PREAMBLE = re.compile(r"(?i)\s*(?:sure|okay|certainly|here|below|this is)\b[^\n]{0,150}\s*(?:-{3,}\s*)?")
+
+
 def _sections(answer: str) -> dict[str, str]:
-    """The four sections of an answer, however it writes their headings. What stands before them is kept as context."""
-    pieces = _HEAD.split(tamed(answer))
-    found = {HEADINGS[3]: pieces[0].strip()} if pieces[0].strip() else {}
-    for head, text in zip(pieces[1::2], pieces[2::2], strict=True):
+    """The four sections of an answer, however it writes their headings. What stands before them is kept as context,
+    unless it only says that a summary follows."""
+    before, *pieces = _HEAD.split(tamed(answer))
+    found = {} if not before.strip() or (pieces and _PREAMBLE.fullmatch(before)) else {HEADINGS[3]: before.strip()}
+    for head, text in zip(pieces[::2], pieces[1::2], strict=True):
         name = next(known for known in HEADINGS if known.lower() == head.lower())
         found[name] = "\n\n".join(part for part in (found.get(name, ""), text.strip()) if part)
     return found

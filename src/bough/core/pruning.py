@@ -169,9 +169,8 @@ def question(part: str, number: int, of: int, needed: Needed, so_far: str = "") 
 def material(part: str, number: int, of: int, so_far: str, words: int) -> dict[str, str]:
     """The values of a template that shows a part of a conversation to a model."""
     so_far = shortened(so_far.strip(), words * 3)
-    fence = "====="
-    while fence in part or fence in so_far:
-        fence += "="
+    # No text can hold a line that is made from all of it, and so none can pretend to end here.
+    fence = f"===== {key(part + so_far):012x} ====="
     before = f"What you wrote for the parts before this one:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
     which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
     return {"part": part, "which": which, "so_far": before, "fence": fence, "words": str(words)}
@@ -207,7 +206,7 @@ def errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tu
     """The distinct errors of a conversation that still stand, newest last, each with the call that it came from.
 
     A call failed, or a command ended well and printed an error all the same. Two that differ only in what is volatile
-    are one; one whose very call went well later on is over.
+    are one. One is over when the same call, or for a file the same tool, went well later on.
     """
     calls: dict[str, Call] = {}
     found: dict[int, tuple[int, str, str]] = {}
@@ -217,7 +216,7 @@ def errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tu
         if not isinstance(message, Result) or message.text.startswith(INTERRUPTED):
             continue
         call = calls.get(message.call, Call(message.call, "", ""))
-        made = key(f"{call.name}\n{call.arguments}")
+        made = _aim(call)
         if message.ok and not (call.name in shells and _FAILED.search(clip(message.text))):
             found = {error: entry for error, entry in found.items() if entry[0] != made}
         elif message.ok or not in_transit(message.text):
@@ -225,6 +224,12 @@ def errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tu
             found.pop(error, None)
             found[error] = (made, call.name, f"{labelled(call)}\n{shortened(message.text.strip(), ERROR - 70)}")
     return _newest(list(found.values()))
+
+
+def _aim(call: Call) -> int:
+    """What a call was about: another edit of the file takes the place of one that failed."""
+    path = arguments(call).get("path")
+    return key(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
 
 
 def _newest(found: list[tuple[int, str, str]]) -> tuple[str, ...]:
@@ -291,12 +296,20 @@ def deeds(messages: Iterable[Message], most: int) -> list[str]:
     found: dict[str, str] = {}
     for message in messages:
         if isinstance(message, Replied):
-            calls |= {call.id: call for call in message.calls}
+            calls |= {call.id: call for call in message.calls if call.name not in ("note", "done")}
         elif isinstance(message, Result) and message.call in calls:
-            label = labelled(calls[message.call])
+            call = calls[message.call]
+            label = labelled(call)
             found.pop(label, None)
-            found[label] = f"`{label}`: {'ok' if message.ok else 'failed'}"
+            found[label] = f"`{label}`: {_outcome(message, about_a_file='path' in arguments(call))}"
     return list(found.values())[-most:]
+
+
+def _outcome(result: Result, about_a_file: bool) -> str:
+    """How a call went and, unless it was about a file that can be looked at, the last that it printed."""
+    how = "ok" if result.ok else "failed"
+    printed = [line.strip() for line in clip(result.text).splitlines() if line.strip() and line[0] != "("]
+    return how if about_a_file or not printed else f"{how}: {shortened(printed[-1], 38)}"
 
 
 # ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -309,7 +322,8 @@ def pruned(answer: str, needed: Needed, limit: int = LIMIT) -> str:
     shortened: when they take more than half of the limit, the rest still gets half. The dead ends, the last error and
     the last verdict may be shortened but are never left out.
     """
-    return _composed(tamed(_without(answer, needed)), needed, limit)
+    head = "What was found out (where it differs, the files are right)"
+    return _composed(head, tamed(_without(answer, needed)), needed, limit)
 
 
 def plain(messages: Iterable[Message], needed: Needed, limit: int = LIMIT) -> str:
@@ -317,15 +331,15 @@ def plain(messages: Iterable[Message], needed: Needed, limit: int = LIMIT) -> st
     listed = list(messages)
     said = bullets([shortened(text, 70) for text in words(listed, 5)])
     done = bullets(deeds(listed, 8))
-    pieces = [f"{head}\n\n{text}" for head, text in (("Said last:", said), ("Done last:", done)) if text]
-    return _composed(tamed("\n\n".join(pieces)), needed, limit)
+    pieces = [f"{head}\n\n{text}" for head, text in (("Said:", said), ("Done:", done)) if text]
+    return _composed("What was said and done last", tamed("\n\n".join(pieces)), needed, limit)
 
 
-def _composed(extract: str, needed: Needed, limit: int) -> str:
+def _composed(head: str, extract: str, needed: Needed, limit: int) -> str:
     task = _task(needed)
     room = max(limit - FRAME - tokens(task), limit // 2)
     blocks: list[tuple[int, Form]] = [
-        (5, lambda most: _block("What was found out (where it differs, the files are right)", extract, most, tamed)),
+        (5, lambda most: _block(head, extract, most, tamed)),
         (6, lambda most: _dead_ends(needed.dead_ends, most)),
         (3, lambda most: _block("What the check said last", needed.verdict, most, fenced)),
         (4, lambda most: _block("The last error", "".join(needed.errors[-1:]), most, fenced)),
