@@ -2,76 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import string
-from importlib.resources import files
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from bough.core.context import render
-from bough.core.ids import slug
-from bough.core.messages import Answer, Call, ToolSpec
+from bough.core.messages import Answer
 from bough.core.plan import Plan, Step, checked
 from bough.core.planning import (
     CHANGE,
     GATE,
     PLAN,
-    SPLIT,
     Changed,
     Estimate,
     Problems,
     advice,
-    brief,
     changed_plan,
-    decomposed,
-    focused,
     gate,
     phase_planned,
     planned,
     proposal,
-    replanned,
-    smaller,
 )
-from bough.core.planning.given import in_order
-from bough.core.planning.measure import vague
-from bough.core.state import Note
+from tests.core.answers import GOAL, MANY, a_step, answered, good, level, plan, refused
 from tests.core.planner_answers import RATES, RATES_PLAN, VI, VI_BUFFER, VI_PLAN
-from tests.core.restatements import HONEST, RESTATEMENTS
-
-GOAL = Step("goal", "Build a todo list for the command line that keeps its entries in a JSON file, with tests.")
-NOTHING: frozenset[str] = frozenset()
-
-
-def answered(spec: ToolSpec, value: Any) -> Answer:
-    return Answer(calls=(Call("1", spec.name, json.dumps(value)),), stop="calls")
-
-
-def a_step(name: str, **more: Any) -> dict[str, Any]:
-    """A step that is good as it is, about something that its name says."""
-    about = f"Write todo/{name}.py with the function {name}_entries and tests/test_{name}.py for it."
-    return {"name": name, "instructions": about, "criteria": [f"{name}_entries([]) == []"]} | more
-
-
-def plan(*steps: dict[str, Any], goal: Step = GOAL, depth: int = 3) -> tuple[Step, ...] | Problems:
-    return planned(goal, answered(PLAN, {"approach": "From the inside out.", "steps": list(steps)}), depth)
-
-
-def good(steps: tuple[Step, ...] | Problems) -> tuple[Step, ...]:
-    assert not isinstance(steps, Problems), str(steps)
-    return steps
-
-
-def refused(steps: object, *said: str) -> Problems:
-    assert isinstance(steps, Problems), steps
-    assert steps.said
-    for part in said:
-        assert part in str(steps)
-    assert all(sentence.endswith(".") and len(sentence) < 500 for sentence in steps.said), str(steps)
-    return steps
-
 
 # ── the gate ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -186,9 +138,6 @@ def test_names_that_cannot_be_spelled_get_a_number() -> None:
     ]
 
 
-MANY = [a_step(f"part{n}") for n in range(40)]
-
-
 @pytest.mark.parametrize(
     ("steps", "said"),
     [
@@ -272,12 +221,15 @@ def test_realistic_plans_are_taken_as_they_are() -> None:
     checked(Plan(Step("goal", VI.instructions, steps=(*vi[:1], *inside, *vi[2:]))))
 
 
+def test_what_a_person_allowed_holds_for_the_parts_and_only_that() -> None:
+    allowed = Step("goal", GOAL.instructions, may_edit_tests=True, requires_testing=False, model="strong")
+    for step in good(plan(a_step("load", may_edit_tests=False), a_step("save"), goal=allowed)):
+        assert (step.may_edit_tests, step.requires_testing, step.model) == (True, False, "strong")
+    for step in good(plan(a_step("load", may_edit_tests=True, model="strong", rounds=99), a_step("save"))):
+        assert (step.may_edit_tests, step.requires_testing, step.model, step.rounds) == (False, True, "main", None)
+
+
 # ── what follows a finished phase changes ───────────────────────────────────────────────────────────────────────
-
-
-def level(*names: str) -> Step:
-    steps = good(plan(*(a_step(name) for name in names)))
-    return Step("goal", GOAL.instructions, steps=steps)
 
 
 def change(parent: Step, *changes: dict[str, Any], begun: frozenset[str] = frozenset({"load"})) -> Changed | Problems:
@@ -360,240 +312,3 @@ def test_an_added_step_never_comes_before_one_that_has_begun() -> None:
 )
 def test_a_bad_change_is_refused(changes: list[dict[str, Any]], said: str) -> None:
     refused(change(level("load", "save", "show"), *changes), said)
-
-
-# ── splitting ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-PARENT = Step(
-    "storage",
-    "Keep the entries in a JSON file: load it, save it without losing the old one, lock it against other processes.",
-    criteria=("a missing file gives []", "a crash while saving leaves the old file", "two processes cannot both save"),
-)
-SPLIT_STEPS = [a_step("load", covers=[1]), a_step("save", covers=[2]), a_step("lock", covers=[2, 3])]
-
-
-def split(*steps: dict[str, Any], taken: frozenset[str] = NOTHING) -> tuple[Step, ...] | Problems:
-    return decomposed(PARENT, answered(SPLIT, {"steps": list(steps)}), taken)
-
-
-def test_a_task_is_split_in_order_and_every_criterion_has_one_owner() -> None:
-    steps = good(split(*SPLIT_STEPS))
-    assert [(step.name, step.needs) for step in steps] == [("load", ()), ("save", ("load",)), ("lock", ("save",))]
-    assert steps[0].criteria == ("load_entries([]) == []", "a missing file gives []")
-    assert steps[1].criteria == ("save_entries([]) == []",), "the last step that covers a criterion has it"
-    assert steps[2].criteria[1:] == PARENT.criteria[1:]
-    assert all((step.on_error, step.context) == ("escalate", "inherited") for step in steps)
-
-
-def test_steps_of_a_split_may_be_told_to_be_independent() -> None:
-    load, save, lock = SPLIT_STEPS
-    steps = good(split(load, save | {"needs": []}, lock | {"needs": ["load"]}))
-    assert [step.needs for step in steps] == [(), (), ("load",)]
-
-
-def test_a_name_that_is_taken_gets_a_number() -> None:
-    steps = good(split(*SPLIT_STEPS, taken=frozenset({"load", "lock", "lock-2"})))
-    assert [(step.name, step.needs) for step in steps] == [
-        ("load-2", ()),
-        ("save", ("load-2",)),
-        ("lock-3", ("save",)),
-    ]
-
-
-def test_a_parent_without_criteria_has_none_to_assign() -> None:
-    bare = Step("storage", PARENT.instructions)
-    assert len(good(decomposed(bare, answered(SPLIT, {"steps": SPLIT_STEPS}), NOTHING))) == 3
-
-
-@pytest.mark.parametrize(
-    ("steps", "said"),
-    [
-        ([], "There are 0 steps: give 2 to 4."),
-        (SPLIT_STEPS[:1], "There are 1 steps: give 2 to 4."),
-        (MANY[:5], "There are 5 steps: give 2 to 4."),
-        ([SPLIT_STEPS[0], SPLIT_STEPS[1]], "No step covers criterion 3 (`two processes cannot both save`)"),
-        ([*SPLIT_STEPS[:2], a_step("lock", covers=[3, 7])], "covers criterion 7: they are numbered 1 to 3"),
-        ([SPLIT_STEPS[0], a_step("x", covers=[2, 3]) | {"instructions": PARENT.instructions}], "says the whole again"),
-        ([*SPLIT_STEPS[:2], SPLIT_STEPS[2] | {"instructions": SPLIT_STEPS[0]["instructions"]}], "are the same"),
-        ([*SPLIT_STEPS[:2], SPLIT_STEPS[2] | {"criteria": ["works well"]}], "cannot be checked"),
-        ([*SPLIT_STEPS[:2], SPLIT_STEPS[0]], "Two steps are called `load`"),
-        ([SPLIT_STEPS[0] | {"needs": ["lock"]}, *SPLIT_STEPS[1:]], "circle"),
-        ([*SPLIT_STEPS[:2], a_step("lock", covers="all")], "`steps[2].covers` is wrong"),
-    ],
-)
-def test_a_bad_split_is_refused(steps: list[dict[str, Any]], said: str) -> None:
-    refused(split(*steps), said)
-
-
-def test_a_task_is_planned_anew_by_another_way() -> None:
-    kept = (Step("load", a_step("load")["instructions"], criteria=("a missing file gives []",)),)
-    blocked = (Step("lock", "Write todo/lock.py with the function lock_entries that uses fcntl on the JSON file."),)
-    again = [a_step("lockfile", covers=[2, 3]), a_step("save")]
-    again[0]["instructions"] = "Implement lock_entries in todo/lock.py; use fcntl on the JSON file."
-
-    def anew(*steps: dict[str, Any]) -> tuple[Step, ...] | Problems:
-        return replanned(PARENT, answered(SPLIT, {"steps": list(steps)}), kept, blocked, frozenset({"lock"}))
-
-    refused(anew(*again), "`lockfile` is `lock` again, which did not work")
-    refused(anew(a_step("load", covers=[2, 3]), a_step("save")), "is what `load` has done already")
-    refused(anew(*MANY[:4]), "There are 4 steps: give 2 to 3.")
-    refused(anew(a_step("rename", covers=[2]), a_step("save")), "No step covers criterion 3")
-    steps = good(anew(a_step("rename", covers=[2], needs=["load"]), a_step("lock", covers=[3])))
-    assert [(step.name, step.needs) for step in steps] == [("rename", ("load",)), ("lock-2", ("rename",))]
-
-
-def test_one_focused_step_is_made_without_a_model() -> None:
-    parent = Step("storage", "Keep {entries}.", criteria=("it loads",), test_command="pytest tests/test_storage.py")
-    step = focused(parent, "test_load: KeyError: '{id}'", prompt("focus"), frozenset({"fix-storage"}))
-    assert step.name == "fix-storage-2"
-    assert (step.test_command, step.criteria) == (parent.test_command, parent.criteria)
-    assert "KeyError: '{id}'" in step.instructions and "Keep {entries}." in step.instructions
-    assert (step.on_error, step.context) == ("escalate", "inherited")
-
-
-# ── the measures ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(("parent", "child"), RESTATEMENTS, ids=lambda step: step.name)
-def test_a_restatement_is_not_smaller(parent: Step, child: Step) -> None:
-    assert not smaller(child, parent), child.instructions
-
-
-@pytest.mark.parametrize(("parent", "child"), HONEST, ids=lambda step: step.name)
-def test_an_honest_part_is_smaller(parent: Step, child: Step) -> None:
-    assert smaller(child, parent), child.instructions
-
-
-def test_honest_parts_of_the_same_parent_differ_from_each_other() -> None:
-    for parent in {parent.name: parent for parent, _ in HONEST}.values():
-        parts = [child.instructions for p, child in HONEST if p is parent]
-        steps = [a_step(f"s{n}") | {"instructions": text} for n, text in enumerate(parts[:10])]
-        good(planned(parent, answered(PLAN, {"steps": steps}), 2))
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        *("works well", "Works as expected.", "The code is clean", "code quality is good", "no bugs", "is done", ""),
-        *("slugify works correctly", "User-friendly interface", "The feature is complete", "everything is implemented"),
-        *("errors are handled gracefully", "well documented", "All requirements are satisfied"),
-    ],
-)
-def test_a_vague_criterion(criterion: str) -> None:
-    assert vague(criterion)
-
-
-@pytest.mark.parametrize(
-    "criterion",
-    [
-        *("pytest passes", "all tests pass", "ruff reports nothing", "slugify('A b') == 'a-b'", "the build succeeds"),
-        *("an empty file gives an empty list", "the README has a section Plugins", "GET /users returns 200"),
-        *("undo restores the text before the last change", "the parser works with empty input and trailing commas"),
-        *("insert and delete work at any position", "a complete example is in docs/guide.md"),
-    ],
-)
-def test_a_criterion_that_can_be_checked(criterion: str) -> None:
-    assert not vague(criterion)
-
-
-# ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────
-
-WORDS = st.sampled_from(["load", "save", "Load", "goal", "", "読み", "x" * 50, "works well", "true", "../a", "a.py"])
-FIELD = WORDS | st.integers(-3, 12) | st.none() | st.booleans() | st.lists(WORDS | st.integers(0, 5), max_size=3)
-STEP = st.dictionaries(
-    st.sampled_from([*PLAN.parameters["properties"]["steps"]["items"]["properties"], "covers", "change", "reason"]),
-    FIELD,
-) | st.sampled_from(SPLIT_STEPS)
-ANSWER = st.fixed_dictionaries({"steps": st.lists(STEP, max_size=5), "changes": st.lists(STEP, max_size=5)}) | FIELD
-
-
-@given(ANSWER, st.sampled_from([GATE, PLAN, SPLIT, CHANGE]), st.booleans())
-def test_garbage_never_raises(value: Any, spec: ToolSpec, call: bool) -> None:
-    answer = answered(spec, value) if call else Answer(f"So: {json.dumps(value)}")
-    parent = level("load", "save", "show")
-    assert isinstance(gate(answer), Estimate | Problems)
-    assert isinstance(changed_plan(parent, answer, frozenset({"load"}), 2), Changed | Problems)
-    for steps in (
-        planned(GOAL, answer, 2),
-        phase_planned(PARENT, answer, 1),
-        decomposed(PARENT, answer, frozenset({"load"})),
-        replanned(PARENT, answer, parent.steps[:1], parent.steps[1:], frozenset({"show"})),
-    ):
-        if isinstance(steps, Problems):
-            assert steps.said
-            continue
-        assert len({step.name for step in steps}) == len(steps) >= 2
-        assert all(step.name == slug(step.name) and step.instructions for step in steps)
-        assert not in_order(steps)[1]
-
-
-# ── the prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def prompt(name: str) -> str:
-    return files("bough.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
-
-
-SIZE = brief.Size(214, 38_000, ("Python", "TypeScript"))
-PAST = (
-    brief.Past("load", "completed", "Wrote load().", ("todo/load.py",)),
-    brief.Past("lock", "blocked", "fcntl hangs."),
-)
-NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
-TREE = "todo/__init__.py\ntodo/store.py"
-RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
-    "gate": (GATE, brief.gate(GOAL, SIZE, command="pytest", files=TREE, project="Use tabs.")),
-    "planner": (
-        PLAN,
-        brief.planner(
-            GOAL,
-            SIZE,
-            3,
-            estimate=Estimate(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
-            command="pytest",
-            files=TREE,
-            wish="Leave the screen out.",
-            proposed=level("load", "save").steps,
-        ),
-    ),
-    "phase_planner": (
-        PLAN,
-        brief.phase_planner(PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=level("show", "sort").steps, kept=NOTES),
-    ),
-    "plan_change": (CHANGE, brief.change(GOAL, PAST, level("show", "sort").steps, NOTES)),
-    "decomposer": (SPLIT, brief.decomposer(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES)),
-    "replan": (SPLIT, brief.replan(PARENT, "storage", "all steps are over", PAST, kept=NOTES, command="pytest")),
-    "replan_goal": (SPLIT, brief.replan_goal(GOAL, "storage is blocked", PAST, kept=NOTES)),
-    "plan_repair": (PLAN, brief.repair("plan", Problems(("Two steps are called `load`.",)))),
-    "focus": (None, {"instructions": "Keep entries.", "criteria": "- it loads", "failure": "KeyError"}),
-}
-
-
-@pytest.mark.parametrize("name", RENDERED)
-def test_a_prompt_renders_with_exactly_its_values(name: str) -> None:
-    spec, values = RENDERED[name]
-    places = {field for _, field, _, _ in string.Formatter().parse(prompt(name)) if field is not None}
-    assert places == values.keys(), "every value has a place, and every place a value"
-    text = render(prompt(name), values)
-    assert all(value.strip() in text for value in values.values())
-    assert spec is None or f"`{spec.name}`" in text, "it says which tool to call"
-    assert len(text) < 9_000
-    assert "\n\n\n" not in text
-
-
-def test_what_the_planner_is_told() -> None:
-    text = render(prompt("planner"), RENDERED["planner"][1])
-    for part in (
-        "214 files, 38,000 lines, in Python, TypeScript.",
-        "5 to 10 phases",
-        "Leave the screen out.",
-        "todo/store.py",
-    ):
-        assert part in text
-    assert "no phases here" in brief.levels(1)
-    assert str(brief.Size(0, 0)) == "Empty: there are no files yet."
-
-
-def test_long_material_is_cut_in_the_middle() -> None:
-    text = render(prompt("decomposer"), brief.decomposer(PARENT, "storage", "a" * 90_000, diff="b" * 90_000))
-    assert len(text) < 40_000 and "characters left out" in text
