@@ -120,6 +120,7 @@ def _objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
 
 _BRACKET = re.compile(r"[{\[]")
 _DECODER = json.JSONDecoder(strict=False)
+_CLOSING = re.compile(r",?\s*[}\]]")
 _TRAILING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])', re.DOTALL)
 
 
@@ -127,8 +128,11 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
     """The JSON value that begins at a bracket and where to look on; None when there is none."""
     try:
         return _DECODER.raw_decode(text, start)
-    except ValueError:
-        pass
+    except json.JSONDecodeError as error:
+        if not _CLOSING.match(text, error.pos):
+            return None, start + 1
+    except ValueError:  # A number with thousands of digits.
+        return None, start + 1
     # A comma before a closing bracket means nothing else anywhere outside of strings: leaving it out is safe.
     mended = _TRAILING.sub(lambda match: match[0] if match[0] != "," else " ", text[start:])
     try:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from bough.core.context import breadcrumb, criteria, notes, section
+from bough.core.ids import GOAL
 from bough.core.plan import Step
 from bough.core.planning.estimate import Estimate
 from bough.core.planning.specs import MOST
@@ -43,8 +44,8 @@ class Past(Struct, frozen=True):
     files: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        files = f" Changed: {', '.join(self.files[:20])}." if self.files else ""
-        return f"- `{self.name}` ({self.state}): {cut(self.summary, 1_500) or 'nothing was said of it.'}{files}"
+        files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""
+        return f"- `{self.name}` ({self.state}): {cut(self.summary, 1_500) or 'nothing was said of it'}{files}"
 
 
 def cut(text: str, limit: int) -> str:
@@ -176,13 +177,21 @@ def decomposer(
 def replan(
     task: Step, place: str, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
 ) -> dict[str, str]:
-    """For `replan.md` and `replan_goal.md`. `past`: the children that are over, completed and blocked, with why."""
+    """For `replan.md`. `past`: the children that are over, completed and blocked, with why."""
     done = "\n".join(str(child) for child in past if child.state == "completed")
     blocked = "\n".join(str(child) for child in past if child.state != "completed")
     return _stuck(task, place, why, kept, command) | {
         "done": section("What is done and stays", done),
         "blocked": section("What did not work", blocked),
     }
+
+
+def replan_goal(
+    goal: Step, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
+) -> dict[str, str]:
+    """For `replan_goal.md`."""
+    values = replan(goal, GOAL, why, past, kept=kept, command=command)
+    return {name: value for name, value in values.items() if name != "place"}
 
 
 def _stuck(task: Step, place: str, why: str, kept: tuple[Note, ...], command: str) -> dict[str, str]:

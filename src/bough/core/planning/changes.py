@@ -94,7 +94,7 @@ class _Level:
     def _add(self, change: Change) -> None:
         item = _given(change)
         (name,), _ = g.names([item], self.taken)
-        step = g.step(item, name)
+        step = g.step(item, name, self.parent)
         self.found += g.faults(item, step)
         step = replace(step, plan_first=item.phase and self.depth_left > 1)
         place = self._after(change)
@@ -126,7 +126,7 @@ class _Level:
 
     def _reword(self, step: Step, change: Change) -> None:
         item = _given(change, step)
-        told = g.step(item, step.name)
+        told = g.step(item, step.name, self.parent)
         self.found += g.faults(item, told)
         # Steps that were planned for other instructions are no longer its steps.
         stale = bool(change.instructions) and bool(step.steps)
@@ -144,7 +144,7 @@ class _Level:
         self.said.append(_said(what, change))
 
     def outcome(self) -> Changed | Problems:
-        if len(self.steps) > MOST:
+        if len(self.steps) > max(MOST, len(self.parent.steps)):
             self.found.append(
                 f"There would be {len(self.steps)} steps, and {MOST} is the most at one level: add fewer, or drop some."
             )

@@ -43,8 +43,10 @@ class Answered(Struct, frozen=True):
     approach: Text = ""
 
 
-def step(given: Given, name: str) -> Step:
-    """The step, without its needs, which only mean something among its siblings."""
+def step(given: Given, name: str, parent: Step) -> Step:
+    """The step, without its needs, which only mean something among its siblings. What a person allowed or asked for
+    the parent (to edit tests, to go without a check, a model) holds for its parts; nothing of that is the model's to
+    say."""
     files = tuple(dict.fromkeys(path for path in map(_inside, given.files) if path))
     return Step(
         name,
@@ -53,9 +55,11 @@ def step(given: Given, name: str) -> Step:
         criteria=tuple(dict.fromkeys(c for c in given.criteria if not vague(c))),
         test_command=given.test_command or None,
         test_file=_inside(given.test_file) or None,
-        requires_testing=given.requires_testing or not _only_prose(files),
+        may_edit_tests=parent.may_edit_tests,
+        requires_testing=parent.requires_testing and (given.requires_testing or not _only_prose(files)),
         files=files,
         complexity=max(1, min(5, given.complexity)),
+        model=parent.model,
         on_error="escalate",
         context="inherited",
     )

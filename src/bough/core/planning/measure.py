@@ -7,31 +7,38 @@ from collections.abc import Iterable
 
 from bough.core.plan import Step
 
-# Words that carry nothing, words that any instruction may have around what it is about (verbs of making, praise), and
-# words of checking, which are padding beside something else and matter when they are all there is.
+# Words that carry nothing; words that any instruction may have around what it is about (making, praise, the kinds of
+# things that code is made of); and words of checking, which are padding beside others and matter when they stand alone.
 _STOP = frozenset(
     """a an the this that these those it its of to in on at for from with without within by as and or but not no nor so
     if then than when while where which who what how is are was were be been being do does did done has have had will
     would can could shall should may might must there their them they you your we our i he she his her him into onto
     over under out up down off about after before between through during per via also only just very own same other
-    another any some each every all both either few more most many much new please now here""".split()  # noqa: SIM905
+    another any some each every all both either few more most many much new please now here
+    one two three four five six seven eight nine ten""".split()  # noqa: SIM905
 )
 _MAKING = frozenset(
     """add adjust adapt apply build carry change code complete correct create deliver design develop enable ensure
     entire everything finish fix full fully get give handle implement implementation improve include introduce job let
     make necessary need needed perform please proper properly provide put remain remaining repair replace request
     require set setup solve sure support task thing update use using whole work write careful appropriate
-    correctly fulfil achieve goal issue problem feature functionality requirement described above below part""".split()  # noqa: SIM905
+    correctly fulfil achieve goal issue problem feature functionality requirement described above below part
+    py js ts file function method class module""".split()  # noqa: SIM905
 )
-_CHECKING = frozenset("check pass run test tested verify validate validation green succeed success proof".split())  # noqa: SIM905
+_CHECKING = frozenset(
+    """check pass run test tested verify validate validation green succeed success proof pytest unittest ruff mypy lint
+    linter""".split()  # noqa: SIM905
+)
 
 RESTATED, ECHOED = 0.55, 0.75
 """A child that has this share of what its parent is about, and this share of whose words are the parent's, is the
 parent again. Measured on the table of the tests: honest parts bring words of their own or leave most of it out."""
+HEADLINE = 0.75
+"""A child with this share of its words in common with the parent's headline (Dice's measure) is its parent again."""
 RESTATED_NARROWER = 0.8
 """The same for a child that is to change only some of its parent's files."""
 ALIKE = 0.85
-"""Two steps with this share of all their words in common are the same step."""
+"""Two steps are the same when they have this share of their words in common and only one of them has others."""
 
 
 def words(text: str) -> frozenset[str]:
@@ -62,17 +69,29 @@ def gist(*texts: str) -> frozenset[str]:
 
 
 def smaller(child: Step, parent: Step) -> bool:
-    """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again."""
-    about = gist(child.instructions)
-    if not about or alike(child, parent):
+    """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again, nor
+    does it begin by saying it again and go on with how."""
+    if not gist(child.instructions) or alike(child, parent):
         return False
-    everything = gist(parent.instructions, parent.title, *parent.criteria)
-    if len(about & everything) / len(about) < ECHOED:
-        return True
     narrower = _narrower(child.files, parent.files) and not _same(child.criteria, parent.criteria)
     limit = RESTATED_NARROWER if narrower else RESTATED
-    heads = (parent.instructions, _headline(parent.instructions), parent.title)
-    return not any(_share(about, gist(head)) >= limit for head in heads if head)
+    return not any(_again(said, parent, limit) for said in (child.instructions, _sentence(child.instructions)))
+
+
+def _again(said: str, parent: Step, limit: float) -> bool:
+    """Enough of the parent and little beside it; or its headline, and nothing that would say which part is meant."""
+    about, whole = gist(said), gist(parent.instructions)
+    everything = gist(parent.instructions, parent.title, *parent.criteria)
+    if not about or not whole:
+        return False
+    if len(about & whole) >= limit * len(whole) and len(about & everything) >= ECHOED * len(about):
+        return True
+    heads = (gist(_headline(parent.instructions)), gist(parent.title))
+    return any(2 * len(about & head) >= HEADLINE * (len(about) + len(head)) for head in heads if head)
+
+
+def _sentence(text: str) -> str:
+    return re.split(r"[.!?](?=\s|$)|\n", text.strip(), maxsplit=1)[0]
 
 
 def _narrower(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
@@ -88,15 +107,13 @@ def _headline(text: str) -> str:
     return re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", text, maxsplit=1)[0]
 
 
-def _share(about: frozenset[str], whole: frozenset[str]) -> float:
-    return len(about & whole) / len(whole) if whole else 0.0
-
-
 def alike(one: Step, other: Step) -> bool:
-    """The same step twice, whatever their names are."""
-    mine, its = words(one.instructions), words(other.instructions)
-    shared = len(mine & its)
-    return shared >= ALIKE * len(mine | its) if mine or its else True
+    """The same step twice, whatever their names are. Steps of one shape that are each about something else (`migrate
+    accounts to the new client`, `migrate orders to the new client`) are not."""
+    if one.files and other.files and not set(one.files) & set(other.files):
+        return False
+    mine, its = words(one.instructions) - _MAKING_STEMS, words(other.instructions) - _MAKING_STEMS
+    return (mine <= its or its <= mine) and len(mine & its) >= ALIKE * len(mine | its)
 
 
 def first_alike(step: Step, others: Iterable[Step]) -> Step | None:

@@ -47,7 +47,7 @@ def _level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tup
     if len(items) < 2:
         return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
     names, found = g.names(items)
-    made = [g.step(item, name) for item, name in zip(items, names, strict=True)]
+    made = [g.step(item, name, parent) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):
         found += g.faults(item, step)
     found += repeated(made, parent)

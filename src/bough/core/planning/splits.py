@@ -62,6 +62,7 @@ def focused(parent: Step, failure: str, template: str, taken: frozenset[str]) ->
         requires_testing=parent.requires_testing,
         files=parent.files,
         complexity=max(1, parent.complexity - 1),
+        model=parent.model,
         on_error="escalate",
         context="inherited",
     )
@@ -78,7 +79,7 @@ def _parts(
     if not least <= len(items) <= most:
         return Problems((f"There are {len(items)} steps: give {least} to {most}.",))
     names, found = g.names(items, taken | {step.name for step in kept})
-    made = [g.step(item, name) for item, name in zip(items, names, strict=True)]
+    made = [g.step(item, name, parent) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):
         found += g.faults(item, step)
     found += repeated(made, parent)

@@ -1,0 +1,137 @@
+"""What planners are told, and that nothing they answer raises."""
+
+from __future__ import annotations
+
+import json
+import string
+from importlib.resources import files
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bough.core.context import render
+from bough.core.ids import slug
+from bough.core.messages import Answer, ToolSpec
+from bough.core.planning import (
+    CHANGE,
+    GATE,
+    PLAN,
+    SPLIT,
+    Changed,
+    Estimate,
+    Problems,
+    brief,
+    changed_plan,
+    decomposed,
+    gate,
+    phase_planned,
+    planned,
+    replanned,
+)
+from bough.core.planning.given import in_order
+from bough.core.state import Note
+from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
+
+# ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────
+
+WORDS = st.sampled_from(["load", "save", "Load", "goal", "", "読み", "x" * 50, "works well", "true", "../a", "a.py"])
+FIELD = WORDS | st.integers(-3, 12) | st.none() | st.booleans() | st.lists(WORDS | st.integers(0, 5), max_size=3)
+STEP = st.dictionaries(
+    st.sampled_from([*PLAN.parameters["properties"]["steps"]["items"]["properties"], "covers", "change", "reason"]),
+    FIELD,
+) | st.sampled_from(SPLIT_STEPS)
+ANSWER = st.fixed_dictionaries({"steps": st.lists(STEP, max_size=5), "changes": st.lists(STEP, max_size=5)}) | FIELD
+
+
+@given(ANSWER, st.sampled_from([GATE, PLAN, SPLIT, CHANGE]), st.booleans())
+def test_garbage_never_raises(value: Any, spec: ToolSpec, call: bool) -> None:
+    answer = answered(spec, value) if call else Answer(f"So: {json.dumps(value)}")
+    parent = level("load", "save", "show")
+    assert isinstance(gate(answer), Estimate | Problems)
+    assert isinstance(changed_plan(parent, answer, frozenset({"load"}), 2), Changed | Problems)
+    for steps in (
+        planned(GOAL, answer, 2),
+        phase_planned(PARENT, answer, 1),
+        decomposed(PARENT, answer, frozenset({"load"})),
+        replanned(PARENT, answer, parent.steps[:1], parent.steps[1:], frozenset({"show"})),
+    ):
+        if isinstance(steps, Problems):
+            assert steps.said
+            continue
+        assert len({step.name for step in steps}) == len(steps) >= 2
+        assert all(step.name == slug(step.name) and step.instructions for step in steps)
+        assert not in_order(steps)[1]
+
+
+# ── the prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def prompt(name: str) -> str:
+    return files("bough.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+
+
+SIZE = brief.Size(214, 38_000, ("Python", "TypeScript"))
+PAST = (
+    brief.Past("load", "completed", "Wrote load().", ("todo/load.py",)),
+    brief.Past("lock", "blocked", "fcntl hangs."),
+)
+NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
+TREE = "todo/__init__.py\ntodo/store.py"
+RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
+    "gate": (GATE, brief.gate(GOAL, SIZE, command="pytest", files=TREE, project="Use tabs.")),
+    "planner": (
+        PLAN,
+        brief.planner(
+            GOAL,
+            SIZE,
+            3,
+            estimate=Estimate(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
+            command="pytest",
+            files=TREE,
+            wish="Leave the screen out.",
+            proposed=level("load", "save").steps,
+        ),
+    ),
+    "phase_planner": (
+        PLAN,
+        brief.phase_planner(PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=level("show", "sort").steps, kept=NOTES),
+    ),
+    "plan_change": (CHANGE, brief.change(GOAL, PAST, level("show", "sort").steps, NOTES)),
+    "decomposer": (SPLIT, brief.decomposer(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES)),
+    "replan": (SPLIT, brief.replan(PARENT, "storage", "all steps are over", PAST, kept=NOTES, command="pytest")),
+    "replan_goal": (SPLIT, brief.replan_goal(GOAL, "storage is blocked", PAST, kept=NOTES)),
+    "plan_repair": (PLAN, brief.repair("plan", Problems(("Two steps are called `load`.",)))),
+    "focus": (None, {"instructions": "Keep entries.", "criteria": "- it loads", "failure": "KeyError"}),
+}
+
+
+@pytest.mark.parametrize("name", RENDERED)
+def test_a_prompt_renders_with_exactly_its_values(name: str) -> None:
+    spec, values = RENDERED[name]
+    places = {field for _, field, _, _ in string.Formatter().parse(prompt(name)) if field is not None}
+    assert places == values.keys(), "every value has a place, and every place a value"
+    text = render(prompt(name), values)
+    assert all(value.strip() in text for value in values.values())
+    assert spec is None or f"`{spec.name}`" in text, "it says which tool to call"
+    assert len(text) < 9_000
+    assert "\n\n\n" not in text
+
+
+def test_what_the_planner_is_told() -> None:
+    text = render(prompt("planner"), RENDERED["planner"][1])
+    for part in (
+        "214 files, 38,000 lines, in Python, TypeScript.",
+        "5 to 10 phases",
+        "Leave the screen out.",
+        "todo/store.py",
+    ):
+        assert part in text
+    assert "no phases here" in brief.levels(1)
+    assert str(brief.Size(0, 0)) == "Empty: there are no files yet."
+
+
+def test_long_material_is_cut_in_the_middle() -> None:
+    text = render(prompt("decomposer"), brief.decomposer(PARENT, "storage", "a" * 90_000, diff="b" * 90_000))
+    assert len(text) < 40_000 and "characters left out" in text
