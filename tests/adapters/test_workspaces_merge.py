@@ -306,6 +306,15 @@ def test_the_same_merge_again_is_the_same_and_writes_nothing(desk: Desk) -> None
     assert sorted((desk.repo / "objects").rglob("*")) == before
 
 
+def test_a_merge_that_comes_out_as_ours_writes_nothing(desk: Desk) -> None:
+    """Although its contents had to be merged; and what is there is in a pack, where one cannot just look."""
+    many: Files = {f"d/{number}": f"{number}" for number in range(30)}
+    ours, base, theirs = (desk.tree(many | {"d/f": text}) for text in (changed(1, 15), LINES, changed(15)))
+    before = sorted((desk.repo / "objects").rglob("*"))
+    assert asyncio.run(spaces(desk.root).merge(base, ours, theirs)) == Merged(ours)
+    assert sorted((desk.repo / "objects").rglob("*")) == before
+
+
 def test_the_person_s_git_settings_have_no_say(desk: Desk, git_settings: Path) -> None:  # noqa: F811
     git_settings.write_text("[merge]\n\tconflictStyle = diff3\n[core]\n\tautocrlf = true\n")
     (desk.root / ".gitattributes").write_text("* merge=union text\n")

@@ -17,7 +17,7 @@ used yet), and the rest is *free*:
   that is free of them; one that may run beside others gets its fair share.
 - A number of rounds that a person wrote down counts instead of share and fair share, up to what is free.
 
-Rounds are exact: each is counted before it begins. What a call costs in tokens, money and time is known only after it,
+Rounds are exact: a task has one at a time. What a call costs in tokens, money and time is known only after it,
 so a task can overdraw these by its last call; nothing more is granted until that is made up for.
 """
 
@@ -93,7 +93,7 @@ def may_split(limits: Limits, spend: Spend) -> bool:
 
 
 def _capped(rounds: int) -> int:
-    """30 %, rounded up, without a fraction that a float gets wrong."""
+    """30 %, rounded up."""
     return -(-3 * rounds // 10)
 
 
