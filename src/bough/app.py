@@ -49,7 +49,7 @@ class Choices(Struct, frozen=True):
     cost: float | None = None
     minutes: float | None = None
     max_depth: int | None = None
-    jobs: int = 1
+    jobs: int | None = None
 
     def rules(self, configured: Rules) -> Rules:
         if self.max_depth is None:
@@ -161,7 +161,7 @@ class Session(Journal, frozen=True):
                 limits=choices.limits(self.config.budget),
                 rules=choices.rules(self.config.limits),
                 version=bough.__version__,
-                jobs=choices.jobs,
+                jobs=choices.jobs or 1,
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)

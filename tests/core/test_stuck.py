@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bough.core.stuck import PATTERNS, Act, Pattern, Signal, StuckRules, Turn, Watch, afresh, see
+from bough.core.stuck import PATTERNS, Act, Signal, StuckRules, Turn, Watch, afresh, see
 from bough.core.stuck.chant import chants
 from bough.core.stuck.masks import in_transit, likeness, loosely, mask, rounded, sketch, trouble
 
@@ -52,7 +52,7 @@ def watched(turns: Iterable[Turn], rules: StuckRules = RULES) -> list[tuple[int,
     return signals
 
 
-def first(turns: Iterable[Turn], rules: StuckRules = RULES) -> tuple[int, Pattern]:
+def first(turns: Iterable[Turn], rules: StuckRules = RULES) -> tuple[int, str]:
     """The round and the pattern of the first signal; (0, …) would be none."""
     signals = watched(turns, rules)
     assert signals, "no signal was raised"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bough.core.stuck import Act, Pattern, StuckRules, Turn, Watch, afresh, see
+from bough.core.stuck import Act, StuckRules, Turn, Watch, afresh, see
 from tests.core.test_stuck import RULES, bash, first, read, turn, watched
 
 OK = bash("ls", "a.py  b.py  README.md  tests")
@@ -35,7 +35,7 @@ def different(number: int) -> Turn:
     return bash(f"cat file{number}.py", f"contents of the file with the number {number}")
 
 
-def raised(events: Sequence[Turn | None], rules: StuckRules = RULES) -> list[tuple[int, Pattern]]:
+def raised(events: Sequence[Turn | None], rules: StuckRules = RULES) -> list[tuple[int, str]]:
     """Place among the events, counted from one, and pattern, of every signal."""
     watch, found = Watch(), []
     for place, event in enumerate(events, 1):

@@ -53,7 +53,7 @@ def test_the_verdict_goes_against_a_false_claim_and_a_fresh_bug_hunter_repairs(t
 
 def test_three_repairs_and_no_more_then_failed_with_the_work_kept(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, journal = carry_out(project, [BREAK, DONE, DONE, DONE, DONE])
+    outcome, journal = carry_out(project, [BREAK, DONE, DONE, DONE, DONE], choices=app.Choices(max_depth=0))
     assert (outcome.status, outcome.exit_status) == ("failed", 3)
     assert [a.role for a in journal.of(e.AttemptStarted)] == ["builder", "bug_hunter", "bug_hunter", "bug_hunter"]
     assert [a.tier for a in journal.of(e.AttemptStarted)] == ["main", "main", "main", "strong"]

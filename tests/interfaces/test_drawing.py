@@ -11,6 +11,7 @@ from bough.core import events as e
 from bough.core.acceptance import Failure, Tampering, Verdict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.messages import Call
+from bough.core.plan import Role
 from bough.core.state import ends_of_rounds
 from bough.core.states import State
 from bough.interfaces.terminal.lines import ROLES, STATUS_WORDS, TELL, Teller, line
@@ -121,7 +122,7 @@ def test_a_stream_without_unicode_gets_plain_signs() -> None:
 def test_every_event_can_be_told() -> None:
     assert set(TELL) == set(get_args(e.AnyEvent))
     assert set(ICONS) == set(State)
-    assert set(ROLES) == set(get_args(e.Role))
+    assert set(ROLES) == set(get_args(Role))
     assert {*get_args(e.Halt), *get_args(e.End), "running", "interrupted"} == set(STATUS_WORDS)
 
 

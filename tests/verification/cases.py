@@ -266,7 +266,7 @@ def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
 def carry_out(project: Path, step: Step, model: ScriptedModel) -> tuple[Outcome, Journal]:
     async def work() -> tuple[Outcome, Journal]:
         async with app.session(project, create=True) as session:
-            outcome = await session.start(step, app.Choices(model=model), app.Watch())
+            outcome = await session.start(step, app.Choices(model=model, max_depth=0), app.Watch())
             return outcome, Journal(await session.store.read(outcome.run))
 
     return asyncio.run(work())

@@ -56,6 +56,8 @@ class Task(Struct, frozen=True):
     tree: str = ""
     """Tree of the workspace after the last finished writing call: what a restore goes back to."""
     attempt: Attempt | None = None
+    attempts: int = 0
+    """How many there have been."""
     spend: Spend = Spend()
     asking: bool = False
     """A round was started and the model has not answered."""
@@ -262,11 +264,12 @@ def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
 
 
 def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
-    number = task.attempt.number + 1 if task.attempt else 1
+    number = task.attempts + 1
     messages: Trail[Message] = Trail((Said(event.brief),))
     return replace(
         _dealt(task),
         attempt=Attempt(number, event.role, event.tier, event.system, messages),
+        attempts=number,
         repairs=task.repairs + (event.role == "bug_hunter"),
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,

@@ -57,7 +57,9 @@ class Crew:
         try:
             for name, started in book.task.running.items():  # Begun in an earlier life.
                 step = next(step for step in book.task.steps if step.name == name)
-                await book.write([replace(started, grant=grant(book.task, step))])
+                again = grant(book.task, step)
+                if again.rounds > started.grant.rounds:  # A person raised the ledger.
+                    await book.write([replace(started, grant=again)])
                 live[name] = asyncio.create_task(self._step(book, step, started.task, again=None))
             while True:
                 if not self.ports.stop.requested and book.task.halt is None:
@@ -118,7 +120,7 @@ class Crew:
             more = raised(book.task, step, child)
             if more is not None:
                 await book.write([e.ChildStarted(step.name, segment, more)])
-            first = replace(first, limits=more or limits, grows=more is not None)
+            first = replace(first, limits=more or child.limits, grows=more is not None)
             child = await self.carry(path, first)
         if child.halt is not None and affords(book.task, step, child):
             why = f"its grant is spent: {child.halt.message}"

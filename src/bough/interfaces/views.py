@@ -328,7 +328,8 @@ def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
 
 
 def _planned(task: TaskView, event: e.Planned, record: e.Record) -> None:
-    task.doing = ""
+    task.doing, task.role, task.repairs = "", "", 0
+    _remember(task, record.version)
 
 
 def _plan_refused(task: TaskView, event: e.PlanRefused, record: e.Record) -> None:
@@ -340,7 +341,7 @@ def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
 
 
 def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
-    task.state, task.why, task.repairs = State.IN_PROGRESS, event.why, 0
+    task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
     _remember(task, record.version)
 
 

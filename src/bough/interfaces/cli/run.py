@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 @in_dir
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
 @click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
+@click.option(
+    "--max-depth",
+    metavar="N",
+    type=click.IntRange(0, 3),
+    help="How deep the tree may grow below the goal (0: the goal is never split; default: 3).",
+)
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once (default: 1).")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(
