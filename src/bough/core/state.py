@@ -127,6 +127,17 @@ class Task(Struct, frozen=True):
     """What was taken over of each step's spend: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
     """Steps that are to be taken up again where they were blocked."""
+    parallel: bool = False
+    """Its steps run at once as soon as their needs are met."""
+    estimate: e.Estimated | None = None
+    proposed: tuple[Step, ...] = ()
+    """A plan that the person has not answered to."""
+    wish: str = ""
+    """What the person wants to be different in the next proposal."""
+    leaf: bool = False
+    """It is carried out as one piece of work, although it might have been planned."""
+    review: bool = False
+    """A phase is over, and whether the steps after it still hold was not asked yet."""
     passes: int = 1
     approaches: int = 0
     """Plans that it has had."""
@@ -153,6 +164,11 @@ class Task(Struct, frozen=True):
         """It is carried by its smaller steps; no agent of its own is at work."""
         carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
         return carried and bool(self.steps) and self.attempt is None and self.claim is None
+
+    @property
+    def proposal(self) -> str:
+        """What the complexity gate proposed; a phase is planned whatever its size."""
+        return self.estimate.proposal if self.estimate else ""
 
     @property
     def left(self) -> Limits:
@@ -238,6 +254,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         task,
         step=event.step,
         steps=event.step.steps,
+        parallel=event.step.parallel,
         approaches=int(bool(event.step.steps)),
         base=event.base,
         tree=event.base,
@@ -412,6 +429,8 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         _dealt(task),
         steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
         settled={name: child for name, child in task.settled.items() if name not in dropped},
+        parallel=True,
+        proposed=(),
         approaches=task.approaches + 1,
         attempt=None,
         claim=None,
@@ -423,9 +442,34 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
     )
 
 
+def _estimated(task: Task, event: e.Estimated, at: float) -> Task:
+    return replace(task, estimate=event, leaf=event.proposal == "leaf")
+
+
+def _proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
+    return replace(task, proposed=event.steps, wish="", problems=())
+
+
+def _plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
+    """Another proposal is made from the wish and from the one before; a refusal makes one leaf of it."""
+    return replace(task, wish=event.wish, leaf=event.says == "no")
+
+
+def _plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
+    begun = tuple(step for step in task.steps if step.name in task.begun)
+    return replace(task, steps=(*begun, *event.steps), review=False)
+
+
+def _granted(task: Task, event: e.Granted, at: float) -> Task:
+    return replace(task, limits=event.limits)
+
+
 def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
     """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
-    return replace(task, rung=None, problems=()) if event.final else replace(task, problems=event.problems)
+    if not event.final:
+        return replace(task, problems=event.problems)
+    # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
+    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None)
 
 
 def _reported(task: Task, event: e.Reported, at: float) -> Task:
@@ -493,12 +537,19 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
     return replace(
         task,
         settled=task.settled | {event.child: event},
+        review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
         running={name: child for name, child in task.running.items() if name != event.child},
         tree=event.tree,
         spend=task.spend.plus(event.spend.minus(task.charged.get(event.child, Spend()))),
         charged=task.charged | {event.child: event.spend},
         notes=(*task.notes, *(end for end in ends if end not in known))[-task.rules.notes :],
     )
+
+
+def _phase_with_followers(task: Task, name: str) -> bool:
+    """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
+    phase = any(step.name == name and step.plan_first for step in task.steps)
+    return phase and any(step.name not in task.begun for step in task.steps)
 
 
 def _reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
@@ -559,6 +610,11 @@ _APPLY: dict[type, Apply] = {
     e.Escalated: _escalated,
     e.HelperAnswered: _helper,
     e.HelperFailed: _helper_failed,
+    e.Estimated: _estimated,
+    e.PlanProposed: _proposed,
+    e.PlanAnswered: _plan_answered,
+    e.PlanChanged: _plan_changed,
+    e.Granted: _granted,
     e.Planned: _planned,
     e.PlanRefused: _refused,
     e.Reported: _reported,

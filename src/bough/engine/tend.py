@@ -62,7 +62,7 @@ class Crew:
                     await book.write([replace(started, grant=again)])
                 live[name] = asyncio.create_task(self._step(book, step, started.task, again=None))
             while True:
-                if not self.ports.stop.requested and book.task.halt is None:
+                if not self.ports.stop.requested and book.task.halt is None and not book.task.review:
                     await self._begin(book, live)
                 if not live:
                     break
