@@ -19,7 +19,10 @@ _ENDS = frozenset(";&|()\n")
 _OPERATORS = frozenset("|&;<>()$`*?[]{}\n")
 """Characters that only a shell understands, where they are not quoted."""
 _STARTERS = frozenset(
-    "if then elif else while until do time ! { for case exec env sudo nohup nice command builtin xargs".split()  # noqa: SIM905 (a wall of quotes reads worse)
+    (
+        *("if", "then", "elif", "else", "while", "until", "do", "time", "!", "{", "for", "case", "select", "coproc"),
+        *("exec", "env", "sudo", "nohup", "nice", "command", "builtin", "xargs"),
+    )
 )
 """Words that have a command behind them, or as good as."""
 _READERS = frozenset(
@@ -63,7 +66,10 @@ class _Reader:
             self._quote = "" if letter == "\n" else "#"
         elif last == "\\" and self._quote != "'":
             self._last = ""  # an escaped character, which escapes nothing itself
-            self._word += letter if letter != "\n" else ""
+            if letter == "\n":
+                self.operators = True
+            else:
+                self._word += letter
         elif self._quote:
             self._within_quotes(letter, last)
         elif letter in "'\"":
@@ -89,6 +95,8 @@ class _Reader:
             self._lost = "backticks"
         elif last == "$" and letter in "{[":
             self._lost = f"a `${letter}`"
+        elif last == "$" and letter == "(" and self._read_again():
+            self._lost = "a substitution that is itself a command"
         elif last == letter and letter in "([<":
             self._lost = {"(": "arithmetic", "[": "`[[ … ]]`", "<": "a here-document"}[letter]
         self.operators = self.operators or letter in _OPERATORS or (letter == "~" and not self._word)
@@ -100,13 +108,19 @@ class _Reader:
         elif letter != "\\":
             self._word += letter
 
+    def _read_again(self) -> bool:
+        """Whether what a substitution gives here is run or read as code."""
+        if self._program:
+            return self._program in _READERS | _SHELLS
+        return not _ASSIGNMENT.match(self._word)
+
     def _ended_word(self) -> None:
         word, self._word = self._word, ""
         if not word:
             return
         if self._program:
             self._option = word
-        elif word not in _STARTERS and not _ASSIGNMENT.match(word):
+        elif word not in _STARTERS and word[0] != "$" and not _ASSIGNMENT.match(word):
             self._program = word.rpartition("/")[2]
 
     def refusal(self) -> str:
@@ -226,5 +240,8 @@ def places_of(command: str, inputs: Container[str], results: Container[str]) -> 
 
 
 def _argv(line: str) -> list[str] | str:
-    words = shlex.split(line)
+    try:
+        words = shlex.split(line)
+    except ValueError:  # a backslash at the end: the shell says it best
+        return line
     return line if not words or words[0] in _BUILT_IN or _ASSIGNMENT.match(words[0]) else words

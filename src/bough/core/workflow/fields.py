@@ -125,6 +125,8 @@ class Fields:
 
     def _command(self, key: str, text: str, *, results: bool) -> str:
         pieces = self.parts(key, text, results=results, into=False)
+        if len(pieces) == 1 and isinstance(pieces[0], str) and (not results or "{steps." not in pieces[0]):
+            return pieces[0]
         for place, reason in refusals(pieces):
             name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
             self._node.wrong(key, f"`{short(name)}` cannot stand there in a command: {reason}.", name)
