@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bough.core.errors import UsageError
-from bough.core.ids import slug
+from bough.core.ids import GOAL, below, slug
 from bough.core.plan import Plan, Step
 from bough.core.workflow.commands import places_of
 from bough.core.workflow.conditions import spelt
 from bough.core.workflow.keys import kind, tested_unless_said
 from bough.core.workflow.loading import load
+from bough.core.workflow.machine import Machine
 from bough.core.workflow.problems import WorkflowError, short
 from bough.core.workflow.texts import BRACE, LIVE, Input, Parts, Result, escaped
 
@@ -23,20 +24,21 @@ _SAME = (
 _LETTERS = {"\b": "\\b", "\t": "\\t", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
-def written(plan: Plan, name: str = "") -> str:
+def written(plan: Plan, name: str = "", machines: Mapping[str, Machine] | None = None) -> str:
     """The plan as a workflow file. `UsageError` for a plan that a file cannot say."""
     goal = plan.goal
     known = frozenset(_paths(goal, ""))
     title = name or slug(goal.title or short(goal.instructions, 60))
-    lines = [f"name = {_text(title)}", *_lines(goal, known, ())]
-    text = "\n".join([*lines, *_below(goal, "steps", known, ())]) + "\n"
+    ways = machines or {}
+    lines = [f"name = {_text(title)}", *_lines(_said(goal, known, ()) | _turns(ways.get(GOAL)))]
+    text = "\n".join([*lines, *_below(goal, GOAL, "", known, (), ways)]) + "\n"
     try:
-        same = load(text).plan == plan
+        again = load(text)
     except WorkflowError as error:
         said = error.problems[0]
         line = text.split("\n")[said.line - 1]
         raise UsageError(f"The plan cannot be written as a workflow, at `{short(line)}`: {said.text}") from None
-    if not same:
+    if (again.plan, again.machines) != (plan, ways):
         raise UsageError("The plan cannot be written as a workflow: it says something that a file has no words for.")
     return text
 
@@ -47,20 +49,37 @@ def _paths(step: Step, prefix: str) -> Iterator[str]:
         yield from _paths(child, f"{prefix}{child.name}/")
 
 
-def _below(step: Step, header: str, known: frozenset[str], around: tuple[frozenset[str], ...]) -> Iterator[str]:
-    names = frozenset(child.name for child in step.steps)
+def _below(
+    step: Step,
+    path: str,
+    header: str,
+    known: frozenset[str],
+    around: tuple[frozenset[str], ...],
+    ways: Mapping[str, Machine],
+) -> Iterator[str]:
+    machine = ways.get(path)
+    header += "steps" if machine is None else "states"
+    inside = (*around, frozenset(child.name for child in step.steps))
     for child in step.steps:
-        yield ""
-        yield f"[[{header}]]"
-        yield f"name = {_text(child.name)}"
-        inside = (*around, names)
-        yield from _lines(child, known, inside)
-        yield from _below(child, f"{header}.steps", known, inside)
+        its = below(path, child.name)
+        yield from ("", f"[[{header}]]", f"name = {_text(child.name)}")
+        yield from _lines(_said(child, known, inside) | _turns(ways.get(its)) | _transitions(machine, child.name))
+        yield from _below(child, its, f"{header}.", known, inside, ways)
 
 
-def _lines(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> Iterator[str]:
-    for key, value in _said(step, known, around).items():
-        yield f"{key} = {_value(value)}"
+def _lines(said: Mapping[str, Any]) -> Iterator[str]:
+    return (f"{key} = {_value(value)}" for key, value in said.items())
+
+
+def _turns(machine: Machine | None) -> dict[str, Any]:
+    return {} if machine is None else {"start": machine.start, "max_transitions": machine.limit}
+
+
+def _transitions(machine: Machine | None, name: str) -> dict[str, Any]:
+    states = machine.states if machine is not None else ()
+    ways = [way for state in states if state.name == name for way in state.transitions]
+    said = [({"on": escaped(spelt(way.on))} if way.on is not None else {}) | {"to": way.to} for way in ways]
+    return {"transitions": said} if said else {}
 
 
 def _said(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...]) -> dict[str, Any]:
