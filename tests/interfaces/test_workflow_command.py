@@ -59,7 +59,7 @@ def test_check(project: Path, capsys: Capture) -> None:
     assert said.status == 2
     assert said.err.splitlines() == [
         "workflows/bad.toml:1: A workflow has no key `nmae`: did you mean `name`?",
-        "workflows/bad.toml:4: There is no input `x`: there is none. A brace itself is written `{{`.",
+        "workflows/bad.toml:4: There is no input `x`: declare it under [inputs]. A brace itself is written `{{`.",
     ]
     assert "workflows/ship.toml" in said.out
     facts = here(project, capsys, "workflow", "check", "--json")
@@ -107,9 +107,9 @@ def test_show_draws_the_tree(project: Path, capsys: Capture) -> None:
         "  what  string  must be given  what to ship",
         "",
         "goal        3 steps  Ship it.",
-        "├─ design   no check  Think about {what}.",
+        "├─ design   Think about {what}.  no check",
         "├─ build    1 step  Build {what}.",
-        "│  └─ make  check: make {what}  Make {what}.",
+        "│  └─ make  Make {what}.  check: make {what}",
         "└─ push     if build.success  runs git push origin {what}",
     ]
     filled = here(project, capsys, "workflow", "show", "ship", "--input", "what=a b").out
@@ -181,5 +181,5 @@ def test_what_is_special_about_a_step_is_drawn() -> None:
         "│  ├─ x  critic  fast model  done again 3 times at most  X",
         "│  └─ y  if not x.contains:ok  leaves the loop",
         "└─ fork  1 step at once, one is enough",
-        "   └─ z  planned when it starts  check: t.py  Z",
+        "   └─ z  planned when it starts  Z  check: t.py",
     ]

@@ -391,7 +391,7 @@ def test_depth() -> None:
 
     assert loaded(nested(3)).plan.goal.steps[0].steps[0].steps[0].instructions == "x"
     assert only(nested(4)) == "7: Steps are nested deeper than 3 levels here: lift them up one level."
-    assert len(wrong(nested(300))) == 1
+    assert len(wrong(nested(100))) == 1
 
 
 # ── files in files ──────────────────────────────────────────────────────────────────────────────────────────────────

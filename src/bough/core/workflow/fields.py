@@ -105,7 +105,8 @@ class Fields:
         node, scope = self._node, self._scope
         if isinstance(piece, Input):
             if piece.name not in scope.values:
-                text = f"There is no input `{piece.name}`: {nearest(piece.name, scope.values)}"
+                known = nearest(piece.name, scope.values) if scope.values else "declare it under [inputs]."
+                text = f"There is no input `{piece.name}`: {known}"
                 node.wrong(key, f"{text} A brace itself is written `{{{{`.", f"{{{piece.name}}}")
             value = scope.values.get(piece.name, ("",))
             if not results and any(isinstance(part, Result) for part in value):

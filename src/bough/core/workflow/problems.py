@@ -63,7 +63,7 @@ class Source:
         self._add(self._places.line(at, needle), text)
 
     def _add(self, line: int, text: str) -> None:
-        self._problems[Problem(self.file, line, text)] = None
+        self._problems[Problem(self.file, line, " ".join(text.split()))] = None
 
 
 def _refused(text: str, said: str) -> tuple[int, str]:
@@ -99,11 +99,11 @@ def nearest(word: str, words: Iterable[str]) -> str:
     known = list(words)
     close = difflib.get_close_matches(word[:80], known, 1, 0.5)
     if close:
-        return f"did you mean `{close[0]}`?"
+        return f"did you mean `{short(close[0])}`?"
     if not known:
         return "there is none."
     more = ", …" if len(known) > LONGEST_LIST else ""
-    return f"there is {', '.join(f'`{name}`' for name in known[:LONGEST_LIST])}{more}."
+    return f"there is {', '.join(f'`{short(name)}`' for name in known[:LONGEST_LIST])}{more}."
 
 
 def short(text: str, room: int = 40) -> str:

@@ -234,12 +234,12 @@ def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
     from bough.interfaces.terminal.paper import paper
 
     page = paper()
-    page.paragraph((got.name, "bold"), "  ", text=got.description or got.plan.goal.title, indent=2)
+    page.paragraph((got.name, "bold"), "  ", text=got.description or got.plan.goal.title, indent=len(got.name) + 2)
     if got.inputs:
         page.line(("inputs", "dim"))
         for row in drawing.inputs(got.inputs):
             page.line(*row)
     page.line("")
-    for row in drawing.tree(got.plan, got.machines):
+    for row in drawing.tree(got.plan, got.machines, page.width):
         page.line(*row)
     return 0

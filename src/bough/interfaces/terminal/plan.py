@@ -1,8 +1,10 @@
-"""A plan as a tree, before anything is carried out: one row a step, with what is special about it."""
+"""A plan as a tree, before anything is carried out: one row a step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
 
 from bough.core.ids import GOAL, below
 from bough.core.plan import Condition, Plan, Step
@@ -11,7 +13,7 @@ from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import kind, tested_unless_said
 from bough.core.workflow.machine import Machine
 from bough.interfaces.terminal.paper import Span
-from bough.interfaces.terminal.words import cells, first_line, many, one_line, pad
+from bough.interfaces.terminal.words import cells, cut, first_line, many, one_line, pad
 
 Row = list[Span]
 ROLES = {"bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
@@ -20,43 +22,47 @@ NAMES = 36
 """Columns that names and their branches get at most."""
 
 
-def tree(plan: Plan, machines: Mapping[str, Machine] | None = None) -> list[Row]:
-    """The goal and its steps. Names stand under each other, so the lines may be cut at the right."""
+class Line(Struct, frozen=True):
+    """A step and its place in the tree."""
+
+    prefix: str
+    step: Step
+    marks: Row
+
+
+def tree(plan: Plan, machines: Mapping[str, Machine] | None = None, width: int = 10_000) -> list[Row]:
+    """The goal and its steps: name, what is special about it, what it is about, how it is proven. The last two share
+    what is left of the width."""
     drawn = list(_walk(plan.goal, GOAL, "", "", machines or {}))
-    room = min(max(cells(prefix) + cells(name) for prefix, name, _ in drawn), NAMES)
+    room = min(max(cells(line.prefix) + cells(line.step.name) for line in drawn), NAMES)
     rows: list[Row] = []
-    for prefix, name, spans in drawn:
-        gap = " " * max(room - cells(prefix) - cells(name), 0)
-        rows.append([(prefix, "dim"), (name, "bold"), (f"{gap}  ", ""), *spans])
+    for line in drawn:
+        name = one_line(line.step.name)
+        gap = " " * (max(room - cells(line.prefix) - cells(name), 0) + 2)
+        row = [(line.prefix, "dim"), (name, "bold"), (gap, ""), *line.marks]
+        rows.append(row + _ending(line.step, width - sum(cells(text) for text, _ in row)))
     return rows
 
 
-def _walk(
-    step: Step, path: str, lead: str, rest: str, machines: Mapping[str, Machine]
-) -> Iterator[tuple[str, str, list[Span]]]:
-    yield lead, one_line(step.name), _about(step, machines.get(path))
+def _ending(step: Step, room: int) -> Row:
+    """What it is about and how it is proven, each cut so that there is something of both."""
+    about, proof = first_line(step.title or step.instructions), one_line(_proof(step))
+    if not about or not proof:
+        return [(about, "dim"), (proof, "green")]
+    if cells(about) + cells(proof) + 2 > room:
+        kept = max(room - cells(proof) - 2, room * 3 // 5, 0)
+        about = cut(about, kept)
+    return [(about, "dim"), ("  ", ""), (proof, "green")]
+
+
+def _walk(step: Step, path: str, lead: str, rest: str, machines: Mapping[str, Machine]) -> Iterator[Line]:
+    above = machines.get(path.rpartition("/")[0] or GOAL) if path != GOAL else None
+    marks = [*_order(step), *_transitions(above, step.name), *_way(step, machines.get(path))]
+    yield Line(lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))])
     for number, child in enumerate(step.steps, 1):
         last = number == len(step.steps)
-        mark = _transitions(machines.get(path), child.name)
-        drawn = _walk(
-            child,
-            below(path, child.name),
-            rest + ("└─ " if last else "├─ "),
-            rest + ("   " if last else "│  "),
-            machines,
-        )
-        prefix, name, spans = next(drawn)
-        yield prefix, name, [*mark, *spans]
-        yield from drawn
-
-
-def _about(step: Step, machine: Machine | None) -> list[Span]:
-    marks = [*_order(step), *_way(step, machine), *_proof(step)]
-    spans: list[Span] = []
-    for text, style in marks:
-        spans += [(one_line(text), style), ("  ", "")]
-    text = first_line(step.title or step.instructions)
-    return [*spans, (text, "dim")] if text else spans
+        drawn = rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")
+        yield from _walk(child, below(path, child.name), *drawn, machines)
 
 
 def _order(step: Step) -> Iterator[Span]:
@@ -97,29 +103,26 @@ def _on_error(step: Step) -> str:
     return {
         "retry": f"done again {step.max_retries} times at most" if step.max_retries > 1 else "done again once",
         "skip": "may fail",
-        "escalate": "taken up by the ladder when it fails",
+        "escalate": "escalates when it fails",
     }.get(step.on_error, "")
 
 
-def _proof(step: Step) -> Iterator[Span]:
+def _proof(step: Step) -> str:
     if step.test_command is not None:
-        yield f"check: {step.test_command}", "green"
-    elif step.test_file is not None:
-        yield f"check: {step.test_file}", "green"
-    elif not step.requires_testing and tested_unless_said(kind(step), step.role, False):
-        yield "no check", ""
+        return f"check: {step.test_command}"
+    if step.test_file is not None:
+        return f"check: {step.test_file}"
+    silent = not step.requires_testing and tested_unless_said(kind(step), step.role, False)
+    return "no check" if silent else ""
 
 
-def _transitions(machine: Machine | None, name: str) -> list[Span]:
+def _transitions(machine: Machine | None, name: str) -> Iterator[Span]:
     """Where a state leads."""
-    if machine is None:
-        return []
-    state = next((state for state in machine.states if state.name == name), None)
-    ways = [
-        f"→ {way.to}" + (f" if {words(way.on)}" if way.on is not None else "")
-        for way in (state.transitions if state else ())
-    ]
-    return [(f"{', '.join(ways)}  ", "yellow")] if ways else []
+    states = machine.states if machine is not None else ()
+    ways = [way for state in states if state.name == name for way in state.transitions]
+    if ways:
+        said = (f"→ {way.to}" + (f" if {words(way.on)}" if way.on is not None else "") for way in ways)
+        yield ", ".join(said), "yellow"
 
 
 def words(condition: Condition) -> str:
