@@ -227,7 +227,7 @@ def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
     if isinstance(got, Sequence):
         return _tell(got, root)
     if as_json:
-        print_json({**_facts(path, got, root), "plan": got.plan, "machines": got.machines})
+        print_json({**_facts(path, got, root), "plan": got.plan})
         return 0
 
     from bough.interfaces.terminal import plan as drawing
@@ -240,6 +240,6 @@ def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
         for row in drawing.inputs(got.inputs):
             page.line(*row)
     page.line("")
-    for row in drawing.tree(got.plan, got.machines, page.width):
+    for row in drawing.tree(got.plan, page.width):
         page.line(*row)
     return 0
