@@ -87,6 +87,22 @@ class RollBack(Struct, frozen=True):
     why: str
 
 
+class RunCommand(Struct, frozen=True):
+    """Run the command that is the step."""
+
+
+class RecoverCommand(Struct, frozen=True):
+    """The command was under way when the process died: restore the workspace and record it as interrupted."""
+
+
+class Criticise(Struct, frozen=True):
+    """Have the work around the task reviewed."""
+
+
+class Summarise(Struct, frozen=True):
+    """Say in short what the task's steps came to."""
+
+
 class RunCheck(Struct, frozen=True):
     """Run the task's check and record the verdict."""
 
@@ -112,5 +128,8 @@ class Rest(Struct, frozen=True):
 
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus
-Doing = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Planning | Stuck
+Alone = RunCommand | RecoverCommand | Criticise | Summarise
+Doing = (
+    Alone | OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Planning | Stuck
+)
 Command = Doing | Conclude | ChangeState | Rest

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from bough.core import control, results
 from bough.core.acceptance import Verdict
 from bough.core.budget import Spend, left
 from bough.core.events import ChildSettled
@@ -90,9 +91,25 @@ def failure(verdict: Verdict) -> str:
 
 
 def known(task: Task) -> tuple[Note, ...]:
-    """Decisions and dead ends, those from around the task first."""
+    """Decisions and dead ends, those from around the task first. What its steps noted for themselves is not there."""
     around = (Note("dead_end", text) for text in task.inherited.dead_ends)
-    return tuple(dict.fromkeys((*around, *task.notes)))
+    decided = (Note("decision", text) for text in task.inherited.decisions)
+    return tuple(dict.fromkeys((*decided, *around, *task.notes)))
+
+
+def learned(task: Task) -> tuple[Note, ...]:
+    """The same for whoever plans its steps: with what they ran into."""
+    return tuple(dict.fromkeys((*known(task), *(Note("dead_end", text) for text in task.learned))))
+
+
+def decisions(task: Task) -> tuple[str, ...]:
+    own = (note.text for note in task.notes if note.kind == "decision")
+    return tuple(dict.fromkeys((*task.inherited.decisions, *own)))[-task.rules.notes :]
+
+
+def lessons(task: Task) -> tuple[str, ...]:
+    """Dead ends as the task's steps are told them: with those of their siblings."""
+    return tuple(dict.fromkeys((*dead_ends(task), *task.learned)))[-task.rules.notes :]
 
 
 def _verdict_on_tree(task: Task) -> Verdict | None:
@@ -117,7 +134,7 @@ def result(child: ChildSettled) -> str:
 
 
 def dead_ends(task: Task) -> tuple[str, ...]:
-    """What does not work, as far as this task knows: from above it, from its children, from its own agents."""
+    """What does not work, as far as this task knows: from above it, and from its own agents."""
     own = (note.text for note in task.notes if note.kind == "dead_end")
     return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
 
@@ -126,17 +143,25 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     """How a step ended, as its parent keeps it."""
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
     if state is not State.COMPLETED:
-        ends.append(f"{shortened(step.instructions, CRUMB)} did not get there: {why}")
+        ends.append(f"{shortened(step.instructions or step.run, CRUMB)} did not get there: {why}")
     return ChildSettled(
         child=step.name,
         state=state,
         why=why,
         tree=tree,
         spend=spend,
-        result=child.claim or child.result,
+        result=results.given(child),
         files=child.files,
         dead_ends=tuple(ends),
-        errors=child.verdict is not None and child.verdict.ruling not in ("passed", "not_verified"),
+        errors=results.has_errors(child),
+        verdict=results.verdict(child),
+        decisions=tuple(note.text for note in child.notes if note.kind == "decision")
+        if step.context == "shared"
+        else (),
+        shared=step.context == "shared",
+        do=control.passed_on(child),
+        task=child.id.rpartition("/")[2],
+        key=child.key if state is State.COMPLETED else "",
     )
 
 

@@ -142,6 +142,9 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """How deep the tree may grow below the goal. 0: the goal is never split."""
     min_split: int = 10
     """Rounds that must be left to a task for it to be split."""
+    context: Literal["tree", "list"] = "tree"
+    """What a step that sees its parent's context is told of finished work: `tree`, that of its own branch; `list`, all
+    of it in one list."""
     flat: bool = False
     """A goal is begun as one leaf, without asking how big it is."""
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import context, grants
+from bough.core import control, grants
 from bough.core.budget import Limits, Spend, used_up
 from bough.core.events import ChildSettled
-from bough.core.inherited import Inherited
 from bough.core.plan import Step
+from bough.core.scope import retry_of
 from bough.core.state import Task
 from bough.core.states import State
 
@@ -39,14 +41,74 @@ class EndPass(Struct, frozen=True):
     why: str
 
 
-Move = Begin | Skip | EndPass
+class Jump(Struct, frozen=True):
+    """Leave the nearest pass, or begin the next one."""
+
+    step: Step
+
+
+class GoTo(Struct, frozen=True):
+    """Go from a state that is over to another one."""
+
+    state: str
+    to: str
+    why: str
+
+
+Move = Begin | Skip | EndPass | Jump | GoTo
 
 
 def moves(task: Task) -> list[Move]:
     """All that can be done now. Nothing, while running steps have to end first, or when the steps are over."""
-    if failed(task) or joined(task):
+    if failed(task):
         return []
-    return [_begin(task, step) for step in task.steps if _ready(task, step)]
+    if control.machine(task) is not None:
+        return _turns(task)
+    if joined(task):
+        why = "another step came to a good end first"
+    elif not (why := control.rest_left_out(task)):
+        ready = [_first(task, step) for step in _candidates(task) if _ready(task, step)]
+        return ready or _next_pass(task)
+    return _left_out(task, why) or _next_pass(task)
+
+
+def _candidates(task: Task) -> Sequence[Step]:
+    """Steps that could be ready: in order, only the first that is not over."""
+    if task.parallel:
+        return task.steps
+    return [step for step in task.steps if not _ended(task, step)][:1]
+
+
+def _first(task: Task, step: Step) -> Move:
+    """What a step that is ready needs."""
+    if why := control.left_out(task, step):
+        return Skip(step, why)
+    return Jump(step) if step.do else _begin(task, step)
+
+
+def _left_out(task: Task, why: str) -> list[Move]:
+    return [Skip(step, why) for step in task.steps if step.name not in task.settled and step.name not in task.running]
+
+
+def _next_pass(task: Task) -> list[Move]:
+    if task.running or not well(task):
+        return []
+    why = control.next_pass(task)
+    return [EndPass(why)] if why else []
+
+
+def _turns(task: Task) -> list[Move]:
+    """What a machine needs: its present state, the way on from it, or nothing more."""
+    state = control.present(task)
+    if state is None or task.running:
+        return []
+    if not _ended(task, state):
+        return [_begin(task, state)]
+    turn = control.turn(task)
+    if turn is not None and turn.to is not None:
+        return [GoTo(state.name, turn.to, turn.why)]
+    why = f"it ended at `{state.name}` and did not come here"
+    return [Skip(step, why) for step in task.steps if step.name not in task.ended] if well(task) else []
 
 
 def over(task: Task) -> bool:
@@ -56,6 +118,10 @@ def over(task: Task) -> bool:
 
 def well(task: Task) -> bool:
     """The steps are over, and the task can stand on them."""
+    if (state := control.present(task)) is not None:
+        turn = control.turn(task)
+        over_well = turn is not None and turn.to is None and (turn.success or state.on_error == "skip")
+        return over_well and _ended(task, state)
     if task.step.join == "any" and task.parallel:
         return any(child.state is State.COMPLETED for child in task.settled.values())
     ended = [step for step in task.steps if _ended(task, step)]
@@ -64,6 +130,8 @@ def well(task: Task) -> bool:
 
 def failed(task: Task) -> ChildSettled | None:
     """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
+    if (state := control.present(task)) is not None:
+        return _broken(task, state)
     if task.parallel and task.step.join != "all":
         return None
     for step in task.steps:
@@ -73,8 +141,21 @@ def failed(task: Task) -> ChildSettled | None:
     return None
 
 
+def _broken(task: Task, state: Step) -> ChildSettled | None:
+    """A state whose failure no transition takes up, and a machine that goes round and round."""
+    child, turn = control.broken(task), control.turn(task)
+    if child is None or turn is None or not _ended(task, state):
+        return None
+    if child.state in WELL:
+        return replace(child, state=State.FAILED, why=turn.why)
+    return child if state.on_error in ("fail", "retry") else None
+
+
 def not_well(task: Task) -> list[ChildSettled]:
     """Steps that did not come to a good end and that nothing excuses."""
+    if (state := control.present(task)) is not None:
+        child = control.broken(task)
+        return [child] if child is not None and state.on_error != "skip" else []
     return [task.settled[step.name] for step in task.steps if _ended(task, step) and not _well(task, step)]
 
 
@@ -95,20 +176,22 @@ def _well(task: Task, step: Step) -> bool:
 def _retries(task: Task, step: Step) -> bool:
     """It did not end well, and is done again."""
     child = task.settled.get(step.name)
-    if child is None or child.state in WELL or step.on_error != "retry":
+    if child is None or child.state in WELL:
         return False
-    return task.begun[step.name] <= step.max_retries
+    return retry_of(step).wait(task.tries.get(step.name, 1)) is not None
 
 
 def _ready(task: Task, step: Step) -> bool:
     if step.name in task.running or _ended(task, step):
         return False
-    if not task.parallel:
-        before = task.steps[: task.steps.index(step)]
-        if task.running or not all(_ended(task, other) for other in before):
-            return False
-    if any(other.name in step.needs and not (_ended(task, other) and _well(task, other)) for other in task.steps):
+    if not task.parallel and task.running:
         return False
+    if step.needs:
+        needed = [other for other in task.steps if other.name in step.needs]
+        if not all(_ended(task, other) and _well(task, other) for other in needed):
+            return False
+    if not step.files or not task.running:
+        return True
     busy = {file for other in task.steps if other.name in task.running for file in other.files}
     return not busy.intersection(step.files)
 
@@ -117,9 +200,8 @@ def _begin(task: Task, step: Step) -> Begin:
     times = task.begun.get(step.name, 0)
     if step.name in task.reopened:
         return Begin(step, segment(step, times))
-    tries = step.on_error == "retry" and step.name in task.settled
-    wait = step.retry.wait * step.retry.growth ** max(0, times - 1) if tries else 0.0
-    return Begin(step, segment(step, times + 1), wait)
+    wait = retry_of(step).wait(task.tries.get(step.name, 0)) if step.name in task.settled else None
+    return Begin(step, segment(step, times + 1), wait or 0.0)
 
 
 def segment(step: Step, times: int) -> str:
@@ -163,13 +245,3 @@ def grant(task: Task, step: Step) -> Limits:
 def _again(task: Task, step: Step) -> bool:
     """It is taken up where it stopped: what it has spent is part of its own grant, not of what it is granted from."""
     return step.name in task.reopened or step.name in task.running
-
-
-def inherited(task: Task, step: Step) -> Inherited:
-    """What a step that begins now is told of the tree around it."""
-    children = [task.settled[other.name] for other in task.steps if other.name in task.settled]
-    return Inherited(
-        above=(*task.inherited.above, context.crumb(task)),
-        results=tuple(context.result(child) for child in children if child.state is State.COMPLETED),
-        dead_ends=context.dead_ends(task),
-    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from msgspec.structs import replace
@@ -19,7 +19,8 @@ from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task
 from bough.core.states import SETTLED, State
-from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised
+from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, grant, joined, moves, raised
+from bough.engine.begin import Beginnings
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.site import Site
 from bough.ports import Ports
@@ -32,6 +33,10 @@ class Crew:
     run: Run
     ports: Ports
     agents: asyncio.Semaphore
+    beginnings: Beginnings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.beginnings = Beginnings(self.run, self.ports)
 
     async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
         """A task and all below it, to its outcome. With `again` a blocked one goes on, with that model."""
@@ -40,8 +45,12 @@ class Crew:
             book = await Book.open(claim, ports)
             if events := _arrival(book.task, first, again):
                 await book.write(events)
-            async with self.agents:
-                return await drive(run, book, ports, self._tend)
+            self.beginnings.opened(book)
+            try:
+                async with self.agents:
+                    return await drive(run, book, ports, self._tend)
+            finally:
+                self.beginnings.closed(path)
 
     async def _tend(self, book: Book, site: Site) -> None:
         """A parent gives its place to its children meanwhile."""
@@ -86,12 +95,31 @@ class Crew:
                     await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
                 case EndPass(why):
                     await book.write([e.PassEnded(book.task.passes, why)])
+                case Jump(step):
+                    why, tree = f"{step.do}: nothing after it is done in this pass", book.task.tree
+                    await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
+                case GoTo(state, to, why):
+                    await book.write([e.TransitionTaken(state, to, why)])
                 case Begin(step, segment, wait):
                     if len(live) >= self.run.jobs:
                         return
+                    if segment == step.name and await self._taken_over(book, step):
+                        continue
                     again: Tier | None = "strong" if step.name in book.task.reopened else None
                     await book.write([e.ChildStarted(step.name, segment, grant(book.task, step))])
                     live[step.name] = asyncio.create_task(self._step(book, step, segment, again, wait))
+
+    async def _taken_over(self, book: Book, step: Step) -> bool:
+        """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
+        first = await self.beginnings.first(book.task, step, book.task.limits)
+        done = await self.beginnings.done_before(first)
+        if done is None:
+            return False
+        async with book.merging:  # Nothing comes onto the task's head between the look and the entry.
+            if book.task.tree != first.base:
+                return False
+            await book.write([done])
+        return True
 
     async def _call_off(self, book: Book, live: dict[str, asyncio.Task[None]]) -> None:
         """One step is enough: the others end here, and their work stays on their own branches."""
@@ -114,7 +142,7 @@ class Crew:
         path = below(task.id, segment)
         limits = task.running[step.name].grant
         grows = step.on_error != "escalate" and step.rounds is None
-        first = e.TaskCreated(step, task.tree, limits, self.run.rules, task.means, inherited(task, step), grows)
+        first = await self.beginnings.first(task, step, limits, grows)
         child = await self.carry(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.grows:
             more = raised(book.task, step, child)
@@ -159,7 +187,7 @@ class Crew:
         values = {"why": why, "instructions": step.instructions, "diff": diff}
         focused = context.onto_head(step, context.render(self.ports.prompt("merge"), values), merged.conflicts)
         path = f"{child.id}/{context.MERGE}"
-        first = e.TaskCreated(focused, task.tree, task.left, self.run.rules, task.means, inherited(task, step))
+        first = await self.beginnings.first(task, focused, task.left)
         mended = await self.carry(path, first)
         if mended.halt is None:
             await self.ports.workspaces.discard(self.run.name, path)
