@@ -312,8 +312,8 @@ class Ports:
     worker: str
     prompt: Callable[[str], str]
     """The text of a prompt template by name."""
-    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval]] | None = None
-    """Shows the person a plan and hears what they say, when one is there."""
+    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
+    """Shows the person a plan and hears what they say, when one is there; None: they want to stop."""
     ask: Callable[[str], Awaitable[str]] | None = None
     """Asks the person a question, when one is there; an empty answer means that nobody answered."""
     stop: Stop = field(default_factory=Stop)

@@ -48,6 +48,8 @@ class Task(Struct, frozen=True):
     step: Step = Step("", "")
     rules: Rules = Rules()
     limits: Limits = Limits()
+    granted: bool = False
+    """The limits follow the plan."""
     means: Means = Means()
     inherited: Inherited = Inherited()
     grows: bool = False
@@ -482,7 +484,7 @@ def _plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
 
 
 def _granted(task: Task, event: e.Granted, at: float) -> Task:
-    return replace(task, limits=event.limits)
+    return replace(task, limits=event.limits, granted=True)
 
 
 def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:

@@ -56,7 +56,7 @@ async def plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
     helper, values = await _question(task, site, room)
     problems, answered = task.problems, task.answered
     while True:
-        mend = {"tool": planning.PLAN.name, "problems": context.bullets(problems), "answer": answered}
+        mend = brief.repair(planning.PLAN.name, Problems(problems), answered)
         repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
         try:
             asked = await consult(task, site, helper, "main", values, planning.PLAN, repair)
@@ -99,6 +99,8 @@ async def agree(command: c.Agree, task: Task, site: Site) -> Batches:
     """Show the proposal and hear what the person says: yes, no (one leaf), words for another proposal, or own steps."""
     assert site.ports.approve is not None, "nobody is there to be asked"
     answer = await site.ports.approve(task.proposed, _advice(task))
+    if answer is None:
+        return
     events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish)]
     if answer.says == "yes":
         events += _taken(task, task.proposed, site, "the plan")

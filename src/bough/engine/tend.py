@@ -216,7 +216,9 @@ def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.Any
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
     if not task.version:
         return [first]
-    resumed = e.TaskResumed(first.limits, first.means, first.grows)
+    # A ledger that has followed its plan does not shrink back to what it was before there was one.
+    limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
+    resumed = e.TaskResumed(limits, first.means, first.grows)
     if again is not None and task.state is State.BLOCKED:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]
