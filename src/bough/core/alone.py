@@ -1,5 +1,6 @@
-"""What a step without an agent needs next: a command, a check, a critic. Nobody repairs such a step; when it does not end
-well, `on_error` says what follows."""
+"""What a step without an agent needs next: a command, a check, a critic.
+
+Nobody repairs such a step; when it does not end well, `on_error` says what follows."""
 
 from __future__ import annotations
 

@@ -129,7 +129,6 @@ class Rest(Struct, frozen=True):
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus
 Alone = RunCommand | RecoverCommand | Criticise | Summarise
-Doing = (
-    Alone | OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Planning | Stuck
-)
+Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck
+Doing = Working | Alone | Planning | Stuck
 Command = Doing | Conclude | ChangeState | Rest

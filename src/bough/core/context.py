@@ -141,6 +141,7 @@ def dead_ends(task: Task) -> tuple[str, ...]:
 
 def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
     """How a step ended, as its parent keeps it."""
+    shared = step.context == "shared"
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
     if state is not State.COMPLETED:
         ends.append(f"{shortened(step.instructions or step.run, CRUMB)} did not get there: {why}")
@@ -155,10 +156,8 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         dead_ends=tuple(ends),
         errors=results.has_errors(child),
         verdict=results.verdict(child),
-        decisions=tuple(note.text for note in child.notes if note.kind == "decision")
-        if step.context == "shared"
-        else (),
-        shared=step.context == "shared",
+        decisions=tuple(note.text for note in child.notes if note.kind == "decision") if shared else (),
+        shared=shared,
         do=control.passed_on(child),
         task=child.id.rpartition("/")[2],
         key=child.key if state is State.COMPLETED else "",
@@ -173,6 +172,10 @@ def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step
         title=f"merge {step.title or step.name}",
         instructions=instructions,
         steps=(),
+        machine=None,
+        repeat=1,
+        summarize=False,
+        run="",
         files=conflicts or step.files,
         needs=(),
         on_error="fail",

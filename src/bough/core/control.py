@@ -7,6 +7,7 @@ that the ladder has changed is no longer the written one: then its steps are car
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 from bough.core.events import ChildSettled
 from bough.core.plan import Machine, Step
@@ -15,7 +16,7 @@ from bough.core.states import State
 from bough.core.workflow.conditions import BEFORE, StepResult, holds, spelt
 from bough.core.workflow.machine import Turn, next_state
 
-Do = str
+Do = Literal["", "break", "continue"]
 
 
 def as_written(task: Task) -> bool:

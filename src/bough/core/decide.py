@@ -114,10 +114,8 @@ def _gather(task: Task) -> c.Command:
 
 def _gathered(task: Task) -> c.Command:
     ended = [child for child in task.settled.values() if child.state is State.COMPLETED]
-    whole = len(ended) == len(task.steps)
-    said = (
-        f"all {len(ended)} steps are completed" if whole else f"{len(ended)} of {len(task.steps)} steps are completed"
-    )
+    count, of = len(ended), len(task.steps)
+    said = f"all {count} steps are completed" if count == of else f"{count} of {of} steps are completed"
     how = control.passes(task)
     return c.ChangeState(State.TESTING, f"{said}, {how}" if how else said)
 

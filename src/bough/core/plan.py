@@ -56,7 +56,7 @@ class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 
 
 class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which of a compound step's steps comes first, and which next: by what came of them, not by the order of writing."""
+    """Which of a compound step's steps comes first and which next: by what came of them, not in order of writing."""
 
     start: str
     states: tuple[Exits, ...]
@@ -152,6 +152,16 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 def leaves(step: Step) -> int:
     """Steps that an agent carries out."""
     return sum(map(leaves, step.steps)) or 1
+
+
+def passes(step: Step) -> int:
+    """The same, with those of a step that repeats counted once a pass."""
+    return (sum(map(passes, step.steps)) or 1) * step.repeat
+
+
+def at_once(step: Step) -> bool:
+    """Whether any of its steps are to run at the same time."""
+    return (step.parallel and len(step.steps) > 1) or any(map(at_once, step.steps))
 
 
 def checked(plan: Plan) -> Plan:

@@ -1,5 +1,5 @@
-"""How a step begins: with what it is told, with the results that it names put in, and not at all when an earlier run has
-done it from the same beginning."""
+"""How a step begins: with what it is told and with the results that it names put in; and not at all when an earlier run
+has done it from the same beginning."""
 
 from __future__ import annotations
 

@@ -47,6 +47,7 @@ KINDS = (
     "CheckFinished",
     "CheckpointMade",
     "ChildSettled",
+    "PassEnded",
     "TaskHalted",
     "TaskResumed",
     "TaskRewound",
@@ -62,6 +63,8 @@ LIVE_KINDS = (
     "WorkspaceRestored",
     "MessageAdded",
     "DoneClaimed",
+    "CommandStarted",
+    "CommandFinished",
 )
 """What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
 
@@ -98,6 +101,12 @@ class TaskView(Struct):
     """The last rung of the ladder that was taken."""
     report: str = ""
     """What was tried and learned, when it was given up."""
+    passes: int = 1
+    """Which pass it is in."""
+    repeat: int = 1
+    """How many there may be."""
+    source: str = ""
+    """The run and the task that it was taken over from, instead of being done again."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -176,12 +185,27 @@ class RunView(Struct):
         self.last_at = record.at
         if task is not None:
             _see_task(task, record)
-            if isinstance(record.event, e.Planned):
+            if isinstance(record.event, e.ChildSettled):
+                self._settle(record.task, record.event)
+            elif isinstance(record.event, e.TaskCreated):
+                self._plan(record.task, record.event.step.steps, ())
+            elif isinstance(record.event, e.Planned):
                 self._plan(record.task, record.event.steps, record.event.dropped)
             elif isinstance(record.event, e.PlanChanged) and record.event.said:
                 kept = {below(record.task, step.name) for step in record.event.steps}
                 gone = [path for path in self.tasks if _child_of(path, record.task) and path not in kept]
                 self._plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
+
+    def _settle(self, above: str, event: e.ChildSettled) -> None:
+        """A step that never began has a line of its own too, which says why."""
+        child = self.tasks.get(below(above, event.child))
+        if child is None or child.started_at:
+            return
+        child.state, child.why, child.source = event.state, event.why, event.source
+        child.files, child.last_at = event.files, self.last_at
+        for task in self.tasks.values():
+            if task.path.startswith(f"{child.path}/") and not task.started_at:
+                task.state, task.why = event.state, f"{child.path}: {event.why}"
 
     def _plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """The tree changes: new steps are there from now on, dropped ones that never began are not."""
@@ -232,7 +256,9 @@ def _child_of(path: str, parent: str) -> bool:
 
 
 def _title(step: Step) -> str:
-    return step.instructions.strip().partition("\n")[0]
+    """The first line of what it is about."""
+    text = step.title or step.instructions or (f"runs {step.run}" if step.run else step.do or step.test_command or "")
+    return text.strip().partition("\n")[0]
 
 
 def _see_run(run: RunView, record: e.Record) -> None:
@@ -366,8 +392,21 @@ def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
     task.tree = event.tree
 
 
+def _pass_ended(task: TaskView, event: e.PassEnded, record: e.Record) -> None:
+    task.passes = event.number + 1
+
+
+def _command_started(task: TaskView, event: e.CommandStarted, record: e.Record) -> None:
+    task.doing = f"running: {event.command}"
+
+
+def _command_finished(task: TaskView, event: e.CommandFinished, record: e.Record) -> None:
+    task._seconds += event.seconds
+    task.doing, task.tree = "", event.tree or task.tree
+
+
 def _created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
-    task.title = _title(event.step)
+    task.title, task.repeat = _title(event.step), event.step.repeat
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
 
 
@@ -431,6 +470,9 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.WorkspaceRestored: _restored,
     e.CheckpointMade: _checkpoint,
     e.ChildSettled: _child,
+    e.PassEnded: _pass_ended,
+    e.CommandStarted: _command_started,
+    e.CommandFinished: _command_finished,
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,
     e.Escalated: _escalated,

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.core.states import SETTLED, State
-from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line, state_words
+from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line
 from bough.interfaces.terminal.paper import Line, Paper, Span
-from bough.interfaces.terminal.tree import Row, named, rows
+from bough.interfaces.terminal.tree import Row, named, rows, standing
 from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
 from bough.interfaces.views import RunView
 
@@ -203,11 +203,12 @@ class LiveDisplay:
         task = row.task
         waiting = task.state in SETTLED or task.state is State.PENDING
         style = STATE_STYLES.get(task.state, "")
-        first = [*named(row, min(width, 40)), ("  ", ""), (state_words(task.state), style)]
+        first = [*named(row, min(width, 40)), ("  ", ""), (standing(task), style)]
         if task.started_at:
             first.append((f"  {row.subtree.rounds}/{task.limits.rounds} rounds", ""))
         if task.path != GOAL:
-            first.append((f"  {one_line(task.title)}", "dim"))
+            untouched = not task.started_at and task.state is not State.PENDING
+            first.append((f"  {one_line(task.why if untouched else task.title)}", "dim"))
         if waiting or not task.doing:
             return [first]
         stream = self._streams.get(task.path) or _Stream(now)

@@ -92,7 +92,15 @@ Cell = Callable[[Row], Span]
 def _state(row: Row) -> Span:
     task = row.task
     halted = f" ({STATUS_WORDS.get(task.halted, task.halted)})" if task.halted else ""
-    return state_words(task.state) + halted, STATE_STYLES.get(task.state, "")
+    return standing(task) + halted, STATE_STYLES.get(task.state, "")
+
+
+def standing(task: TaskView) -> str:
+    """Its state; of one that repeats, with the pass that it is in."""
+    words = state_words(task.state)
+    if task.repeat > 1 and task.started_at:
+        words += f", pass {task.passes}/{task.repeat}"
+    return f"{words} before" if task.source else words
 
 
 def _rounds(row: Row) -> Span:
@@ -117,7 +125,10 @@ def _subtree(row: Row) -> Span:
 
 
 def _title(row: Row) -> Span:
-    return first_line(row.task.title), "dim"
+    """What it is about; of one that was left out or taken over, why."""
+    task = row.task
+    untouched = not task.started_at and task.state is not State.PENDING
+    return first_line(task.why if untouched else task.title), "dim"
 
 
 COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
