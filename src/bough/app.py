@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import bough
 from bough.core import events as e
+from bough.core import rewinding
 from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.grants import root_grant
@@ -22,7 +23,7 @@ from bough.core.plan import Plan, Step, at_once, checked, passes
 from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
-from bough.core.state import Task, ends_of_rounds, fold
+from bough.core.state import Task, fold
 from bough.core.states import State
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
@@ -158,8 +159,8 @@ class Journal(Struct, frozen=True):
         return outcome(await self.view(name))
 
     async def points(self, name: str, task: str = GOAL) -> list[Task]:
-        """The ends of the task's rounds that it can be rewound to, oldest first."""
-        return ends_of_rounds(task, await self.store.read(name, task))
+        """The ends of the task's rounds, or of its steps, that it can be rewound to, oldest first."""
+        return rewinding.points(task, await self.store.read(name, task))
 
 
 class Session(Journal, frozen=True):
@@ -322,16 +323,30 @@ class Session(Journal, frozen=True):
         return changes
 
     async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
-        """Take a task back to the end of one of its rounds (0: before the first); what came after is kept in the
-        journal and no longer counts, but for what it cost."""
+        """Take a task back to the end of one of its rounds or steps (0: before the first); what came after is kept in
+        the journal and no longer counts, but for what it cost. The tasks above it wait for it again."""
         point = await self._point(name, task, to)
-        async with self._hold(name) as (claim, run), self._held(name, task) as (held, now):
-            if now.state is not State.PENDING:
-                workspace = await self.workspaces.open(name, task, now.tree, run.folder)
-                await workspace.restore(point.tree)
-            await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
+        async with self._hold(name) as (claim, run):
+            await self._take_back(run, task, point)
+            path = task
+            while path != GOAL:
+                above, _, segment = path.rpartition("/")
+                above = above or GOAL
+                records = await self.store.read(name, above)
+                version = rewinding.before_end_of(records, segment)
+                if version is not None:
+                    kept = [record for record in records if record.version <= version]
+                    await self._take_back(run, above, fold(above, kept))
+                path = above
             await self.store.append(claim, [e.RunReopened(task, to)], run.version)
         return await self.task(name, task)
+
+    async def _take_back(self, run: Run, task: str, point: Task) -> None:
+        async with self._held(run.name, task) as (held, now):
+            if now.state is not State.PENDING and not now.steps:
+                workspace = await self.workspaces.open(run.name, task, now.tree, run.folder)
+                await workspace.restore(point.tree)
+            await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
 
     async def _point(self, name: str, task: str, to: int) -> Task:
         points = await self.points(name, task)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from pathlib import Path
 
 import pytest
 
+from bough import app
 from bough.core import events as e
+from bough.core.state import Task
 from bough.testing import ScriptedModel, call, say
 from tests.engine.workflow_runs import Script, by_task, carried, done, finding, plan, repository, resumed, review, told
 
@@ -252,7 +255,7 @@ def test_a_machine_that_goes_round_fails(project: Path) -> None:
 
 def test_a_failure_that_no_transition_takes_up_fails(project: Path) -> None:
     run = carried(project, machine(12).replace('on = "failure"', 'on = "success"'), NOBODY)
-    assert run.outcome.status == "failed" and "its step review is failed" in run.outcome.summary
+    assert run.outcome.status == "failed" and "no transition takes that up" in run.outcome.summary
 
 
 def test_any_one_is_enough(project: Path) -> None:
@@ -337,6 +340,7 @@ requires_testing = false
 [[steps]]
 name = "hall"
 description = "Search the hall."
+context_mode = "{mode}"
 test_command = "test -e found"
 [[steps.steps]]
 name = "writer"
@@ -520,7 +524,7 @@ def test_what_has_not_changed_is_not_done_again(project: Path) -> None:
     ]
     assert f"nothing has changed since {first.outcome.run}" in same.why("second")
     other = carried(project, plan(project, CHAIN, word="deux"), chain())
-    assert [task.path for task in other.outcome.tree if task.source] == ["first"], "an input has changed"
+    assert [task.path for task in other.outcome.tree if task.source] == ["first", "third"], "only an input has changed"
     (project / "a.py").write_text("x = 2\n")
     moved = carried(project, plan(project, CHAIN, word="two"), chain())
     assert not any(task.source for task in moved.outcome.tree), "the files have changed"
@@ -538,3 +542,31 @@ def test_the_budget_holds_and_can_be_raised(project: Path) -> None:
     again = resumed(project, chain(), rounds=20)
     assert again.outcome.completed
     assert again.states == dict.fromkeys(("goal", "first", "second", "third"), "completed")
+
+
+@pytest.mark.parametrize(("task", "to"), [("goal", 1), ("second", 1), ("second", 0)])
+def test_a_run_can_be_taken_back(project: Path, task: str, to: int) -> None:
+    carried(project, plan(project, CHAIN, word="two"), chain())
+    rewound = asyncio.run(taken_back(project, task, to))
+    assert rewound.tree != ""
+    model = by_task(
+        {
+            "second": [call("write", path="two", content="2"), done("two again")],
+            "second@2": [call("write", path="two", content="zwei"), done("two anew")],
+            "third@2": done("seen again"),
+        }
+    )
+    again = resumed(project, model)
+    assert again.outcome.completed, again.outcome.summary
+    assert {prompt.key.partition("#")[0] for prompt in model.prompts} == (
+        {"second@2", "third@2"} if task == "goal" else {"second", "third@2"}
+    )
+    assert again.text("one") == "1"
+    assert again.text("two") == ("zwei" if task == "goal" else "2")
+    assert again.states["third"] == "cancelled" and again.states["third@2"] == "completed"
+    assert again.outcome.spend.rounds > 5, "what it cost still counts"
+
+
+async def taken_back(folder: Path, task: str, to: int) -> Task:
+    async with app.session(folder) as session:
+        return await session.rewind(await session.find(None), to, task)

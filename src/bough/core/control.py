@@ -145,3 +145,9 @@ def broken(task: Task) -> ChildSettled | None:
     if state is None or ways is None or ways.to is not None or ways.success:
         return None
     return task.settled[state.name]
+
+
+def goes_round(task: Task) -> bool:
+    """A machine has taken all the transitions that it may."""
+    turns = machine(task)
+    return turns is not None and task.turns >= turns.limit

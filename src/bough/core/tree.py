@@ -146,9 +146,10 @@ def _broken(task: Task, state: Step) -> ChildSettled | None:
     child, turn = control.broken(task), control.turn(task)
     if child is None or turn is None or not _ended(task, state):
         return None
-    if child.state in WELL:
-        return replace(child, state=State.FAILED, why=turn.why)
-    return child if state.on_error in ("fail", "retry") else None
+    if state.on_error in ("fail", "retry") or control.goes_round(task):
+        why = turn.why if child.state in WELL else f"{turn.why} ({child.why})"
+        return replace(child, state=State.FAILED, why=why)
+    return None
 
 
 def not_well(task: Task) -> list[ChildSettled]:

@@ -117,6 +117,8 @@ class TaskView(Struct):
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
     """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For going back to it."""
+    _started: list[tuple[int, str]] = field(default_factory=list)
+    """The versions at which its steps were begun, and their paths."""
     # The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest.
     _rounds: int = 0
     _tokens_in: int = 0
@@ -187,6 +189,10 @@ class RunView(Struct):
             _see_task(task, record)
             if isinstance(record.event, e.ChildSettled):
                 self._settle(record.task, record.event)
+            elif isinstance(record.event, e.ChildStarted):
+                task._started.append((record.version, below(record.task, record.event.task)))
+            elif isinstance(record.event, e.TaskRewound):
+                self._take_back(task, record.event.version)
             elif isinstance(record.event, e.TaskCreated):
                 self._plan(record.task, record.event.step.steps, ())
             elif isinstance(record.event, e.Planned):
@@ -206,6 +212,15 @@ class RunView(Struct):
         for task in self.tasks.values():
             if task.path.startswith(f"{child.path}/") and not task.started_at:
                 task.state, task.why = event.state, f"{child.path}: {event.why}"
+
+    def _take_back(self, above: TaskView, version: int) -> None:
+        """Steps that were begun later are no part of the work any more; what they cost still counts."""
+        kept = {path for begun, path in above._started if begun <= version}
+        gone = tuple(path for begun, path in above._started if begun > version and path not in kept)
+        above._started = [entry for entry in above._started if entry[0] <= version]
+        for task in self.tasks.values():
+            if task.path in gone or task.path.startswith(tuple(f"{path}/" for path in gone)):
+                task.state, task.why, task.doing = State.CANCELLED, "a person took the run back to before it", ""
 
     def _plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """The tree changes: new steps are there from now on, dropped ones that never began are not."""

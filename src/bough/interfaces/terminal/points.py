@@ -17,7 +17,7 @@ def point_lines(points: Sequence[Task]) -> list[list[Span]]:
     for number, point in enumerate(points):
         lines.append(
             [
-                (f"round {pad(str(number), room, right=True)}", "bold"),
+                (f"{'step' if point.steps else 'round'} {pad(str(number), room, right=True)}", "bold"),
                 (f"  {clock(point.at)}  {point.tree[:10]}  ", "dim"),
                 (round_words(point), ""),
             ]
@@ -26,7 +26,10 @@ def point_lines(points: Sequence[Task]) -> list[list[Span]]:
 
 
 def round_words(point: Task) -> str:
-    """What happened in the round that ended here."""
+    """What happened in the round, or in the step, that ended here."""
+    if point.steps:
+        last = next(reversed(point.settled.values()), None)
+        return f"{last.child} is {last.state.value.replace('_', ' ')}" if last is not None else "before its first step"
     messages = point.attempt.messages if point.attempt else ()
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
