@@ -12,9 +12,19 @@ from bough import app
 from bough.core import events as e
 from bough.core.state import Task
 from bough.testing import ScriptedModel, call, say
-from tests.engine.workflow_runs import Script, by_task, carried, done, finding, plan, repository, resumed, review, told
-
-NOBODY = ScriptedModel([])
+from tests.engine.workflow_runs import (
+    NOBODY,
+    Script,
+    by_task,
+    carried,
+    done,
+    finding,
+    plan,
+    repository,
+    resumed,
+    review,
+    told,
+)
 
 
 @pytest.fixture

@@ -18,7 +18,8 @@ from tests.harness import Journal, by_progress, git, journal_of
 
 Says = Callable[[Prompt], Answer]
 Script = Sequence[Answer] | Answer | Says
-PYTEST = "python -m pytest -q"
+NOBODY = ScriptedModel([])
+"""For plans in which no agent works."""
 
 
 def done(summary: str = "done") -> Answer:
