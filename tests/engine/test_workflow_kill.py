@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -83,8 +84,9 @@ def kill_in_the_middle(folder: Path, more: str) -> None:
         "asyncio.run(bough.run(bough.load_workflow('workflows/w.toml'), model=ScriptedModel([])))"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=folder) as process:
-        while not list((folder / ".bough" / "work").glob("*/*/**/begun")):
+        while not any(path.exists() for path in (folder / ".bough" / "work").glob("*/slow/begun")):
             assert process.poll() is None
+            time.sleep(0.05)
         process.kill()
 
 

@@ -38,9 +38,9 @@ def test_a_thousand_steps_load_at_once() -> None:
     text = large(9, 10, 10, 100)
     times = []
     for _ in range(5):
-        began = time.perf_counter()
+        began = time.process_time()
         plan = load(text, inputs={}).plan
-        times.append(time.perf_counter() - began)
+        times.append(time.process_time() - began)
     assert leaves(plan.goal) == 1_000
     assert min(times) < 0.2
 

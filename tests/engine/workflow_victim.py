@@ -44,7 +44,7 @@ requires_testing = false
 [[steps.steps]]
 name = "count"
 condition = "fork.success"
-action = "Count: {steps.fork/a.result}"
+action = "Count: {steps.loop/fork/a.result}"
 requires_testing = false
 """
 PASSES = 2
