@@ -63,6 +63,6 @@ def test_cost_per_step_does_not_grow(tmp_path: Path) -> None:
     half = len(ends) // 2
     first, second = ends[half] - ends[0], ends[-1] - ends[half]
     assert second < 2.5 * first, f"{first:.2f} s, then {second:.2f} s"
-    sizes = [len(prompt.messages[0].text) for prompt in model.prompts]  # type: ignore[union-attr]
+    sizes = [len(prompt.messages[0].text) for prompt in model.prompts]
     assert max(sizes) < 1.5 * min(sizes) + 400, "no agent is told more because more was done before it"
     assert outcome.spend.rounds == leaves(plan.goal) == 100

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,9 +34,8 @@ def writes(files: dict[str, str], summary: str) -> list[Answer]:
     return [*(call("write", path=path, content=text) for path, text in files.items()), done(summary)]
 
 
-def example(folder: Path, name: str, model: ScriptedModel, *, jobs: int | None = None, **inputs: str) -> Carried:
-    chosen: dict[str, Any] = {} if jobs is None else {"jobs": jobs}
-    run = carried(folder, plan_of(EXAMPLES / f"{name}.toml", folder, inputs), model, **chosen)
+def example(folder: Path, name: str, model: ScriptedModel, **inputs: str) -> Carried:
+    run = carried(folder, plan_of(EXAMPLES / f"{name}.toml", folder, inputs), model)
     assert run.outcome.completed, run.outcome.summary
     return run
 

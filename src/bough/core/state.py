@@ -585,7 +585,7 @@ def _shared(event: e.ChildSettled) -> tuple[Note, ...]:
 
 def _phase_with_followers(task: Task, name: str) -> bool:
     """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
-    phase = any(step.name == name and step.plan_first for step in task.steps)
+    phase = not task.step.steps and any(step.name == name and step.plan_first for step in task.steps)
     return phase and any(step.name not in task.begun for step in task.steps)
 
 

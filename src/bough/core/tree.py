@@ -14,6 +14,7 @@ from bough.core.plan import Step
 from bough.core.scope import retry_of
 from bough.core.state import Task
 from bough.core.states import State
+from bough.core.workflow.keys import kind
 
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 
@@ -237,10 +238,15 @@ def grant(task: Task, step: Step) -> Limits:
         task.spend.minus(task.charged.get(step.name, Spend()) if _again(task, step) else Spend()),
         [task.running[other.name].grant for other in others if other.name in task.running],
         weight=step.complexity,
-        waiting=[o.complexity for o in others if o.name not in task.running and not _ended(task, o)],
+        waiting=[o.complexity for o in others if _asks(o) and o.name not in task.running and not _ended(task, o)],
         alone=not task.parallel,
-        rounds=step.rounds,
+        rounds=step.rounds if _asks(step) else 1,
     )
+
+
+def _asks(step: Step) -> bool:
+    """Whether carrying it out takes rounds: commands and checks ask no model."""
+    return kind(step) not in ("run", "check", "do")
 
 
 def _again(task: Task, step: Step) -> bool:

@@ -22,7 +22,7 @@ from bough.core.states import SETTLED, State
 from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, grant, joined, moves, raised
 from bough.engine.begin import Beginnings
 from bough.engine.drive import STOPPED, Book, drive
-from bough.engine.site import Site
+from bough.engine.site import Site, pause
 from bough.ports import Ports
 
 
@@ -129,16 +129,23 @@ class Crew:
             if started is None:
                 continue
             path, why = below(book.task.id, started.task), "another step came to a good end first"
-            child = await self.record(path, [e.StateChanged(State.CANCELLED, why)])
-            await self.ports.workspaces.discard(self.run.name, path)
+            child = await self._cancel(path, why)
             await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, child.spend)])
         live.clear()
+
+    async def _cancel(self, path: str, why: str) -> Task:
+        """A task that is not carried out any more, and all below it that was under way."""
+        task = await self.record(path, [e.StateChanged(State.CANCELLED, why)])
+        for started in task.running.values():
+            await self._cancel(below(path, started.task), why)
+        await self.ports.workspaces.discard(self.run.name, path)
+        return task
 
     async def _step(self, book: Book, step: Step, segment: str, again: Tier | None, wait: float = 0.0) -> None:
         """One step, from its beginning to the point where its parent stands on it."""
         task = book.task
-        if wait:
-            await asyncio.sleep(wait)
+        if wait and not await pause(wait, self.ports):
+            return  # A person wants to stop: it begins when the run is resumed.
         path = below(task.id, segment)
         limits = task.running[step.name].grant
         grows = step.on_error != "escalate" and step.rounds is None

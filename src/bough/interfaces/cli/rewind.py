@@ -12,16 +12,21 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 
 @click.command(
     "rewind",
-    short_help="Take a run back to the end of an earlier round.",
-    epilog=example("bough rewind", "bough rewind amber-heron --to 3", "bough resume amber-heron"),
+    short_help="Take a run back to the end of an earlier round or step.",
+    epilog=example("bough rewind", "bough rewind amber-heron build --to 3", "bough resume amber-heron"),
 )
 @run_argument
 @task_argument
 @in_dir
-@click.option("--to", metavar="ROUND", type=click.IntRange(0), help="The round after which it goes on; 0: before any.")
+@click.option(
+    "--to",
+    metavar="N",
+    type=click.IntRange(0),
+    help="The round after which it goes on, or the step, of a task that has steps; 0: before any.",
+)
 @as_json("As JSON: the points, or where it was taken back to.")
 def command(run: str | None, task: str | None, folder: Path, to: int | None, as_json: bool) -> None:
-    """Take a run back to the end of an earlier round.
+    """Take a run back to the end of an earlier round or step.
 
     Without --to: lists the points that RUN (default: the latest) can be taken back to. With it, the workspace's files
     are those of that moment, and `bough resume` goes on from there. What came after stays in the journal and no
@@ -55,7 +60,8 @@ async def _points(run: str | None, task: str | None, folder: Path, as_json: bool
         page.line(*line)
     page.line("")
     target = f"{name} {path}" if path else name
-    page.paragraph(text=f"`bough rewind {target} --to ROUND` takes it back to the end of a round.")
+    what = "step" if points[0].steps else "round"
+    page.paragraph(text=f"`bough rewind {target} --to N` takes it back to the end of a {what}.")
 
 
 async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_json: bool) -> None:
@@ -70,6 +76,7 @@ async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_j
     if as_json:
         print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
         return
-    where = f"to the end of round {to}" if to else "to before its first round"
+    what = "step" if rewound.steps else "round"
+    where = f"to the end of {what} {to}" if to else f"to before its first {what}"
     of = f"{path} of {name}" if path else name
     paper().paragraph(text=f"Took {of} back {where}. `bough resume {name}` goes on from there.")
