@@ -30,8 +30,8 @@ def inspect(before: Mapping[str, str], after: Mapping[str, str], command: str) -
     if not changed:
         return []
     gate = _Gate(before, after, command, changed)
-    found = {(one.path, one.line, one.what): one for one in gate.findings()}
-    return sorted(found.values(), key=lambda one: (one.path, one.line, one.what))[:MOST]
+    found = {(one.path, one.line, " ".join(one.what.split())) for one in gate.findings()}
+    return [Tampering(*one) for one in sorted(found)[:MOST]]
 
 
 @dataclass

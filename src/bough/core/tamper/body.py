@@ -188,6 +188,8 @@ class Walk:
                 self._patch(dotted(target), node, scope)
 
     def _call(self, call: ast.Call, node: ast.stmt, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+        if isinstance(call.func, ast.Name) and isinstance(known := scope.names.get(call.func.id), ast.Attribute):
+            call = ast.Call(func=known, args=call.args, keywords=call.keywords)
         called = last(call.func)
         if self._skipping(call, node, scope):
             return True
@@ -332,7 +334,7 @@ class Walk:
         for call in asserted:
             body = [resolve(value, scope) for value in expressions(node.body)]
             self._add([c.of_raising(call, body, scope)], node, scope, guards, owner)
-        return ends and not asserted
+        return ends and not asserted and not any(isinstance(s, ast.Raise) for s in node.body)
 
     def _inner(self, node: Function, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
         """A function inside the test: walked where it is called by name, or here when it is only handed on."""

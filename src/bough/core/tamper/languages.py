@@ -30,8 +30,6 @@ def _c(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.M)
 
 
-_ANNOTATIONS = _c(r"^\s*[@#\[].*$")
-
 LANGUAGES: dict[str, Language] = {
     "javascript": Language(
         _c(r"(?<![\w.$])(?:[xf]?(?:it|test|specify)|Deno\.test|t\.test)(?:\.\w+)*\s*(?=[(`])"),
