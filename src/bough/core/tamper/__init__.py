@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import config, files, python, recorded, settings, shadows, text
+from bough.core.tamper import beside, config, files, python, recorded, settings, shadows, text
 from bough.core.tamper.files import watched
 from bough.core.tamper.languages import LANGUAGES
 from bough.core.tamper.sources import Project
@@ -46,7 +46,7 @@ class _Gate:
         tests = [
             p for p in self.before if p.endswith(".py") and self.test_side(p) and files.name_of(p) != "conftest.py"
         ]
-        self.ground = Ground(self.before, tuple(tests))
+        self.ground = Ground(self.before, tuple(sorted(tests)), self.after)
         self.large = [p for p in self.changed if self._longest(p) > files.LARGEST]
         self.small = [p for p in self.changed if p not in set(self.large)]
 
@@ -65,6 +65,7 @@ class _Gate:
         yield from self._python()
         yield from self._tricks()
         yield from self._other_languages()
+        yield from self._beside()
         data = [path for path in self.small if files.test_data(path) and not files.config_file(path)]
         yield from recorded.compare(self.before, self.after, data)
 
@@ -106,7 +107,7 @@ class _Gate:
         for path in paths:
             old, new = self.old.source(path), self.new.source(path)
             if old is not None and new is not None:
-                yield from shadows.taken_over(old, new, self.new)
+                yield from shadows.taken_over(old, new, self.old, self.new)
 
     def _tricks(self) -> Iterator[Tampering]:
         paths = [path for path in self.small if path.endswith(".py") and not files.foreign(path)]
@@ -119,6 +120,13 @@ class _Gate:
             paths = [p for p in self.small if files.language(p) == language and files.test_file(p)]
             if language != "python" and paths:
                 yield from _bounded(partial(self._texts, language, paths))
+
+    def _beside(self) -> Iterator[Tampering]:
+        for language in beside.LANGUAGES:
+            paths = [path for path in self.small if beside.product(path, language)]
+            if paths:
+                yield from _bounded(partial(beside.compare, self.before, self.after, paths, language))
+        yield from beside.moved_out(self.before, self.after)
 
     def _texts(self, language: str, paths: list[str]) -> Iterable[Tampering]:
         old = {path: self.before[path] for path in paths if path in self.before}

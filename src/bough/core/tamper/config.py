@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import builds, files, make, node, settings
+from bough.core.tamper import builds, files, make, node, packages, settings
 
 _JS_CONFIG = re.compile(
     r"^(?:jest|vitest|vite|playwright|cypress|ava|karma)\b.*\.(?:js|ts|mjs|cjs|mts|cts|json)$|^\.mocharc"
@@ -53,6 +53,8 @@ def _one(
         yield from builds.nox(old, new or "", path)
     elif name == "Cargo.toml" or ".cargo/" in path:
         yield from builds.cargo(old or "", new or "", path)
+    elif name in packages.NAMES or name.startswith("babel.config"):
+        yield from packages.compare(old or "", new or "", path)
     elif name in _BUILD_NAMES:
         yield from builds.words_that_weaken(old or "", new or "", path)
     if name in ("justfile", "Justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", "Rakefile"):
