@@ -96,15 +96,18 @@ class ProjectVerifier:
 
     def _baseline(self, run: Run, task: Task, check: Check) -> asyncio.Task[Known]:
         async def measure() -> Known:
-            # A checkout for each check: another one may be under way at the same base.
-            name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
-            workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
-            try:
-                return (await self._run(check, task, task.base, workspace, lambda line: None)).known()
-            finally:
-                await self._workspaces.discard(run.name, name)
+            return (await self._at_base(run, task, check)).known()
 
         return self._baselines.begin(task.base, check, measure)
+
+    async def _at_base(self, run: Run, task: Task, check: Check) -> Ran:
+        # A checkout for each check: another one may be under way at the same base.
+        name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
+        workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
+        try:
+            return await self._run(check, task, task.base, workspace, lambda line: None)
+        finally:
+            await self._workspaces.discard(run.name, name)
 
     async def close(self) -> None:
         for begun in self._begun:
@@ -124,7 +127,7 @@ class ProjectVerifier:
             return _tampered(task, check, done, "the tests were tampered with")
         baseline = self._baseline(run, task, check)
         ran = await self._run(check, task, task.tree, workspace, progress)
-        ran, flaky = await self._again(check, ran, task, workspace, progress)
+        ran, flaky = await self._again(run, check, ran, baseline, task, workspace, progress)
         if ran.changed and not task.step.may_edit_tests:
             return _tampered(task, check, ran.changed, "the tests were changed while they ran")
         before, after = await self._watched(task.base), await self._watched(task.tree)
@@ -205,7 +208,14 @@ class ProjectVerifier:
         )
 
     async def _again(
-        self, check: Check, ran: Ran, task: Task, workspace: Workspace, progress: Say
+        self,
+        run: Run,
+        check: Check,
+        ran: Ran,
+        baseline: asyncio.Task[Known],
+        task: Task,
+        workspace: Workspace,
+        progress: Say,
     ) -> tuple[Ran, tuple[str, ...]]:
         """Failing tests are run once more, alone; when all of them pass then, the whole check is. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
@@ -216,10 +226,22 @@ class ProjectVerifier:
         alone = await self._run(replace(check, command=command), task, task.tree, workspace, progress)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
+        unproven = rulings.unproven(flaky, (await baseline).report) if flaky else ()
+        if unproven:
+            sometimes = await self._sometimes(run, task, check, unproven)
+            flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
         again = await self._run(check, task, task.tree, workspace, progress)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
+
+    async def _sometimes(self, run: Run, task: Task, check: Check, ids: tuple[str, ...]) -> set[str]:
+        """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""
+        command = rerun(check.command, check.runner, list(ids))
+        if command is None:
+            return set()
+        alone = await self._at_base(run, task, replace(check, command=command))
+        return {case.id for case in alone.report.cases if case.outcome == "passed"}
 
     def _judgement(
         self,

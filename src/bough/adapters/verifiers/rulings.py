@@ -98,6 +98,15 @@ def _test(id: str) -> str:
     return id.partition("[")[0] if _file(id).endswith(".py") else _file(id)
 
 
+def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
+    """Those that did not pass at the base: that one of them passes the second time does not show that it is mended. A
+    state that outlives the first run would do it too."""
+    before = {case.id: case.outcome for case in baseline.cases}
+    # Some runners name only what failed: then what is not named passed.
+    missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
+    return tuple(id for id in flaky if before.get(id, missing) != "passed")
+
+
 def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
     """The first ones, each called what it is. `read` gives a file of the workspace."""
     before = {case.id: case.outcome for case in baseline.cases}

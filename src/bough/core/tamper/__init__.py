@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import beside, config, files, python, recorded, settings, shadows, text
+from bough.core.tamper import beside, config, files, imports, python, recorded, settings, shadows, text
 from bough.core.tamper.files import watched
 from bough.core.tamper.languages import LANGUAGES
 from bough.core.tamper.sources import Project
@@ -120,6 +120,8 @@ class _Gate:
             paths = [p for p in self.small if files.language(p) == language and files.test_file(p)]
             if language != "python" and paths:
                 yield from _bounded(partial(self._texts, language, paths))
+            if language == "javascript" and paths:
+                yield from imports.compare(self.before, self.after, paths)
 
     def _beside(self) -> Iterator[Tampering]:
         for language in beside.LANGUAGES:

@@ -18,10 +18,10 @@ LANGUAGES = ("javascript", "go", "rust")
 _ASSERTING = (
     r"(?:node:)?(?:assert(?:/strict)?|test)|jest|@jest/\w+|vitest|chai|expect|should|sinon|ava|tap|mocha|uvu(?:/\w+)?"
 )
-_LOADED = rf"(?:require|import|getBuiltinModule)\s*\(\s*['\"`](?:{_ASSERTING})['\"`]\s*\)"
+_LOADED = rf"(?:require|import|getBuiltinModule['\"]?\]?)\s*\(\s*['\"`](?:{_ASSERTING})['\"`]\s*\)"
 _BOUND = re.compile(
     rf"(?:const|let|var|import)\s+(?:\*\s+as\s+)?(?P<names>[\w$]+|[\w$\s]*,?\s*\{{[^}}]*\}})\s*"
-    rf"(?:=\s*(?:await\s+)?{_LOADED}|from\s*['\"](?:{_ASSERTING})['\"])"
+    rf"(?:=\s*(?:await\s+)?(?:process(?:\.|\[['\"]))?{_LOADED}|from\s*['\"](?:{_ASSERTING})['\"])"
 )
 _TARGET = r"(?:\.[\w$]+|\[[^\]\n]*\])+\s*(?:\|\||&&|\?\?)?=(?![=>])"
 _BUILT_IN = r"(?:Object|Number|String|Boolean|Array|Function|Promise|Error|Map|Set|RegExp|Date|Symbol|BigInt)"

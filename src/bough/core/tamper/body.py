@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bough.core.tamper import checks as c
 from bough.core.tamper.checks import Bare, Check, Guard
+from bough.core.tamper.contexts import keeps_quiet, pushed
 from bough.core.tamper.facts import (
     BROAD,
     SUPPRESSED,
@@ -125,7 +126,8 @@ class Walk:
             return never(node.test), guards
         if isinstance(node, ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign):
             ends = self._simple(node, scope, guards, owner)
-            return ends, (*guards, SUPPRESSED) if enters_suppress(node) else guards
+            hidden = enters_suppress(node) or pushed(node, scope.source, scope.project)
+            return ends, (*guards, SUPPRESSED) if hidden else guards
         if isinstance(node, ast.Raise):
             self._raise(node, scope, guards, owner)
             return True, guards
@@ -317,6 +319,9 @@ class Walk:
                         *inside,
                         Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure"),
                     )
+            elif keeps_quiet(context, scope.source, scope.project):
+                quiet = Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure")
+                inside = (*inside, quiet)
             elif isinstance(context, ast.Call):
                 self._call(context, node, scope, guards, owner)
             value = resolve(context, scope)

@@ -94,6 +94,9 @@ def _true(answer: ast.expr, other: set[str]) -> bool:
         return True
     if isinstance(answer, ast.BoolOp):
         holds = any if isinstance(answer.op, ast.Or) else all
+        denied = {dump(one.operand) for one in answer.values if isinstance(one, ast.UnaryOp)}
+        if isinstance(answer.op, ast.Or) and any(dump(one) in denied for one in answer.values):
+            return True
         return holds(_true(value, other) for value in answer.values)
     if isinstance(answer, ast.IfExp):
         return _true(answer.body, other) and _true(answer.orelse, other)
@@ -102,8 +105,8 @@ def _true(answer: ast.expr, other: set[str]) -> bool:
     if isinstance(answer, ast.Call) and last(answer) in ("isinstance", "issubclass") and len(answer.args) == 2:
         kinds = answer.args[1].elts if isinstance(answer.args[1], ast.Tuple) else [answer.args[1]]
         return all(last(kind) in _PLAIN for kind in kinds)
-    if isinstance(answer, ast.Call) and last(answer) in ("bool", "hasattr", "len", "callable"):
-        return constant(answer.args[1] if len(answer.args) > 1 else None) in ("__class__", "__eq__", "__hash__")
+    if isinstance(answer, ast.Call) and last(answer) == "bool" and answer.args:
+        return _true(answer.args[0], other)
     return False
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from bough.core.tamper import files
 from bough.core.tamper.signs import Sign
 from bough.core.tamper.sources import Source, imported_names
-from bough.core.tamper.syntax import Function, constant, dotted, dump, last, listed, main_guard, show
+from bough.core.tamper.syntax import Function, constant, dotted, dump, identifiers, last, listed, main_guard, show
 
 _READS = listed(
     """
@@ -50,6 +50,7 @@ class Tests(Protocol):
 
 def peeking(source: Source, tests: Tests) -> Iterator[Sign]:
     yield from _frames(source)
+    yield from _lines_of_callers(source)
     yield from _interpreter(source)
     yield from _unreadable(source)
     yield from _test_modules(source, tests)
@@ -67,6 +68,41 @@ def _frames(source: Source) -> Iterator[Sign]:
             yield Sign("frames", line, f"product code looks into the frames of its callers ({wanted})", habit=True)
         elif wanted in _OBJECTS:
             yield Sign("objects", line, f"product code looks through the interpreter's objects ({wanted})", habit=True)
+
+
+_STACKS = (
+    (listed("extract_stack walk_stack extract_tb StackSummary"), listed("line lines locals capture_locals format")),
+    (
+        listed("format_stack print_stack format_list"),
+        listed("split rsplit search findall match partition splitlines eval"),
+    ),
+    (
+        listed("_getframe currentframe stack getouterframes f_back extract_stack"),
+        listed("getline getlines linecache getsource getsourcelines findsource code_context"),
+    ),
+)
+"""Ways to get at whoever calls, and what makes of it more than a name for a log."""
+
+
+def _lines_of_callers(source: Source) -> Iterator[Sign]:
+    """The source text of whoever calls."""
+    for function in source.all_functions:
+        names = identifiers(function)
+        for ways, uses in _STACKS:
+            found = names & ways
+            if found == {"stack"} and "inspect" not in names:
+                continue  # somebody else's: numpy's, a data structure's
+            if found and (names & uses or _opens_its_caller(function)):
+                what = f"{function.name} reads the code of its callers"
+                yield Sign("frames", function.lineno, what, habit=True)
+                break
+
+
+def _opens_its_caller(function: Function) -> bool:
+    """`open(frame.f_code.co_filename)`."""
+    opened = [n for n in ast.walk(function) if isinstance(n, ast.Call) and last(n.func) in ("open", "Path", "getlines")]
+    parts = [part for call in opened for argument in call.args for part in ast.walk(argument)]
+    return any(isinstance(part, ast.Attribute) and part.attr in ("co_filename", "filename") for part in parts)
 
 
 def _asks_for_a_name(node: ast.AST, source: Source) -> bool:
@@ -164,11 +200,19 @@ def _test_modules(source: Source, tests: Tests) -> Iterator[Sign]:
             yield Sign("title", node.lineno, what, habit=True)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and tests.module(node.value):
             names = [node.value] if _in_lookup(node, source) else []
+        if isinstance(node, ast.Call) and _loads_the_runner(node):
+            yield Sign("runner", node.lineno, f"`{show(node, 60)}` gets at the test runner", habit=True)
         for name in names:
             if home := tests.module(name):
                 line = getattr(node, "lineno", 0)
                 yield Sign("test module", line, f"product code uses the test file {home}", habit=True)
                 break
+
+
+def _loads_the_runner(call: ast.Call) -> bool:
+    wanted = _written(call.args[0]) if call.args else ""
+    known = files.RUNNER_MODULES - {"doctest", "hypothesis"}
+    return last(call.func) in ("import_module", "__import__", "find_spec") and wanted.split(".")[0] in known
 
 
 def _program(node: ast.stmt) -> bool:

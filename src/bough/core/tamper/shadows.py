@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Mapping
 
@@ -77,12 +78,27 @@ def _module_in_front(
             return f"{top} is new and shadows the test runner's module {module}"
         if beside_tests and ground.own(module) and ground.imports(module):
             return f"{top} is new and shadows {module}, which the tests import"
+        if folder and ground.own(module) and ground.imports(module) and _put_in_front(folder, before, after):
+            return f"{top} is new and put in front of {module}, which the tests import"
         if folder == "":
             for layout in ("src", "lib"):
                 kept = [p for p in after if _place(p, f"{layout}/{module}")]
                 if kept and ground.imports(module):
                     return f"{top} is new and shadows {layout}/{module}, which the tests import"
     return ""
+
+
+_SEARCH_PATH = re.compile(r"sys\.path|pythonpath|PYTHONPATH|addsitedir|--import-mode|package_dir|package-dir")
+
+
+def _put_in_front(folder: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Something that changed puts a folder on Python's search path."""
+    for path, text in after.items():
+        if before.get(path) == text or not _SEARCH_PATH.search(text):
+            continue
+        if re.search(rf"(?<![\w-]){re.escape(folder.rpartition('/')[2])}(?![\w-])", text):
+            return True
+    return False
 
 
 def _modules(path: str) -> Iterator[tuple[str, str, str]]:

@@ -53,6 +53,8 @@ class Unit:
     swallows: int = 0
     leaves: int = 0
     """Places where it may return early."""
+    guarded: list[str] = field(default_factory=list)
+    """For each assertion what it depends on: a condition, a handler, a timer. Empty: nothing."""
 
 
 @dataclass
@@ -104,6 +106,8 @@ def read(path: str, text: str, kind: Language, language: str) -> Sheet:
             sheet.lines.setdefault(short(found[0], 60), _line(source, found.start()))
     if language == "javascript":
         _mocks(sheet, plain)
+    elif language == "rust":
+        _own_versions(sheet, plain, spans)
     sheet.assertions = len(kind.assertion.findall(plain))
     return sheet
 
@@ -115,6 +119,24 @@ def _mocks(sheet: Sheet, plain: str) -> None:
         if len(re.findall(rf"['\"]{re.escape(found[1])}['\"]", plain)) > 1:
             sheet.tricks[said] += 1
             sheet.lines.setdefault(said, _line(plain, found.start()))
+
+
+def _own_versions(sheet: Sheet, plain: str, spans: list[tuple[int, int]]) -> None:
+    """Functions among the tests of a Rust file that are called as one beside them: the tests would use those."""
+    first = plain.find("mod tests")
+    if first < 0:
+        return
+    beside = set(re.findall(r"\bfn\s+(\w+)", plain[:first]))
+    for found in re.finditer(r"\bfn\s+(\w+)", plain[first:]):
+        if found[1] in beside:
+            said = f"fn {found[1]} beside the tests"
+            sheet.tricks[said] += 1
+            sheet.lines.setdefault(said, _line(plain, first + found.start()))
+    for found in re.finditer(r"\buse\s+(?:super|crate)::(\w+)::(?:\*|\{?[^;]*)", plain[first:]):
+        if f"mod {found[1]}" in plain[:first] and set(re.findall(r"\w+", found[0])) & beside | ({"*"} & {*found[0]}):
+            said = " ".join(found[0].split())
+            sheet.tricks[said] += 1
+            sheet.lines.setdefault(said, _line(plain, first + found.start()))
 
 
 def _file_marks(sheet: Sheet, plain: str, kind: Language, spans: list[tuple[int, int]]) -> None:
@@ -214,7 +236,10 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
     unit = Unit(path, title, _line(plain, match.start()), " ".join(block.split()))
     cut = _early_return(plain[match.end() : end]) if kind.block in ("braces", "call") else None
     offset = match.end() - start
+    bracketed = kind.block in ("braces", "call") and kind is not LANGUAGES["go"]
     for found in _asserted(block, kind):
+        if bracketed and (guard := _guard(block, offset, found[0])):
+            unit.guarded.append(guard)
         if cut is not None and found[0] > offset + cut:
             unit.unreachable += 1
         else:
@@ -226,6 +251,31 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
     unit.values = {found[0] for found in _STRING.finditer(silent)}
     unit.values |= {found[0] for found in _NUMBER.finditer(_STRING.sub('""', silent))}
     return unit
+
+
+_OPENERS = re.compile(_STRING.pattern + r"|[(){}\[\]]")
+_CONDITION = re.compile(r"\b(?:if|while|switch)\s*$|\b(?:catch|else)\b[^{}]*$|\?\s*$|&&\s*$")
+_DEFERRED = re.compile(r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick|then|catch|on|once)\s*$")
+
+
+def _guard(block: str, start: int, position: int) -> str:
+    """What stands between a test and an assertion of it: `if (…)`, `setTimeout(`; empty: nothing."""
+    stack: list[tuple[int, str]] = []
+    closed = ""
+    for found in _OPENERS.finditer(block, start, position):
+        if found[0] in "([{":
+            head = block[max(0, found.start() - 200) : found.start()]
+            stack.append((found.start(), closed if found[0] == "{" and head.rstrip().endswith(")") else head))
+        elif found[0] in ")]}" and stack:
+            at, head = stack.pop()
+            closed = head
+            after = block[found.end() : position].strip()
+            if found[0] == ")" and not after and re.search(r"\bif\s*$", head):
+                return " ".join(f"if {block[at : found.end()]}".split())
+    for at, head in stack:
+        if _CONDITION.search(head) or _DEFERRED.search(head):
+            return " ".join((head[-30:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
+    return ""
 
 
 def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
@@ -352,6 +402,11 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
     ):
         if count > 0 and was.assertions:
             yield Tampering(now.path, now.line, what.format(title))
+    free, free_now = len(was.assertions) - len(was.guarded), len(now.assertions) - len(now.guarded)
+    if len(now.guarded) > len(was.guarded) and free_now < free:
+        guard = next((g for g in now.guarded if g not in was.guarded), now.guarded[0])
+        yield Tampering(now.path, now.line, f"an assertion of test {title} now depends on `{short(guard, 60)}`")
+        return
     lost = list(((Counter(was.assertions) - Counter(now.assertions)) - spare).elements())
     fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
     named = False
@@ -375,7 +430,7 @@ def _became(said: str, fresh: list[str]) -> str:
         return f"an assertion was removed: `{short(said)}`"
     fresh.remove(best)
     became = f"`{short(said)}` became `{short(best)}`"
-    if _ALWAYS.search(best) and not _ALWAYS.search(said):
+    if (_ALWAYS.search(best) and not _ALWAYS.search(said)) or (_same_twice(best) and not _same_twice(said)):
         return f"{became}, which always holds"
     if said.startswith("await ") and not best.startswith("await ") and said[6:].split("(")[0] == best.split("(")[0]:
         return f"{became}, which is no longer waited for"
@@ -385,6 +440,23 @@ def _became(said: str, fresh: list[str]) -> str:
     if values and _strength(best) == _strength(said):
         return f"expected value changed: {became}"
     return ""
+
+
+def _same_twice(said: str) -> bool:
+    """`equal(add(2, 3), add(2, 3))`."""
+    start = said.find("(")
+    parts, depth, last = [], 0, start + 1
+    for found in re.compile(_STRING.pattern + r"|[(){}\[\],]").finditer(said, start + 1) if start >= 0 else ():
+        if found[0] in "([{":
+            depth += 1
+        elif found[0] in ")]}":
+            depth -= 1
+        if depth < 0 or (found[0] == "," and depth == 0):
+            parts.append("".join(said[last : found.start()].split()))
+            last = found.end()
+        if depth < 0:
+            break
+    return len(parts) > 1 and parts[0] == parts[1] and "(" in parts[0]
 
 
 def _values(said: str) -> set[str]:

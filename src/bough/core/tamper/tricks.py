@@ -125,6 +125,7 @@ def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sig
         yield from _patches(node, source, ground)
     yield from runner_patched(source)
     yield from _overriding(source)
+    yield from _switched(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
     yield from _skipping_fixtures(source, project)
@@ -229,6 +230,17 @@ def _overriding(source: Source) -> Iterator[Sign]:
             yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
         elif name in ("AssertionError", "SystemExit", "BaseException"):
             yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _switched(source: Source) -> Iterator[Sign]:
+    """Unittest's own switches: how values are compared, and what is skipped."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and last(node.func) == "addTypeEqualityFunc":
+            yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes how values are compared")
+        if isinstance(node, ast.Assign) and not never(node.value):
+            names = {last(target) for target in node.targets}
+            if names & {"__unittest_skip__", "__unittest_expecting_failure__"}:
+                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` skips tests")
 
 
 def _test_case(klass: ast.ClassDef, source: Source, depth: int = 0) -> bool:
