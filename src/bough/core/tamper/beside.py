@@ -50,7 +50,7 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"\bNODE_ENV\b[^;\n]*['\"]test['\"][^;\n]*(?:\?|\breturn\b|&&)", "answers differently in a test"),
         (r"\.stack\b[^;\n]*(?:test|spec)|\bError\.prepareStackTrace\b|\.getFileName\(\)", "looks at its callers"),
         (
-            r"process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)['\"][\s\S]{0,200}?(?:exitCode|process\.exit|reallyExit)"
+            r"process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)['\"][^;{}]*(?:\{[^}]*)?(?:exitCode|process\.exit|reallyExit)"
             r"|\bprocess\.(?:reallyExit|abort)\s*\(|\bprocess\.exitCode\s*=\s*0|\bprocess\.(?:exit|emit|kill)\s*=(?!=)"
             r"|\bprocess\.kill\(\s*process\.p?pid",
             "ends the test run with an exit status of its own",

@@ -78,7 +78,9 @@ def _module_in_front(
             return f"{top} is new and shadows the test runner's module {module}"
         if beside_tests and ground.own(module) and ground.imports(module):
             return f"{top} is new and shadows {module}, which the tests import"
-        if folder and ground.own(module) and ground.imports(module) and _put_in_front(folder, before, after):
+        own = [place for place in (module, f"src/{module}", f"lib/{module}") if any(_place(p, place) for p in before)]
+        stays = any(_place(p, place) for p in after for place in own)
+        if folder and stays and ground.imports(module) and _put_in_front(folder, before, after):
             return f"{top} is new and put in front of {module}, which the tests import"
         if folder == "":
             for layout in ("src", "lib"):
