@@ -16,7 +16,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,7 +44,7 @@ from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
 BASELINE = "@baseline"
-KEPT_TREES = 4
+KEPT_TEXTS = 8
 RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
 
@@ -60,7 +60,8 @@ class ProjectVerifier:
         self._workspaces = workspaces
         self._baselines = Baselines(home / "baselines")
         self._begun: set[asyncio.Task[None]] = set()
-        self._texts: dict[str, dict[str, str]] = {}
+        self._texts: dict[tuple[str, str], dict[str, str]] = {}
+        """By tree and command."""
 
     async def find(self, task: Task) -> Check | None:
         """The check that the base has stands: what the agent writes cannot put another one in its place. One that is
@@ -122,15 +123,16 @@ class ProjectVerifier:
             return Judgement(Verdict("passed", "no check was required", tree=task.tree))
         if check is None:
             return Judgement(Verdict("not_verified", NOT_FOUND, tree=task.tree))
-        done = tuple(await self._tampering(task, check))
-        if done and not task.step.may_edit_tests:
-            return _tampered(task, check, done, "the tests were tampered with")
         baseline = self._baseline(run, task, check)
-        ran = await self._run(check, task, task.tree, workspace, progress)
+        try:
+            ran, done = await self._run_beside_the_gate(task, check, workspace, progress)
+        except _Caught as caught:
+            return _tampered(task, check, caught.done, "the tests were tampered with")
         ran, flaky = await self._again(run, check, ran, baseline, task, workspace, progress)
         if ran.changed and not task.step.may_edit_tests:
             return _tampered(task, check, ran.changed, "the tests were changed while they ran")
-        before, after = await self._watched(task.base), await self._watched(task.tree)
+        before = await self._watched(task.base, check.command)
+        after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, _reader(workspace))
         if judgement.verdict.ruling == "passed":
@@ -138,10 +140,31 @@ class ProjectVerifier:
             self._baselines.know(task.tree, check, ran.known())
         return judgement
 
+    async def _run_beside_the_gate(
+        self, task: Task, check: Check, workspace: Workspace, progress: Say
+    ) -> tuple[Ran, tuple[Tampering, ...]]:
+        """The gate looks while the check runs, which the sandbox confines whatever was done to it. What the gate
+        finds ends the check, unless it is allowed."""
+        gate = asyncio.create_task(self._tampering(task, check))
+        under_way: list[asyncio.Task[Ran]] = []
+        try:
+            # Not to be cut short: the workspace would be left as neither the one tree nor the other.
+            bare = await self._bare(task.tree, workspace)
+            under_way.append(asyncio.create_task(self._ran(check, task, task.tree, workspace, progress, bare)))
+            done = tuple(await gate)
+            if done and not task.step.may_edit_tests:
+                raise _Caught(done)
+            return await under_way[0], done
+        finally:
+            for one in (gate, *under_way):
+                one.cancel()
+            await asyncio.gather(gate, *under_way, return_exceptions=True)
+
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:
             return []
-        before, after = await asyncio.gather(self._watched(task.base), self._watched(task.tree))
+        before = await self._watched(task.base, check.command)
+        after = await self._watched(task.tree, check.command, task.base)
         done = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return done or await self._hollow(task, check, before, after)
 
@@ -159,22 +182,45 @@ class ProjectVerifier:
             return []
         return [Tampering(path, 1, "the new tests assert nothing about the code") for path in sorted(emptied)]
 
-    async def _watched(self, tree: str) -> dict[str, str]:
-        """The tests of a tree, their configuration, and whatever else says how they are run."""
-        if tree not in self._texts:
+    async def _watched(self, tree: str, command: str = "", base: str = "") -> dict[str, str]:
+        """The tests of a tree, their configuration, whatever else says how they are run, and what the command names.
+        With a base whose texts are known, only what differs from it is read."""
+        if (tree, command) in self._texts:
+            return self._texts[tree, command]
+        known = dict(self._texts.get((tree, ""), {}))
+        if not known and (base, command) in self._texts:
+            changes = await self._workspaces.changes(base, tree)
+            known = dict(self._texts[base, command])
+            for change in changes:
+                known.pop(change.path, None)
+            paths = [change.path for change in changes if change.kind != "D"]
+        else:
             paths = await self._workspaces.paths(tree)
-            watched = [path for path in paths if tamper.watched(path)]
-            self._texts[tree] = await self._workspaces.texts(tree, watched)
-            while len(self._texts) > KEPT_TREES:
-                del self._texts[next(iter(self._texts))]
-        return self._texts[tree]
+        wanted = [path for path in paths if path not in known and tamper.watched(path, command)]
+        known |= await self._workspaces.texts(tree, wanted) if wanted else {}
+        self._texts[tree, command] = known
+        while len(self._texts) > KEPT_TEXTS:
+            del self._texts[next(iter(self._texts))]
+        return known
 
     async def _run(self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say) -> Ran:
         """The check once, whole, in a workspace that holds just the tree."""
+        bare = await self._bare(tree, workspace)
+        return await self._ran(check, task, tree, workspace, progress, bare)
+
+    async def _bare(self, tree: str, workspace: Workspace) -> list[str]:
+        """The workspace with the tree and nothing else; what was removed for it."""
         await workspace.restore(tree)
         paths = await self._workspaces.paths(tree)
         gone = await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
         workspace.folder.mkdir(parents=True, exist_ok=True)
+        return gone
+
+    async def _ran(
+        self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say, gone: list[str]
+    ) -> Ran:
+        before = await self._watched(tree, check.command, task.base)
+        marks = await asyncio.to_thread(_marks, workspace, before)
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
@@ -188,8 +234,7 @@ class ProjectVerifier:
         body = await asyncio.to_thread(_report_at, path)
         read = _relative(await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root))
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
-        before = await self._watched(tree)
-        after = await asyncio.to_thread(_on_disk, workspace, before)
+        after = await asyncio.to_thread(_on_disk, workspace, before, marks)
         changed = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
 
@@ -278,6 +323,13 @@ class ProjectVerifier:
         return Judgement(verdict, ran.finished.output if cut else None, msgspec.json.encode(cases) if cases else None)
 
 
+class _Caught(Exception):
+    """The gate found something while the check was running."""
+
+    def __init__(self, done: tuple[Tampering, ...]) -> None:
+        self.done = done
+
+
 def _tampered(task: Task, check: Check, done: tuple[Tampering, ...], what: str) -> Judgement:
     more = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
     reason = f"{what}: {done[0].path}: {done[0].what}{more}"
@@ -313,14 +365,35 @@ def _relative(read: Report) -> Report:
     return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
 
 
-def _on_disk(workspace: Workspace, texts: Mapping[str, str]) -> dict[str, str]:
-    """The same files as they are now."""
+Mark = tuple[int, int, int]
+"""What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
+file's content as it likes, but not this one."""
+
+
+def _mark(place: Path) -> Mark | None:
+    try:
+        found = place.lstat()
+    except OSError:
+        return None
+    return found.st_ctime_ns, found.st_ino, found.st_size
+
+
+def _marks(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
+    return {path: _mark(workspace.root / path) for path in paths}
+
+
+def _on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]) -> dict[str, str]:
+    """The same files as they are now; only those are read of which the mark changed."""
     found = {}
-    for path in texts:
-        with suppress(OSError):
-            place = workspace.root / path
-            body = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
-            found[path] = body.decode(errors="replace")
+    for path, text in texts.items():
+        place = workspace.root / path
+        mark = _mark(place)
+        if mark is not None and mark == marks[path]:
+            found[path] = text
+        elif mark is not None:
+            with suppress(OSError):
+                body = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+                found[path] = body.decode(errors="replace")
     return found
 
 

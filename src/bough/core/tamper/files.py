@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import pairwise
 
 from bough.core.tamper.syntax import listed
@@ -211,12 +212,13 @@ def fake_package(path: str) -> bool:
     return any(a == "node_modules" and b in JS_RUNNERS for a, b in pairwise(parts))
 
 
-def words(command: str) -> list[str]:
+@lru_cache(maxsize=8)
+def words(command: str) -> tuple[str, ...]:
     """A command line's words; one that a shell could not read is split at its blanks."""
     try:
-        return shlex.split(command, comments=False)
+        return tuple(shlex.split(command, comments=False))
     except ValueError:
-        return command.split()
+        return tuple(command.split())
 
 
 def plain_path(word: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.languages import LANGUAGES, Language
+from bough.core.tamper.languages import LANGUAGES, Language, rx
 from bough.core.tamper.syntax import short
 
 ALIKE = 0.8
@@ -86,7 +86,7 @@ def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) 
 def read(path: str, text: str, kind: Language, language: str) -> Sheet:
     sheet = Sheet(path)
     plain = uncommented(text, kind.comment)
-    starts = list(kind.test.finditer(plain))[:MOST]
+    starts = list(rx(kind.test).finditer(plain))[:MOST]
     spans = []
     for index, match in enumerate(starts):
         following = starts[index + 1].start() if index + 1 < len(starts) else len(plain)
@@ -97,9 +97,9 @@ def read(path: str, text: str, kind: Language, language: str) -> Sheet:
         spans.append((start, end))
         sheet.units.append(_unit(path, title, plain, start, end, kind, match))
     _file_marks(sheet, plain, kind, spans)
-    if kind.trick is not None and (language != "rust" or files.in_tests(path)):
+    if kind.trick and (language != "rust" or files.in_tests(path)):
         source = text if language == "go" else plain
-        for found in kind.trick.finditer(source):
+        for found in rx(kind.trick).finditer(source):
             if found[0].startswith("func TestMain") and re.search(r"\.Run\(\)", source):
                 continue
             sheet.tricks[short(found[0], 60)] += 1
@@ -108,7 +108,7 @@ def read(path: str, text: str, kind: Language, language: str) -> Sheet:
         _mocks(sheet, plain)
     elif language == "rust":
         _own_versions(sheet, plain, spans)
-    sheet.assertions = len(kind.assertion.findall(plain))
+    sheet.assertions = len(rx(kind.assertion).findall(plain))
     return sheet
 
 
@@ -140,12 +140,12 @@ def _own_versions(sheet: Sheet, plain: str, spans: list[tuple[int, int]]) -> Non
 
 
 def _file_marks(sheet: Sheet, plain: str, kind: Language, spans: list[tuple[int, int]]) -> None:
-    for found in (kind.loose or kind.skip).finditer(plain):
+    for found in rx(kind.loose or kind.skip).finditer(plain):
         if not any(start <= found.start() < end for start, end in spans):
             said = found[0].strip()
             sheet.loose[said] += 1
             sheet.lines.setdefault(said, _line(plain, found.start()))
-    for found in kind.only.finditer(plain) if kind.only is not None else []:
+    for found in rx(kind.only).finditer(plain) if kind.only else []:
         said = found[0].strip()
         sheet.only[said] += 1
         sheet.lines.setdefault(said, _line(plain, found.start()))
@@ -220,12 +220,12 @@ def _end(match: re.Match[str], plain: str, kind: Language, following: int) -> in
 
 
 def _above(plain: str, start: int, kind: Language) -> int:
-    if kind.above is None:
+    if not kind.above:
         return start
     while start > 0:
         previous = plain.rfind("\n", 0, start - 1) + 1
         line = plain[previous : max(start - 1, previous)]
-        if not kind.above.fullmatch(line):
+        if not rx(kind.above).fullmatch(line):
             break
         start = previous
     return start
@@ -244,8 +244,8 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
             unit.unreachable += 1
         else:
             unit.assertions.append(found[1])
-    unit.skips = Counter(found[0].strip() for found in kind.skip.finditer(block))
-    unit.swallows = len(re.findall(kind.swallow, block, re.M)) if kind.swallow else 0
+    unit.skips = Counter(found[0].strip() for found in rx(kind.skip).finditer(block))
+    unit.swallows = len(rx(kind.swallow).findall(block)) if kind.swallow else 0
     unit.leaves = len(_LEAVES.findall(block))
     silent = _SAID.sub("", _LOADED.sub("", block.replace(title, "", 1)))
     unit.values = {found[0] for found in _STRING.finditer(silent)}
@@ -280,7 +280,7 @@ def _guard(block: str, start: int, position: int) -> str:
 
 def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
     """Assertions as they are written, up to the end of the statement; in Go with the condition they depend on."""
-    for found in kind.assertion.finditer(block):
+    for found in rx(kind.assertion).finditer(block):
         end = _statement_end(block, found.start())
         awaited = re.search(r"\b(?:await|return)\s+$", block[: found.start()][-20:])
         said = ("await " if awaited else "") + " ".join(block[found.start() : end].split())
