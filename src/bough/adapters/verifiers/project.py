@@ -12,12 +12,10 @@ from __future__ import annotations
 import ast
 import asyncio
 import hashlib
-import os
 import re
 import secrets
-import stat
-from collections.abc import Callable, Collection, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -29,8 +27,8 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.evidence import marks, on_disk, reader, report_at
 from bough.adapters.verifiers.look import within
-from bough.adapters.verifiers.reading import Progress, counting, read_lines, readable, report
 from bough.adapters.verifiers.rulings import Ran, Read
 from bough.adapters.verifiers.runners import instrument, refused, rerun
 from bough.core import tamper
@@ -47,9 +45,6 @@ BASELINE = "@baseline"
 KEPT_TEXTS = 8
 RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
-
-READ_MOST = 2_000_000
-LARGEST_REPORT = 64 * 1024 * 1024
 
 Say = Callable[[str], None]
 
@@ -134,7 +129,7 @@ class ProjectVerifier:
         before = await self._watched(task.base, check.command)
         after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
-        judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, _reader(workspace))
+        judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.known())
@@ -220,27 +215,33 @@ class ProjectVerifier:
         self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say, gone: list[str]
     ) -> Ran:
         before = await self._watched(tree, check.command, task.base)
-        marks = await asyncio.to_thread(_marks, workspace, before)
+        seen = await asyncio.to_thread(marks, workspace, before)
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
+        # Loaded while the check runs: its patterns take longer than all else that is done around one.
+        asyncio.get_running_loop().run_in_executor(None, import_module, "bough.adapters.verifiers.reading")
         finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
+        from bough.adapters.verifiers.reading import read_lines, readable, report
+
         text = await asyncio.to_thread(clean, finished.output)
         if refused(text, finished.exit_status):
             finished = await self._sandboxed(within(at, check.command), {}, check, workspace, task.rules, progress)
             text = await asyncio.to_thread(clean, finished.output)
         root = str(workspace.root)
-        body = await asyncio.to_thread(_report_at, path)
+        body = await asyncio.to_thread(report_at, path)
         read = _relative(await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root))
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
-        after = await asyncio.to_thread(_on_disk, workspace, before, marks)
+        after = await asyncio.to_thread(on_disk, workspace, before, seen)
         changed = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say
     ) -> Finished:
+        from bough.adapters.verifiers.counting import Progress, counting
+
         so_far = Progress()
 
         def tell(line: str) -> None:
@@ -348,63 +349,9 @@ def _emptied(text: str) -> str:
     return ast.unparse(tree)
 
 
-def _report_at(path: Path) -> bytes | None:
-    """The report, unless it is something that no runner writes: the tests' own code could have made it."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
-
-
 _ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
 
 
 def _relative(read: Report) -> Report:
     """With test ids as seen from the workspace, also where pytest takes settings in a folder above it for its root."""
     return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
-
-
-Mark = tuple[int, int, int]
-"""What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
-file's content as it likes, but not this one."""
-
-
-def _mark(place: Path) -> Mark | None:
-    try:
-        found = place.lstat()
-    except OSError:
-        return None
-    return found.st_ctime_ns, found.st_ino, found.st_size
-
-
-def _marks(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
-    return {path: _mark(workspace.root / path) for path in paths}
-
-
-def _on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]) -> dict[str, str]:
-    """The same files as they are now; only those are read of which the mark changed."""
-    found = {}
-    for path, text in texts.items():
-        place = workspace.root / path
-        mark = _mark(place)
-        if mark is not None and mark == marks[path]:
-            found[path] = text
-        elif mark is not None:
-            with suppress(OSError):
-                body = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
-                found[path] = body.decode(errors="replace")
-    return found
-
-
-def _reader(workspace: Workspace) -> Read:
-    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
-    root = workspace.root.resolve()
-
-    def read(path: str) -> str | None:
-        place = (root / path).resolve()
-        if not place.is_relative_to(root) or not place.is_file() or place.stat().st_size > READ_MOST:
-            return None
-        return place.read_text(errors="replace")
-
-    return read

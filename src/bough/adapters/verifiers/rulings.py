@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.command import reason_of
-from bough.adapters.verifiers.reading import trim
+from bough.adapters.verifiers.trimming import trim
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
 from bough.ports import Finished
 
