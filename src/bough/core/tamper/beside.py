@@ -79,7 +79,7 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"func\s+init\s*\(\)\s*\{[^}]*(?:os|syscall)\.Exit", "ends the test run with an exit status of its own"),
         (r"\b(?:os|syscall)\.(?:Exit|Kill|Exec)\(\s*0\s*\)", "ends the test run with an exit status of its own"),
         (r"//go:linkname\s+\w+\s+(?:testing|os)\b", "changes the test runner"),
-        (r"\"[^\"\n]*_test(?:\.go)?\"", "names the tests"),
+        (r"\"[^\"\n]*_test\.go\"", "names the tests"),
         (r"\bdebug\.ReadBuildInfo\b[\s\S]{0,200}?test", "looks for a running test"),
     ),
     "rust": (
@@ -122,9 +122,10 @@ def compare(
 def _places(path: str, text: str, language: str) -> Iterator[_Place]:
     plain = text if language == "go" else uncommented(text, "//")
     more: Callable[[str], Iterator[tuple[str, str]]] = {"javascript": _on_names, "go": _go}.get(language, _nothing)
+    program = re.search(r"(?m)^package main\b", plain) is not None
     for pattern, why in (*_RULES[language], *more(plain)):
         for found in re.finditer(pattern, plain):
-            if language == "go" and "test" in path and "names the tests" in why:
+            if language == "go" and ("test" in path or (program and "Exit" in found[0])):
                 continue
             yield _Place(plain.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), why)
 
@@ -166,6 +167,27 @@ def moved_out(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[T
             for title in re.findall(r"(?m)^func (Test\w+)", after[path]):
                 if title in titles:
                     yield Tampering(path, 1, f"{title} was moved to {path}, which Go leaves out")
+
+
+def copied(before: Mapping[str, str], after: Mapping[str, str], paths: list[str]) -> Iterator[Tampering]:
+    """Go tests that import a new package with functions of the name of those that they called."""
+    named = re.search(r"(?m)^module\s+(\S+)", after.get("go.mod", ""))
+    module = named[1] if named is not None else ""
+    for path in paths:
+        if path not in before or path not in after:
+            continue
+        known = set(re.findall(r"\"([\w./-]+)\"", before[path]))
+        called = set(re.findall(r"\b([A-Z]\w*)\s*\(", before[path]))
+        for found in re.finditer(r"\"([\w.-]+(?:/[\w.-]+)+)\"", after[path]):
+            folder = found[1].removeprefix(f"{module}/")
+            new = [p for p in after if p not in before and files.folder_of(p).endswith(folder) and p.endswith(".go")]
+            made = {name for p in new for name in re.findall(r"(?m)^func ([A-Z]\w*)", after[p])}
+            kept = {
+                n for p in before if p in after and p.endswith(".go") for n in re.findall(r"(?m)^func (\w+)", after[p])
+            }
+            if found[1] not in known and folder and (twice := sorted(made & called & kept)):
+                line = after[path].count("\n", 0, found.start()) + 1
+                yield Tampering(path, line, f"{twice[0]} is now taken from {found[1]}, which is new")
 
 
 def product(path: str, language: str) -> bool:

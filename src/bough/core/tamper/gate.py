@@ -119,6 +119,7 @@ class _Gate:
             if paths:
                 yield from _bounded(partial(beside.compare, self.before, self.after, paths, language))
         yield from beside.moved_out(self.before, self.after)
+        yield from beside.copied(self.before, self.after, [path for path in self.small if path.endswith("_test.go")])
 
     def _texts(self, language: str, paths: list[str]) -> Iterable[Tampering]:
         old = {path: self.before[path] for path in paths if path in self.before}

@@ -59,7 +59,10 @@ LANGUAGES: dict[str, Language] = {
         (r"\b[tb]\.Skip(?:f|Now)?\(|testing\.Short\(\)"),
         "",
         "",
-        (r"os\.Exit\(\s*0|syscall\.Exit|^func TestMain\b|^//go:build\b.*|^// \+build\b.*"),
+        (
+            r"os\.Exit\(\s*0|syscall\.Exit|&testing\.[TB]\{|new\(testing\.[TB]\)"
+            r"|^func TestMain\b|^//go:build\b.*|^// \+build\b.*"
+        ),
         swallow=r"\brecover\(\)",
     ),
     "rust": Language(

@@ -78,7 +78,7 @@ def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) 
     now = [read(path, text, kind, language) for path, text in after.items()]
     yield from _marks(was, now)
     old, new = [u for sheet in was for u in sheet.units], [u for sheet in now for u in sheet.units]
-    yield from _units(old, new)
+    yield from _units(old, new, _defined(after) - _defined(before))
     if not old:
         yield from _assertion_counts(was, now)
 
@@ -246,6 +246,8 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
             unit.assertions.append(found[1])
     unit.skips = Counter(found[0].strip() for found in rx(kind.skip).finditer(block))
     unit.swallows = len(rx(kind.swallow).findall(block)) if kind.swallow else 0
+    if kind is LANGUAGES["go"] and not re.search(r"\.Wait\(\)|<-", block):
+        unit.swallows += len(re.findall(r"\bgo\s+func\b", block))
     unit.leaves = len(_LEAVES.findall(block))
     silent = _SAID.sub("", _LOADED.sub("", block.replace(title, "", 1)))
     unit.values = {found[0] for found in _STRING.finditer(silent)}
@@ -341,7 +343,8 @@ def _marks(was: list[Sheet], now: list[Sheet]) -> Iterator[Tampering]:
                 yield Tampering(sheet.path, sheet.lines.get(said, 0), f"`{said}` is new: it bends the test run")
 
 
-def _units(old: list[Unit], new: list[Unit]) -> Iterator[Tampering]:
+def _units(old: list[Unit], new: list[Unit], own: frozenset[str]) -> Iterator[Tampering]:
+    """`own`: functions that came with the tests."""
     left = list(new)
     pairs: list[tuple[Unit, Unit]] = []
     for rule in (_same_place, _same_title, _same_text):
@@ -364,7 +367,7 @@ def _units(old: list[Unit], new: list[Unit]) -> Iterator[Tampering]:
         elif not (was.assertions and not Counter(was.assertions) - spare):
             yield Tampering(was.path, 0, f"test {short(was.title, 60)} was removed")
     for was, now in pairs:
-        yield from _unit_changes(was, now, spare, loose)
+        yield from _unit_changes(was, now, spare, loose, own)
 
 
 def _same_place(was: Unit, now: Unit) -> bool:
@@ -383,7 +386,9 @@ def _alike(was: Unit, now: Unit) -> float:
     return difflib.SequenceMatcher(None, was.text[:2_000], now.text[:2_000], autojunk=False).ratio()
 
 
-def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) -> Iterator[Tampering]:
+def _unit_changes(
+    was: Unit, now: Unit, spare: Counter[str], loose: set[str], own: frozenset[str]
+) -> Iterator[Tampering]:
     title = short(was.title, 60)
     marks = now.skips - was.skips
     if marks:
@@ -411,7 +416,7 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
     fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
     named = False
     for said in lost:
-        clause = _became(said, fresh)
+        clause = _became(said, fresh, own, now.text)
         if clause:
             named = True
             yield Tampering(now.path, now.line, f"test {title}: {clause}")
@@ -423,8 +428,16 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
         yield Tampering(now.path, now.line, what)
 
 
-def _became(said: str, fresh: list[str]) -> str:
-    """What is wrong with the assertion that took the place of one. Takes it out of `fresh`."""
+def _in_a_row(said: str, best: str, text: str) -> bool:
+    """The values of an assertion stand together in a table that the new one goes through."""
+    row = [found[0] for found in re.finditer(f"{_STRING.pattern}|{_NUMBER.pattern}", said)]
+    if _values(best) - _values(said) or len(row) < 2:
+        return False
+    return re.search(r"[\s,:({\[]{1,8}(?:\w+:\s*)?".join(map(re.escape, row)), text) is not None
+
+
+def _became(said: str, fresh: list[str], own: frozenset[str], text: str) -> str:
+    """What is wrong with the assertion that took the place of one. Takes it out of `fresh`. `text` is the test's."""
     best = max(fresh, key=lambda one: difflib.SequenceMatcher(None, said, one, autojunk=False).ratio(), default=None)
     if best is None:
         return f"an assertion was removed: `{short(said)}`"
@@ -436,10 +449,36 @@ def _became(said: str, fresh: list[str]) -> str:
         return f"{became}, which is no longer waited for"
     if _strength(best) < _strength(said):
         return f"assertion loosened: {became}"
+    if "".join(said.split()) != "".join(best.split()) and _unsigned(said) == _unsigned(best):
+        return f"the condition was turned: {became}"
+    if other := _asks_another(said, best, own):
+        return f"{became}: {other} is made beside the tests"
     values = _values(said) - _values(best)
-    if values and _strength(best) == _strength(said):
+    if values and _strength(best) == _strength(said) and not _in_a_row(said, best, text):
         return f"expected value changed: {became}"
     return ""
+
+
+_SIGNS = re.compile(r"[=!<>]=?=?|\bnot\b")
+_CALLED = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]*)\s*\(")
+_DEFINED = re.compile(
+    r"\b(?:func|function|fn|def|fun|sub)\s+(\w+)|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?(?:\(|function)"
+)
+
+
+def _unsigned(said: str) -> str:
+    return "".join(_SIGNS.sub("", _STRING.sub(lambda found: found[0].replace("=", "≡"), said)).split())
+
+
+def _asks_another(said: str, best: str, own: frozenset[str]) -> str:
+    """The function that an assertion calls now in place of another one, when it came with the tests."""
+    gone = set(_CALLED.findall(said)) - set(_CALLED.findall(best))
+    fresh = [name for name in _CALLED.findall(best) if name in own and name not in said]
+    return fresh[0] if gone and fresh else ""
+
+
+def _defined(texts: Mapping[str, str]) -> frozenset[str]:
+    return frozenset(a or b for text in texts.values() for a, b in _DEFINED.findall(text))
 
 
 def _same_twice(said: str) -> bool:
