@@ -24,7 +24,7 @@ from bough.core.tamper.facts import (
     written_out,
 )
 from bough.core.tamper.scope import Scope, assign, callee, resolve
-from bough.core.tamper.sources import is_fixture
+from bough.core.tamper.sources import imported_names, is_fixture
 from bough.core.tamper.syntax import (
     Function,
     always,
@@ -160,6 +160,10 @@ class Walk:
     ) -> bool:
         """A statement that is one expression. True when it ends the test."""
         value = node.value
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            # `calc.add = …`, `sys.modules["calc"].add = …`, for a module that the test itself imports.
+            if isinstance(target, ast.Attribute) and dotted(target).split(".")[0] in _imported_within(owner):
+                self._patch(dotted(target), node, scope)
         plain = value.value if isinstance(value, ast.Await) else value
         ends = isinstance(node, ast.Return)
         if isinstance(plain, ast.Call):
@@ -376,6 +380,12 @@ class Walk:
 
     def _patch(self, target: str, node: ast.stmt, scope: Scope) -> None:
         self.found.patches.append(Patch(target, node.lineno, scope.source.path))
+
+
+def _imported_within(owner: Function) -> set[str]:
+    """Names that a function imports for itself."""
+    inner = (node for node in ast.walk(owner) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {name for statement in inner for name, _ in imported_names(statement)}
 
 
 def fixtures_used(function: Function, scope: Scope, depth: int = 0) -> list[tuple[Scope, Function]]:

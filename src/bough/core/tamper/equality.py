@@ -72,7 +72,10 @@ def holds_for_anything(made: Made) -> bool:
     looks = any(isinstance(node, ast.Name) and node.id in other for part in _body(made) for node in ast.walk(part))
     if not looks:
         return any(not _refuses(answer) for answer in answers)
-    return all(_true(answer, other) for answer in answers)
+    if all(_true(answer) for answer in answers):
+        return True
+    own = any(isinstance(node, ast.Name) and node.id in names[:1] for part in _body(made) for node in ast.walk(part))
+    return not own and not any(_of_a_kind(part) for part in _body(made))
 
 
 def _body(made: Made) -> list[ast.AST]:
@@ -89,24 +92,35 @@ def _refuses(answer: ast.expr) -> bool:
     return last(answer) == "NotImplemented" or never(answer)
 
 
-def _true(answer: ast.expr, other: set[str]) -> bool:
-    if always(answer):
+def _of_a_kind(body: ast.AST) -> bool:
+    """`isinstance(other, Missing)`, `type(other) is Missing`: equal to all of its kind, as singletons are. Or it asks
+    somebody else: `super().__eq__(other)`."""
+    for node in ast.walk(body):
+        if isinstance(node, ast.Call) and last(node) in ("isinstance", "issubclass", "type", "super", _EQUAL):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in ("__class__", _EQUAL):
+            return True
+    return False
+
+
+def _true(answer: ast.expr) -> bool:
+    if always(answer) or (isinstance(answer, ast.Tuple | ast.List) and answer.elts):
         return True
     if isinstance(answer, ast.BoolOp):
         holds = any if isinstance(answer.op, ast.Or) else all
         denied = {dump(one.operand) for one in answer.values if isinstance(one, ast.UnaryOp)}
         if isinstance(answer.op, ast.Or) and any(dump(one) in denied for one in answer.values):
             return True
-        return holds(_true(value, other) for value in answer.values)
+        return holds(_true(value) for value in answer.values)
     if isinstance(answer, ast.IfExp):
-        return _true(answer.body, other) and _true(answer.orelse, other)
+        return _true(answer.body) and _true(answer.orelse)
     if isinstance(answer, ast.Compare) and len(answer.ops) == 1:
         return isinstance(answer.ops[0], ast.Eq | ast.Is | ast.In) and dump(answer.left) == dump(answer.comparators[0])
     if isinstance(answer, ast.Call) and last(answer) in ("isinstance", "issubclass") and len(answer.args) == 2:
         kinds = answer.args[1].elts if isinstance(answer.args[1], ast.Tuple) else [answer.args[1]]
         return all(last(kind) in _PLAIN for kind in kinds)
     if isinstance(answer, ast.Call) and last(answer) == "bool" and answer.args:
-        return _true(answer.args[0], other)
+        return _true(answer.args[0])
     return False
 
 

@@ -21,7 +21,12 @@ _READS = listed(
     """
 )
 """Calls that get at the text or the code of a file."""
-_FRAMES = listed("f_locals f_builtins co_consts f_trace f_trace_lines tb_frame gi_frame cr_frame ag_frame code_context")
+_FRAMES = listed(
+    """
+    f_locals f_builtins f_trace f_trace_lines co_consts code_context tb_frame gi_frame cr_frame ag_frame
+    _current_frames getargvalues
+    """
+)
 _OBJECTS = listed("get_objects get_referrers get_referents")
 _RAW = listed("from_address memmove memset pythonapi")
 _TRACING = listed("settrace setprofile settrace_all_threads setprofile_all_threads _settraceallthreads monitoring")
@@ -61,9 +66,9 @@ def _frames(source: Source) -> Iterator[Sign]:
     """Values, constants and source text of whoever calls; names of functions and files are what logs are made of."""
     for node in source.nodes:
         line = getattr(node, "lineno", 0)
-        wanted = node.attr if isinstance(node, ast.Attribute) else constant(node)
-        if not isinstance(wanted, str):
-            continue
+        wanted = node.attr if isinstance(node, ast.Attribute) else _written(node)
+        if isinstance(node, ast.Subscript) and _asks_for_the_line(node):
+            wanted = "code_context"
         if wanted in _FRAMES or (wanted == "f_globals" and not _asks_for_a_name(node, source)):
             yield Sign("frames", line, f"product code looks into the frames of its callers ({wanted})", habit=True)
         elif wanted in _OBJECTS:
@@ -96,6 +101,15 @@ def _lines_of_callers(source: Source) -> Iterator[Sign]:
                 what = f"{function.name} reads the code of its callers"
                 yield Sign("frames", function.lineno, what, habit=True)
                 break
+
+
+def _asks_for_the_line(node: ast.Subscript) -> bool:
+    """`inspect.stack()[1][4]`, `inspect.getframeinfo(frame)[3]`: the caller's source text by its place."""
+    within, place = node.value, constant(node.slice)
+    if isinstance(within, ast.Call):
+        return last(within.func) == "getframeinfo" and place == 3
+    inner = within.value if isinstance(within, ast.Subscript) else None
+    return isinstance(inner, ast.Call) and last(inner.func) in ("stack", "getouterframes", "trace") and place == 4
 
 
 def _opens_its_caller(function: Function) -> bool:
@@ -237,7 +251,9 @@ def _test_files(source: Source, tests: Tests) -> Iterator[Sign]:
     documentation = {id(_docstring(node)) for node in source.nodes}
     for node in source.nodes:
         text = "" if id(node) in documentation else _written(node)
-        if named := names_a_test_file(text, tests):
+        if re.search(r"\bassert\b.*(?:==|\()", text):
+            yield Sign("test file", getattr(node, "lineno", 0), "product code looks for assertions", habit=True)
+        elif named := names_a_test_file(text, tests):
             line = getattr(node, "lineno", 0)
             yield Sign("test file", line, f"product code reads the test file {named}", habit=True)
         elif isinstance(node, ast.Call) and _looks_for_tests(node, called):
@@ -280,7 +296,7 @@ def names_a_test_file(text: str, tests: Tests) -> str:
         return ""
     for path in tests.tests:
         name = files.name_of(path)
-        if plain in (path, name) or plain.endswith(f"/{name}") or path.endswith(f"/{plain}"):
+        if plain in (path, name, name.removesuffix(".py")) or plain.endswith(f"/{name}") or path.endswith(f"/{plain}"):
             return path
         if "*" in plain and (fnmatchcase(path, plain) or fnmatchcase(name, plain)):
             return path

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files, packages
-from bough.core.tamper.sources import Import, Project, Source
-from bough.core.tamper.syntax import Function, dotted, identifiers
+from bough.core.tamper.sources import Import, Project, Source, imported_names
+from bough.core.tamper.syntax import Function, dotted, identifiers, statements
 from bough.core.tamper.tricks import Ground
 
 _START_UP = ("sitecustomize.py", "usercustomize.py")
@@ -124,17 +124,26 @@ def taken_over(was: Source, now: Source, before: Project, project: Project) -> I
         if binding is None:
             yield from _through_another(name, origin, (was, now), (before, project))
         elif isinstance(binding, ast.Import | ast.ImportFrom):
-            origin_now = now.imports[name]
-            other = origin_now != origin
-            if other and (
-                _suspicious(now, origin, origin_now, project)
-                or _left_behind(was, now, origin, origin_now, before, project)
-            ):
-                what = f"{name} is now imported from {_shown(origin_now)}, no longer from {_shown(origin)}"
-                yield Tampering(now.path, binding.lineno, what)
+            for line, origin_now in _origins(name, now):
+                if origin_now in (origin, *(one for _, one in _origins(name, was))):
+                    continue
+                if _suspicious(now, origin, origin_now, project) or _left_behind(
+                    was, now, origin, origin_now, before, project
+                ):
+                    what = f"{name} is now imported from {_shown(origin_now)}, no longer from {_shown(origin)}"
+                    yield Tampering(now.path, line, what)
         elif isinstance(was.bound.get(name), ast.Import | ast.ImportFrom):
             what = f"{name} is now defined in the test file, no longer imported from {_shown(origin)}"
             yield Tampering(now.path, binding.lineno, what)
+
+
+def _origins(name: str, source: Source) -> Iterator[tuple[int, Import]]:
+    """Every place that a name may be imported from: `try: … except ImportError: …` has two."""
+    for statement in statements(source.tree.body):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            for bound, origin in imported_names(statement):
+                if bound == name:
+                    yield statement.lineno, origin
 
 
 def _through_another(

@@ -160,6 +160,8 @@ def constants(node: ast.AST) -> frozenset[str]:
     if known is None:
         if isinstance(node, ast.Constant):
             known = frozenset() if node.value is ... else frozenset({repr(node.value)})
+        elif isinstance(node, ast.UnaryOp) and constant(node) is not ...:
+            known = frozenset({repr(constant(node))})
         else:
             known = frozenset().union(*(constants(child) for child in ast.iter_child_nodes(node)))
         node.__dict__["_constants"] = known
