@@ -28,6 +28,7 @@ from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
 from bough.adapters.verifiers.evidence import marks, on_disk, reader, report_at
+from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.rulings import Ran, Read
 from bough.adapters.verifiers.runners import instrument, refused, rerun
@@ -146,7 +147,9 @@ class ProjectVerifier:
             # Not to be cut short: the workspace would be left as neither the one tree nor the other.
             bare = await self._bare(task.tree, workspace)
             under_way.append(asyncio.create_task(self._ran(check, task, task.tree, workspace, progress, bare)))
-            done = tuple(await gate)
+            tracked = frozenset(await self._workspaces.paths(task.tree))
+            forged = await asyncio.to_thread(forged_runners, workspace.root, tracked)
+            done = (*forged, *await gate)
             if done and not task.step.may_edit_tests:
                 raise _Caught(done)
             return await under_way[0], done
