@@ -10,31 +10,18 @@ from dataclasses import dataclass, field
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
+from bough.core.tamper.asserted import NUMBER, STRING, defined, weakened
 from bough.core.tamper.languages import LANGUAGES, Language, rx
 from bough.core.tamper.syntax import short
 
 ALIKE = 0.8
 MOST = 2_000
 """Tests of one file that are looked at."""
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`')
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\w.]*")
 _SAID = re.compile(
     r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 )
 _LEAVES = re.compile(r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])")
 _LOADED = re.compile(r"\b(?:require|import)\s*\([^)]*\)")
-_ALWAYS = re.compile(
-    r"expect\(\s*(true|1|false|null|undefined)\s*\)|assert(?:\w*!|\.\w+|\w*)\s*\(\s*(?:t,\s*)?(?:true|1)\b\s*[,)]"
-    r"|\|\|\s*true\b|^if\s+false\b|(?:Equals?|_eq!|toBe|toEqual)\(\s*(?P<one>\w+)\s*,\s*(?P=one)\s*\)",
-    re.I,
-)
-_STRONG = re.compile(
-    r"[Ee]qual|_eq\b|\beq\b|toBe\(|toBe$|Same|deep|Strict|\bis\b|is_deeply|shouldBe\b|must_equal|toHaveBeenCalledWith|throws?\w*\(\s*\w",
-    re.I,
-)
-_MIDDLE = re.compile(
-    r"contain|match|greater|less|delta|close|near|throw|raise|error|include|length|count|like|instance", re.I
-)
 
 
 @dataclass
@@ -78,7 +65,7 @@ def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) 
     now = [read(path, text, kind, language) for path, text in after.items()]
     yield from _marks(was, now)
     old, new = [u for sheet in was for u in sheet.units], [u for sheet in now for u in sheet.units]
-    yield from _units(old, new, _defined(after) - _defined(before))
+    yield from _units(old, new, defined(after) - defined(before))
     if not old:
         yield from _assertion_counts(was, now)
 
@@ -158,9 +145,9 @@ def _line(text: str, position: int) -> int:
 def uncommented(text: str, comment: str) -> str:
     """The text without comments; line breaks stay. Strings are stepped over."""
     if comment == "//":
-        pattern = re.compile(_STRING.pattern + r"|//[^\n]*|/\*[\s\S]*?\*/")
+        pattern = re.compile(STRING.pattern + r"|//[^\n]*|/\*[\s\S]*?\*/")
     else:
-        pattern = re.compile(_STRING.pattern + r"|(?<![\w$&])#(?![\[{])[^\n]*")
+        pattern = re.compile(STRING.pattern + r"|(?<![\w$&])#(?![\[{])[^\n]*")
 
     def blank(found: re.Match[str]) -> str:
         said = found[0]
@@ -178,17 +165,17 @@ def _title(match: re.Match[str], plain: str, language: str) -> str | None:
         position = _balanced(plain, position)
         while position < len(plain) and plain[position] in " \n\t":
             position += 1
-    string = _STRING.match(plain, position + 1 + len(plain[position + 1 :]) - len(plain[position + 1 :].lstrip()))
+    string = STRING.match(plain, position + 1 + len(plain[position + 1 :]) - len(plain[position + 1 :].lstrip()))
     return string[0][1:-1] if string is not None and plain[position : position + 1] == "(" else None
 
 
 def _balanced(text: str, position: int) -> int:
     """The end of the bracket or template that opens at or after a position."""
     if text[position : position + 1] == "`":
-        string = _STRING.match(text, position)
+        string = STRING.match(text, position)
         return string.end() if string is not None else len(text)
     depth = 0
-    for found in re.compile(_STRING.pattern + r"|[(){}\[\]]").finditer(text, position):
+    for found in re.compile(STRING.pattern + r"|[(){}\[\]]").finditer(text, position):
         if found[0] in "([{":
             depth += 1
         elif found[0] in ")]}":
@@ -250,12 +237,12 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
         unit.swallows += len(re.findall(r"\bgo\s+func\b", block))
     unit.leaves = len(_LEAVES.findall(block))
     silent = _SAID.sub("", _LOADED.sub("", block.replace(title, "", 1)))
-    unit.values = {found[0] for found in _STRING.finditer(silent)}
-    unit.values |= {found[0] for found in _NUMBER.finditer(_STRING.sub('""', silent))}
+    unit.values = {found[0] for found in STRING.finditer(silent)}
+    unit.values |= {found[0] for found in NUMBER.finditer(STRING.sub('""', silent))}
     return unit
 
 
-_OPENERS = re.compile(_STRING.pattern + r"|[(){}\[\]]")
+_OPENERS = re.compile(STRING.pattern + r"|[(){}\[\]]")
 _CONDITION = re.compile(r"\b(?:if|while|switch)\s*$|\b(?:catch|else)\b[^{}]*$|\?\s*$|&&\s*$")
 _DEFERRED = re.compile(r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick|then|catch|on|once)\s*$")
 
@@ -294,7 +281,7 @@ def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
 
 def _statement_end(block: str, position: int) -> int:
     depth = 0
-    for found in re.compile(_STRING.pattern + r"|[(){}\[\];\n]").finditer(block, position):
+    for found in re.compile(STRING.pattern + r"|[(){}\[\];\n]").finditer(block, position):
         if found[0] in "([{":
             depth += 1
         elif found[0] in ")]}":
@@ -314,7 +301,7 @@ def _line_ends(found: re.Match[str], block: str) -> bool:
 def _early_return(body: str) -> int | None:
     """Where a test returns on its outermost level."""
     depth = 0
-    for found in re.compile(_STRING.pattern + r"|[{}]|\breturn\b\s*;?\s*(?=[\n}])").finditer(body):
+    for found in re.compile(STRING.pattern + r"|[{}]|\breturn\b\s*;?\s*(?=[\n}])").finditer(body):
         if found[0] == "{":
             depth += 1
         elif found[0] == "}":
@@ -416,7 +403,7 @@ def _unit_changes(
     fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
     named = False
     for said in lost:
-        clause = _became(said, fresh, own, now.text)
+        clause = weakened(said, fresh, own, now.text)
         if clause:
             named = True
             yield Tampering(now.path, now.line, f"test {title}: {clause}")
@@ -426,89 +413,6 @@ def _unit_changes(
         became = f"became {', '.join(gained)}" if gained else "is gone"
         what = f"what test {title} works with changed: {', '.join(sorted(missing)[:3])} {became}"
         yield Tampering(now.path, now.line, what)
-
-
-def _in_a_row(said: str, best: str, text: str) -> bool:
-    """The values of an assertion stand together in a table that the new one goes through."""
-    row = [found[0] for found in re.finditer(f"{_STRING.pattern}|{_NUMBER.pattern}", said)]
-    if _values(best) - _values(said) or len(row) < 2:
-        return False
-    return re.search(r"[\s,:({\[]{1,8}(?:\w+:\s*)?".join(map(re.escape, row)), text) is not None
-
-
-def _became(said: str, fresh: list[str], own: frozenset[str], text: str) -> str:
-    """What is wrong with the assertion that took the place of one. Takes it out of `fresh`. `text` is the test's."""
-    best = max(fresh, key=lambda one: difflib.SequenceMatcher(None, said, one, autojunk=False).ratio(), default=None)
-    if best is None:
-        return f"an assertion was removed: `{short(said)}`"
-    fresh.remove(best)
-    became = f"`{short(said)}` became `{short(best)}`"
-    if (_ALWAYS.search(best) and not _ALWAYS.search(said)) or (_same_twice(best) and not _same_twice(said)):
-        return f"{became}, which always holds"
-    if said.startswith("await ") and not best.startswith("await ") and said[6:].split("(")[0] == best.split("(")[0]:
-        return f"{became}, which is no longer waited for"
-    if _strength(best) < _strength(said):
-        return f"assertion loosened: {became}"
-    if "".join(said.split()) != "".join(best.split()) and _unsigned(said) == _unsigned(best):
-        return f"the condition was turned: {became}"
-    if other := _asks_another(said, best, own):
-        return f"{became}: {other} is made beside the tests"
-    values = _values(said) - _values(best)
-    if values and _strength(best) == _strength(said) and not _in_a_row(said, best, text):
-        return f"expected value changed: {became}"
-    return ""
-
-
-_SIGNS = re.compile(r"[=!<>]=?=?|\bnot\b")
-_CALLED = re.compile(r"(?<![\w.$])([A-Za-z_$][\w$]*)\s*\(")
-_DEFINED = re.compile(
-    r"\b(?:func|function|fn|def|fun|sub)\s+(\w+)|\b(?:const|let|var)\s+(\w+)\s*=\s*(?:async\s*)?(?:\(|function)"
-)
-
-
-def _unsigned(said: str) -> str:
-    return "".join(_SIGNS.sub("", _STRING.sub(lambda found: found[0].replace("=", "≡"), said)).split())
-
-
-def _asks_another(said: str, best: str, own: frozenset[str]) -> str:
-    """The function that an assertion calls now in place of another one, when it came with the tests."""
-    gone = set(_CALLED.findall(said)) - set(_CALLED.findall(best))
-    fresh = [name for name in _CALLED.findall(best) if name in own and name not in said]
-    return fresh[0] if gone and fresh else ""
-
-
-def _defined(texts: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(a or b for text in texts.values() for a, b in _DEFINED.findall(text))
-
-
-def _same_twice(said: str) -> bool:
-    """`equal(add(2, 3), add(2, 3))`."""
-    start = said.find("(")
-    parts, depth, last = [], 0, start + 1
-    for found in re.compile(_STRING.pattern + r"|[(){}\[\],]").finditer(said, start + 1) if start >= 0 else ():
-        if found[0] in "([{":
-            depth += 1
-        elif found[0] in ")]}":
-            depth -= 1
-        if depth < 0 or (found[0] == "," and depth == 0):
-            parts.append("".join(said[last : found.start()].split()))
-            last = found.end()
-        if depth < 0:
-            break
-    return len(parts) > 1 and parts[0] == parts[1] and "(" in parts[0]
-
-
-def _values(said: str) -> set[str]:
-    return {v[0] for v in _STRING.finditer(said)} | {v[0] for v in _NUMBER.finditer(_STRING.sub('""', said))}
-
-
-def _strength(said: str) -> int:
-    bare = _STRING.sub('""', said)
-    if "NotEqual" in bare or "_ne!" in bare or ".not." in bare or "isnt" in bare:
-        return 1
-    if _STRONG.search(bare) or bare.startswith("if "):
-        return 3
-    return 2 if _MIDDLE.search(bare) else 1
 
 
 def _assertion_counts(was: list[Sheet], now: list[Sheet]) -> Iterator[Tampering]:
