@@ -246,7 +246,12 @@ class Session(Journal, frozen=True):
 
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
-                name, base_url=base_url, client=client, timeout=rules.model_timeout, env=self.env
+                name,
+                base_url=base_url,
+                client=client,
+                timeout=rules.model_timeout,
+                env=self.env,
+                window=self.config.models.window,
             )
             return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
 

@@ -148,6 +148,8 @@ class ModelAnswered(Event, frozen=True):
     seconds: float = 0.0
     model: str = ""
     extra: str = ""
+    window: int = 0
+    """Tokens that the model can be shown at once; 0: not known."""
 
 
 class MessageAdded(Event, frozen=True):
@@ -243,6 +245,33 @@ class Estimated(Event, frozen=True):
 
 class PlanProposed(Event, frozen=True):
     """The planner's plan. It holds once it is `Planned`: a person may be asked first."""
+
+    steps: tuple[Step, ...]
+
+
+class CompactionStarted(Event, frozen=True):
+    """The conversation is about to fill the model's window: it is made smaller."""
+
+    used: int
+    """Tokens of it: what the provider counted in the last round, and an estimate of what came since."""
+    window: int
+
+
+class Compacted(Event, frozen=True):
+    """The older part of the conversation became a summary; the brief and what is newer stayed as they were."""
+
+    summary: str
+    """What the agent is told in place of it, pinned facts included."""
+    at: int
+    """The first message that was kept, counted from the brief as 0."""
+    before: int
+    """Tokens of the conversation, about."""
+    after: int
+    by: Literal["model", "rule"]
+
+
+class SplitProposed(Event, frozen=True):
+    """The agent asked for smaller steps in place of the task; they were weighed and found good."""
 
     steps: tuple[Step, ...]
 
@@ -425,6 +454,9 @@ AnyEvent = (
     | PlanAnswered
     | PlanChanged
     | Granted
+    | CompactionStarted
+    | Compacted
+    | SplitProposed
     | Planned
     | PlanRefused
     | Reported

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
+from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
@@ -32,6 +33,14 @@ class Attempt(Struct, frozen=True):
     system: str
     messages: Trail[Message]
     rounds: int = 0
+    window: int = 0
+    """Tokens that the model can be shown at once; 0: not known."""
+    used: int = 0
+    """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
+    compacted: bool = False
+    """It was made smaller since the last round."""
+    useless: int = 0
+    """Compactions in a row that did not help."""
 
 
 class Note(Struct, frozen=True):
@@ -92,6 +101,8 @@ class Task(Struct, frozen=True):
     retry_at: float = 0.0
     claim: str | None = None
     """The agent's summary, once it says it is done."""
+    split: tuple[Step, ...] = ()
+    """Smaller steps that the agent asked for."""
     verdict: Verdict | None = None
     best: Verdict | None = None
     """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
@@ -285,13 +296,15 @@ def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
 def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     number = task.attempts + 1
     messages: Trail[Message] = Trail((Said(event.brief),))
+    used = measured((Said(event.system), *messages))
     return replace(
         _dealt(task),
-        attempt=Attempt(number, event.role, event.tier, event.system, messages),
+        attempt=Attempt(number, event.role, event.tier, event.system, messages, used=used),
         attempts=number,
         repairs=task.repairs + (event.role == "bug_hunter"),
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
+        split=(),
         waiting=(),
         watch=Watch(),
         signal=None,
@@ -328,6 +341,7 @@ def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
 
 def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
     faulty = _fault(event)
+    task = _filled(task, event)
     task = replace(_say(task, Replied(event.text, event.calls, event.extra)), text=event.text, acts=())
     return replace(
         task if event.calls else _watched(task),
@@ -340,6 +354,13 @@ def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
         faults=task.faults + 1 if faulty else task.faults,
         spend=task.spend.called(event.usage, event.cost, event.seconds),
     )
+
+
+def _filled(task: Task, event: e.ModelAnswered) -> Task:
+    """How full the model's window is: the provider has counted, unless it does not say."""
+    attempt = _current(task)
+    used = event.usage.input or attempt.used
+    return replace(task, attempt=replace(attempt, window=event.window, used=used, compacted=False))
 
 
 def _fault(event: e.ModelAnswered) -> str:
@@ -423,6 +444,24 @@ def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
     return replace(task, spend=task.spend.plus(Spend(seconds=event.seconds)))
 
 
+def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
+    """What was read before is not to be seen any more: reading it again is no loop."""
+    attempt = _current(task)
+    smaller = replace(
+        attempt,
+        messages=compacted(attempt.messages, event.at, event.summary),
+        used=attempt.used * event.after // max(event.before, 1),
+        compacted=True,
+        useless=useless_in_a_row(attempt.useless, event.before, event.after),
+    )
+    return replace(task, attempt=smaller, watch=afresh(task.watch))
+
+
+def _split(task: Task, event: e.SplitProposed, at: float) -> Task:
+    """Who asks for smaller steps does not say that it is done; what was said last counts."""
+    return replace(task, split=event.steps, claim=None)
+
+
 def _planned(task: Task, event: e.Planned, at: float) -> Task:
     """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
     done = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
@@ -436,6 +475,7 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         approaches=task.approaches + 1,
         attempt=None,
         claim=None,
+        split=(),
         waiting=(),
         signal=None,
         faulty="",
@@ -489,7 +529,7 @@ def _note(task: Task, event: e.NoteKept, at: float) -> Task:
 
 
 def _done(task: Task, event: e.DoneClaimed, at: float) -> Task:
-    return replace(task, claim=event.summary)
+    return replace(task, claim=event.summary, split=())
 
 
 def _restored(task: Task, event: e.WorkspaceRestored, at: float) -> Task:
@@ -588,7 +628,8 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
 
 def _say(task: Task, message: Message) -> Task:
     attempt = _current(task)
-    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message)))
+    used = attempt.used + measured((message,))
+    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message), used=used))
 
 
 def _current(task: Task) -> Attempt:
@@ -617,6 +658,8 @@ _APPLY: dict[type, Apply] = {
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,
     e.Granted: _granted,
+    e.Compacted: _compacted,
+    e.SplitProposed: _split,
     e.Planned: _planned,
     e.PlanRefused: _refused,
     e.Reported: _reported,

@@ -62,6 +62,8 @@ LIVE_KINDS = (
     "WorkspaceRestored",
     "MessageAdded",
     "DoneClaimed",
+    "CompactionStarted",
+    "Compacted",
 )
 """What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
 
@@ -339,6 +341,14 @@ def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
     task.rung, task.doing = event.decision.rung, RUNG_WORDS.get(event.decision.rung, "")
 
 
+def _compaction_started(task: TaskView, event: e.CompactionStarted, record: e.Record) -> None:
+    task.doing = "compacting the conversation"
+
+
+def _compacted(task: TaskView, event: e.Compacted, record: e.Record) -> None:
+    task.doing = ""
+
+
 def _planned(task: TaskView, event: e.Planned, record: e.Record) -> None:
     task.doing, task.role, task.repairs = "", "", 0
     _remember(task, record.version)
@@ -434,6 +444,8 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,
     e.Escalated: _escalated,
+    e.CompactionStarted: _compaction_started,
+    e.Compacted: _compacted,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Granted: _granted,

@@ -97,7 +97,7 @@ class Teller:
                 return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
                 return told
-            case e.ContextPruned() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
+            case e.ContextPruned() | e.Compacted() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
                 return told
             case e.ToolFinished() as event if not event.ok:
                 return told
@@ -164,6 +164,20 @@ def _helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
 def _pruned(event: e.ContextPruned, follow: _Follow) -> Told:
     who = "the fast model" if event.by == "model" else "plain rules"
     return f"context pruned by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _compaction_started(event: e.CompactionStarted, follow: _Follow) -> Told:
+    full = f"about {count(event.used)} of {count(event.window)} tokens"
+    return f"the conversation fills the model's window ({full}): it is compacted", "dim"
+
+
+def _compacted(event: e.Compacted, follow: _Follow) -> Told:
+    who = "the fast model" if event.by == "model" else "plain rules"
+    return f"conversation compacted by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _split_proposed(event: e.SplitProposed, follow: _Follow) -> Told:
+    return f"the agent asks for smaller steps: {', '.join(step.name for step in event.steps)}", "yellow"
 
 
 def _planned(event: e.Planned, follow: _Follow) -> Told:
@@ -374,6 +388,9 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,
     e.Granted: _granted,
+    e.CompactionStarted: _compaction_started,
+    e.Compacted: _compacted,
+    e.SplitProposed: _split_proposed,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Reported: _reported,
