@@ -95,6 +95,11 @@ def more(limits: Limits, added: Limits) -> Limits:
     )
 
 
+def less(limits: Limits, spend: Spend) -> Limits:
+    """What is left of a grant."""
+    return left(spend, limits)
+
+
 def spent(spend: Spend) -> Limits:
     """What was spent, as the part of a grant that covers it."""
     return Limits(spend.rounds, spend.tokens, spend.cost, spend.seconds / 60)

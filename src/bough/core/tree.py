@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from bough.core import context, grants
 from bough.core.budget import LAST_SHARE, Limits, Spend, left, used_up
-from bough.core.events import ChildSettled
+from bough.core.events import ChildSettled, ChildStarted
 from bough.core.inherited import Inherited
 from bough.core.plan import Step
 from bough.core.state import Task
@@ -162,14 +162,19 @@ def _added(task: Task, step: Step) -> Limits:
     )
 
 
-def regranted(task: Task, step: Step) -> Limits | None:
-    """What a step that was under way in an earlier life may spend from now on, when that is not what it was: more when
-    the ledger was raised, less when what it was granted has been spent otherwise since (the run was taken back)."""
-    before, now = task.running[step.name].grant, grant(task, step)
-    larger = any(_larger(getattr(now, name), getattr(before, name)) for name in Limits.__struct_fields__)
-    rest = left(task.spend, task.limits)
-    short = sum(reserved.rounds for reserved in task.reserved.values()) > rest.rounds
-    return now if now != before and (larger or short) else None
+def regranted(task: Task) -> list[ChildStarted]:
+    """What steps that were under way in an earlier life may spend from now on, where that is not what it was: more when
+    the ledger was raised, less when what was reserved has been spent otherwise since (the run was taken back)."""
+    changed: list[ChildStarted] = []
+    for step in (step for step in task.steps if step.name in task.running):
+        before, now = task.running[step.name].grant, grant(task, step)
+        larger = any(_larger(getattr(now, name), getattr(before, name)) for name in Limits.__struct_fields__)
+        reserved = sum(each.rounds for each in task.reserved.values())
+        if larger or reserved > left(task.spend, task.limits).rounds:
+            started = replace(task.running[step.name], grant=now)
+            task = replace(task, running=task.running | {step.name: started})
+            changed.append(started)
+    return changed
 
 
 def grant(task: Task, step: Step) -> Limits:

@@ -9,10 +9,10 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bough.core import context, tree
+from bough.core import context, grants, tree
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend, left
+from bough.core.budget import Limits, Spend
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task, fold
@@ -78,9 +78,10 @@ class MergeQueue:
                 focused, task.tree, limits, self.run.rules, task.means, tree.inherited(task, step), grows=True
             )
             work = await self.carry(step, path, first, again, before)
+            if work.halt is None:
+                await self.ports.workspaces.discard(self.run.name, path)
             if work.halt is not None or work.state is not State.COMPLETED:
                 return Brought(work, before)
-            await self.ports.workspaces.discard(self.run.name, path)
             times += 1
 
     async def _begun(self, path: str) -> bool:
@@ -88,11 +89,11 @@ class MergeQueue:
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
         """What is left of the step's grant, and what the parent has beside it: reserved before it is used."""
-        started = self.book.task.running[step.name]
         if not begun:
-            started = replace(started, grant=tree.enlarged(self.book.task, step))
-            await self.book.write([started])
-        return left(before, started.grant)
+            await self.book.amend(
+                lambda task: [replace(task.running[step.name], grant=tree.enlarged(task, step))],
+            )
+        return grants.less(self.book.task.running[step.name].grant, before)
 
     async def _try(self, step: Step, work: Task, head: str) -> _Tried:
         """The two together, and whether that holds."""

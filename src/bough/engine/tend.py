@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -103,8 +104,9 @@ class Steps:
         try:
             if joined(book.task):
                 await self._call_off()
-            for name in list(book.task.running):  # Begun in an earlier life.
-                await self._go_on(self._named(name))
+            await book.amend(regranted)
+            for name, started in book.task.running.items():  # Begun in an earlier life.
+                self._start(self._named(name), started.task)
             while True:
                 if self._may_begin():
                     await self._begin()
@@ -126,12 +128,6 @@ class Steps:
     def _named(self, name: str) -> Step:
         return next(step for step in self.book.task.steps if step.name == name)
 
-    async def _go_on(self, step: Step) -> None:
-        started = self.book.task.running[step.name]
-        if (again := regranted(self.book.task, step)) is not None:
-            await self.book.write([replace(started, grant=again)])
-        self._start(step, started.task)
-
     async def _begin(self) -> None:
         """Everything that can be begun now. What is ready is asked anew after each event."""
         book = self.book
@@ -146,11 +142,10 @@ class Steps:
                 case EndPass(why):
                     await book.write([e.PassEnded(book.task.passes, why)])
                 case Begin(step, segment, wait):
-                    limits = grant(book.task, step)
-                    if len(self.live) >= self.crew.run.jobs or (self.live and not limits.rounds):
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
                         return
                     again: Tier | None = "strong" if step.name in book.task.reopened else None
-                    await book.write([e.ChildStarted(step.name, segment, limits)])
+                    await book.amend(partial(_started, step, segment))
                     self._start(step, segment, again, wait)
 
     def _start(self, step: Step, segment: str, again: Tier | None = None, wait: float = 0.0) -> None:
@@ -193,13 +188,11 @@ class Steps:
         book = self.book
         child = await self.crew.carry(path, first, again)
         while child.halt is not None and child.halt.reason == "budget" and child.grows:
-            limits = raised(book.task, step, child.limits, child.spend)
-            if limits is None and self._others(step):
+            await book.amend(partial(_raised, step, child, before))
+            limits = grants.less(book.task.running[step.name].grant, before)
+            if limits == child.limits and self._others(step):
                 break  # What they do not need comes back.
-            if limits is not None:
-                started = book.task.running[step.name]
-                await book.write([replace(started, grant=grants.more(limits, grants.spent(before)))])
-            first = replace(first, limits=limits or child.limits, grows=limits is not None)
+            first = replace(first, limits=limits, grows=limits != child.limits)
             child = await self.crew.carry(path, first)
         return child
 
@@ -211,9 +204,10 @@ class Steps:
         False: its own grant alone is spent, and the parent goes on without it."""
         book, halt = self.book, child.halt
         assert halt is not None
-        if halt.reason == "budget" and affords(book.task, step, before.plus(child.spend)):
+        spent, others = halt.reason == "budget", self._others(step) and self._may_begin()
+        if spent and not (others and child.grows) and affords(book.task, step, before.plus(child.spend)):
             return False
-        if halt.reason == "budget" and self._others(step) and self._may_begin():
+        if spent and others:
             self.parked.add(step.name)
         elif book.task.halt is None:
             await book.write([e.TaskHalted(halt.reason, halt.message)])
@@ -237,6 +231,16 @@ class Steps:
             # Before it is settled, so that a kill leaves no orphan.
             await crew.discard(child.id)
             await book.write([context.settled(step, child, state, why, tree, spend)])
+
+
+def _started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]:
+    return [e.ChildStarted(step.name, segment, grant(task, step))]
+
+
+def _raised(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
+    limits = raised(task, step, child.limits, child.spend)
+    started = task.running[step.name]
+    return [replace(started, grant=grants.more(limits, grants.spent(before)))] if limits is not None else []
 
 
 def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.AnyEvent]:

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from bough.ports import Model, Ports, Store, Tools, Verifier, Workspace, Workspaces
 
-
 WORKSPACES = ("open", "discard", "merge")
 
 
@@ -34,9 +33,7 @@ class Fuse:
     def pass_by(self, name: str) -> None:
         number = len(self.points)
         self.points.append(name)
-        if (
-            self.at is not None and number >= self.at
-        ):  # Dead is dead, also for tasks that are under way at the same time.
+        if self.at is not None and number >= self.at:  # Dead is dead, for whatever is under way beside it too.
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise Blown(name)
