@@ -78,10 +78,13 @@ class Applied(Event, frozen=True):
 
 
 class RunReopened(Event, frozen=True):
-    """A person rewound a task: the run can be resumed again."""
+    """A person takes the run back to a moment of one of its tasks: it can be resumed again. Durable before any task is
+    taken back, so that a crash in the middle of that is made good when the run is resumed."""
 
     task: str
     round: int
+    moment: int = 0
+    """The last record that still counts, by its `seq`. 0, in older journals: only that one task was taken back."""
 
 
 class StopRequested(Event, frozen=True):
@@ -366,6 +369,18 @@ class ChildStarted(Event, frozen=True):
     grant: Limits
 
 
+class ChildMerged(Event, frozen=True):
+    """A finished step's work was brought together with what was finished beside it, and checked there. With conflicts
+    or a failing check it is not taken over like that: a task below the step's has to make both hold."""
+
+    child: str
+    """The step's name."""
+    tree: str
+    conflicts: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    """Of the step's check at the merged tree; None when conflicts left nothing to check."""
+
+
 class ChildSettled(Event, frozen=True):
     """A smaller step came to its end, and its work was taken over."""
 
@@ -422,7 +437,10 @@ class TaskRewound(Event, frozen=True):
     """Everything after `version` is as if it had not happened, but for what it cost."""
 
     version: int
+    """0: it has not begun."""
     tree: str
+    children: dict[str, Spend] = {}
+    """What its smaller steps had spent by then, where it had not been charged for that yet; by path segment."""
 
 
 AnyEvent = (
@@ -467,6 +485,7 @@ AnyEvent = (
     | CheckFinished
     | CheckpointMade
     | ChildStarted
+    | ChildMerged
     | ChildSettled
     | ChildrenReopened
     | PassEnded

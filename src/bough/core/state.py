@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.budget import Limits, Spend, left
 from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
@@ -137,7 +137,7 @@ class Task(Struct, frozen=True):
     begun: dict[str, int] = {}
     """How often each step was carried out."""
     charged: dict[str, Spend] = {}
-    """What was taken over of each step's spend: one that is taken up again goes on spending."""
+    """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
     """Steps that are to be taken up again where they were blocked."""
     parallel: bool = False
@@ -168,6 +168,11 @@ class Task(Struct, frozen=True):
     """When its last event happened."""
 
     @property
+    def created(self) -> bool:
+        """It has begun; one that was taken back to before its beginning has not."""
+        return bool(self.base)
+
+    @property
     def resting(self) -> bool:
         """Nothing more to do here for now."""
         return self.state in SETTLED or self.halt is not None
@@ -186,7 +191,12 @@ class Task(Struct, frozen=True):
     @property
     def left(self) -> Limits:
         """What may still be spent here, without what is reserved for running steps."""
-        return free(self.limits, self.spend, [child.grant for child in self.running.values()])
+        return free(self.limits, self.spend, list(self.reserved.values()))
+
+    @property
+    def reserved(self) -> dict[str, Limits]:
+        """What running steps may still spend beyond what it was charged for them, by step."""
+        return {name: left(self.charged.get(run.task, Spend()), run.grant) for name, run in self.running.items()}
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""
@@ -230,33 +240,48 @@ def fold(task_id: str, records: Iterable[e.Record]) -> Task:
     for record in records:
         if isinstance(record.event, e.TaskRewound):
             history = [r for r in history if r.version <= record.event.version]
-            before = fold(task_id, history)
-            kept = {"spend": task.spend, "limits": task.limits, "tree": record.event.tree, "halt": None}
-            task = replace(before, version=record.version, at=record.at, **kept)
+            task = _rewound(fold(task_id, history), task, record.event)
+            task = replace(task, version=record.version, at=record.at)
         else:
             task = evolve(task, record)
         history.append(record)
     return task
 
 
-def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
-    """The task as it was at the end of each round that still counts; first, as it was before any."""
+def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
+    """As it was, but for what it cost: its own spend, and that of all its children until now."""
+    spend, charged = now.spend, dict(now.charged)
+    for child, total in event.children.items():
+        spend = spend.plus(total.minus(charged.get(child, Spend())))
+        charged[child] = total
+    return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
+
+
+def points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
+    """The task as it was at each point that it can be taken back to and that still counts: the end of a round of its
+    agents, and where one of its steps had come to its end; first, as it was before any."""
     task, rounds = Task(task_id), 0
-    ends: list[Task] = []
+    found: list[tuple[int, Task]] = []
     for index, record in enumerate(records):
         if isinstance(record.event, e.TaskRewound):
             version = record.event.version
             task = fold(task_id, records[: index + 1])
-            ends = [end for end in ends if end.version <= version]
-            rounds = len(ends) - 1
+            found = [(number, point) for number, point in found if point.version <= version]
+            rounds = found[-1][0] if found else 0
             continue
         before, task = task, evolve(task, record)
         if before.attempt and task.attempt and before.attempt.number == task.attempt.number:
             rounds += task.attempt.rounds - before.attempt.rounds
-        under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
-        if not under_way and task.state is State.IN_PROGRESS and len(ends) == rounds:
-            ends.append(task)
-    return ends
+        counted = found[-1][0] if found else -1
+        step_ended = isinstance(record.event, e.ChildSettled)
+        if step_ended or (task.gathering and not found) or (_between_rounds(task) and rounds > counted):
+            found.append((rounds, task))
+    return [point for _, point in found]
+
+
+def _between_rounds(task: Task) -> bool:
+    under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
+    return not under_way and task.state is State.IN_PROGRESS
 
 
 # ── one small function per event ────────────────────────────────────────────────────────────────────────────────
@@ -563,27 +588,31 @@ def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
 
 def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
-    anew = times != task.begun.get(event.step)
     return replace(
         task,
-        charged=task.charged | {event.step: Spend()} if anew else task.charged,
         running=task.running | {event.step: event},
         begun=task.begun | {event.step: times},
         reopened=task.reopened - {event.step},
     )
 
 
+def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    return replace(task, spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)))
+
+
 def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
     ends = tuple(Note("dead_end", f"{event.child}: {text}") for text in event.dead_ends)
     known = set(task.notes)
+    child = task.running[event.child].task if event.child in task.running else event.child
     return replace(
         task,
         settled=task.settled | {event.child: event},
         review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
         running={name: child for name, child in task.running.items() if name != event.child},
         tree=event.tree,
-        spend=task.spend.plus(event.spend.minus(task.charged.get(event.child, Spend()))),
-        charged=task.charged | {event.child: event.spend},
+        spend=task.spend.plus(event.spend.minus(task.charged.get(child, Spend()))),
+        charged=task.charged | {child: event.spend},
         notes=(*task.notes, *(end for end in ends if end not in known))[-task.rules.notes :],
     )
 
@@ -669,6 +698,7 @@ _APPLY: dict[type, Apply] = {
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint,
     e.ChildStarted: _child_started,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.ChildrenReopened: _reopened,
     e.PassEnded: _pass_ended,

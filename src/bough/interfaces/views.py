@@ -46,6 +46,7 @@ KINDS = (
     "CheckStarted",
     "CheckFinished",
     "CheckpointMade",
+    "ChildMerged",
     "ChildSettled",
     "TaskHalted",
     "TaskResumed",
@@ -184,6 +185,8 @@ class RunView(Struct):
                 kept = {below(record.task, step.name) for step in record.event.steps}
                 gone = [path for path in self.tasks if _child_of(path, record.task) and path not in kept]
                 self._plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
+            elif isinstance(record.event, e.ChildSettled):
+                self._never_began(below(record.task, record.event.child), record.event)
 
     def _plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """The tree changes: new steps are there from now on, dropped ones that never began are not."""
@@ -194,10 +197,16 @@ class RunView(Struct):
             if below(path, step.name) not in self.tasks:
                 _foresee(self, below(path, step.name), step)
 
+    def _never_began(self, path: str, event: e.ChildSettled) -> None:
+        """A step that is left out has no events of its own."""
+        if (child := self.tasks.get(path)) and not child.started_at:
+            child.state, child.why = event.state, event.why
+
     @property
     def unsure(self) -> list[str]:
         """Tasks whose rounds are counted right only with `EXACT_KINDS`: those that may have an unanswered one."""
-        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in SETTLED)]
+        sure = SETTLED - {State.CANCELLED}
+        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
     def look_again(self, path: str, records: Iterable[e.Record]) -> None:
         """Make one line anew, from `EXACT_KINDS` of its events."""
@@ -371,6 +380,12 @@ def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
     _remember(task, record.version)
 
 
+def _child_merged(task: TaskView, event: e.ChildMerged, record: e.Record) -> None:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    task._seconds += seconds
+    task._check_seconds += seconds
+
+
 def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
     """Only the work comes from the child here: what it spent is counted in its own line."""
     task.tree = event.tree
@@ -440,6 +455,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.CheckFinished: _check_finished,
     e.WorkspaceRestored: _restored,
     e.CheckpointMade: _checkpoint,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,

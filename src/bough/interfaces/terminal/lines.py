@@ -97,7 +97,14 @@ class Teller:
                 return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
                 return told
-            case e.ContextPruned() | e.Compacted() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
+            case (
+                e.ChildMerged()
+                | e.ContextPruned()
+                | e.Compacted()
+                | e.HelperFailed()
+                | e.PersonAnswered()
+                | e.ChildrenReopened()
+            ):
                 return told
             case e.ToolFinished() as event if not event.ok:
                 return told
@@ -337,6 +344,16 @@ def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
     return f"checkpoint {event.commit[:10]}: {many(len(event.files), 'file')} changed", ""
 
 
+def _child_merged(event: e.ChildMerged, follow: _Follow) -> Told:
+    if event.conflicts:
+        return (
+            f"its step {event.child} conflicts with what was finished beside it: {', '.join(event.conflicts)}",
+            "yellow",
+        )
+    assert event.verdict is not None, "a merge without conflicts is checked"
+    return f"its step {event.child}, merged: {verdict_words(event.verdict)}", ruling_style(event.verdict)
+
+
 def _child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
     return f"its step {event.child} is {state_words(event.state)}: {event.why}", STATE_STYLES.get(event.state, "")
 
@@ -404,6 +421,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint_made,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child_settled,
     e.TaskHalted: _task_halted,
     e.TaskResumed: _task_resumed,
