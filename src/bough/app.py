@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -86,6 +86,8 @@ class Watch(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
+    ask: Callable[[str], Awaitable[str]] | None = None
+    """Asks the person a question, when one is there; an empty answer means that nobody answered."""
 
 
 class Journal(Struct, frozen=True):
@@ -224,6 +226,7 @@ class Session(Journal, frozen=True):
                 clock=time.time,
                 worker=worker_id(),
                 prompt=prompt,
+                ask=watch.ask,
                 stop=watch.stop,
                 progress=watch.progress,
                 recorded=watch.recorded,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, used_up
-from bough.core.escalation import Trouble, escalate
+from bough.core.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.ids import depth
 from bough.core.plan import Tier
 from bough.core.state import Task
@@ -19,7 +19,7 @@ def decide(task: Task, now: float) -> c.Command:
     if task.started:
         return c.Recover(task.started)
     if task.rung is not None:
-        return c.Climb(task.rung)
+        return _climb(task, task.rung)
     if task.trouble is not None:
         return _escalate(task, task.trouble)
     if task.state is State.TESTING:
@@ -41,7 +41,8 @@ def _go_on(task: Task, now: float) -> c.Command:
     """An agent is at work: may it go on, and does it have to hear something first?"""
     if task.faults >= task.rules.max_faults:
         kind = task.faulty.replace("_", " ") or "wrong tool calls"
-        return _escalate(task, Trouble("faults", f"the model gave {task.faults} unusable answers in a row ({kind})"))
+        says = f"the model gave {task.faults} unusable answers in a row ({kind})"
+        return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
     limit = used_up(task.spend, task.limits, LAST_SHARE)
@@ -55,6 +56,14 @@ def _go_on(task: Task, now: float) -> c.Command:
     if limit and not task.handing_over:
         return c.Say("hand_over")
     return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
+
+
+def _climb(task: Task, decision: Decision) -> c.Command:
+    """The rung that was decided on. Where it needs a model, the ledger has its say first."""
+    limit = used_up(task.spend, task.limits)
+    if limit and decision.rung in ASKING:
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    return c.Climb(decision)
 
 
 def _escalate(task: Task, trouble: Trouble) -> c.Command:

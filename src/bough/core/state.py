@@ -113,6 +113,8 @@ class Task(Struct, frozen=True):
     """What was wrong with a helper's plan, while it may still mend it."""
     answered: str = ""
     """What a helper said last."""
+    hinted: bool = False
+    """The person was asked, and no plan has been made of the answer yet."""
     tier: Tier | None = None
     """The model that later agents of the task get, when it is not the step's."""
     steps: tuple[Step, ...] = ()
@@ -126,7 +128,7 @@ class Task(Struct, frozen=True):
     charged: dict[str, Spend] = {}
     """What was taken over of each step's spend: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
-    """Steps that are to be taken up again where they were blocked."""
+    """Steps that are taken up again where they were blocked, until they come to their end."""
     passes: int = 1
     approaches: int = 0
     """Plans that it has had."""
@@ -180,6 +182,7 @@ class Task(Struct, frozen=True):
             changed=self.tree != self.base,
             errors=bool(children) and children[-1].errors,
             approaches=self.approaches,
+            hinted=self.hinted,
         )
 
 
@@ -266,11 +269,14 @@ def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
 def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     number = task.attempts + 1
     messages: Trail[Message] = Trail((Said(event.brief),))
+    rung = task.rung.rung if task.rung else None
     return replace(
         _dealt(task),
         attempt=Attempt(number, event.role, event.tier, event.system, messages),
         attempts=number,
-        repairs=task.repairs + (event.role == "bug_hunter"),
+        # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
+        repairs=task.repairs + (event.role == "bug_hunter" and rung is None),
+        tier=event.tier if rung == "stronger_model" else task.tier,
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
         waiting=(),
@@ -413,6 +419,7 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
         settled={name: child for name, child in task.settled.items() if name not in dropped},
         approaches=task.approaches + 1,
+        hinted=False,
         attempt=None,
         claim=None,
         waiting=(),
@@ -425,7 +432,9 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
 
 def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
     """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
-    return replace(task, rung=None, problems=()) if event.final else replace(task, problems=event.problems)
+    if not event.final:
+        return replace(task, problems=event.problems)
+    return replace(task, rung=None, problems=(), hinted=False)
 
 
 def _reported(task: Task, event: e.Reported, at: float) -> Task:
@@ -433,9 +442,13 @@ def _reported(task: Task, event: e.Reported, at: float) -> Task:
 
 
 def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
+    """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot go on, the planner."""
     if not event.text:
         return replace(task, rung=None)
-    return replace(_dealt(task), notes=(*task.notes, Note("decision", f"The person says: {event.text}")))
+    told = replace(task, notes=(*task.notes, Note("decision", f"The person says: {event.text}"))[-task.rules.notes :])
+    if task.trouble is not None and task.trouble.cause == "children":
+        return replace(told, rung=None, hinted=True)
+    return replace(_dealt(told), attempt=None, claim=None, waiting=(), signal=None, faulty="", faults=0, repairs=0)
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
@@ -483,7 +496,6 @@ def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
         charged=task.charged | {event.step: Spend()} if anew else task.charged,
         running=task.running | {event.step: event},
         begun=task.begun | {event.step: times},
-        reopened=task.reopened - {event.step},
     )
 
 
@@ -494,6 +506,7 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
         task,
         settled=task.settled | {event.child: event},
         running={name: child for name, child in task.running.items() if name != event.child},
+        reopened=task.reopened - {event.child},
         tree=event.tree,
         spend=task.spend.plus(event.spend.minus(task.charged.get(event.child, Spend()))),
         charged=task.charged | {event.child: event.spend},

@@ -60,7 +60,7 @@ class Crew:
                 again = grant(book.task, step)
                 if again.rounds > started.grant.rounds:  # A person raised the ledger.
                     await book.write([replace(started, grant=again)])
-                live[name] = asyncio.create_task(self._step(book, step, started.task, again=None))
+                live[name] = asyncio.create_task(self._step(book, step, started.task, _tier(book.task, step)))
             while True:
                 if not self.ports.stop.requested and book.task.halt is None:
                     await self._begin(book, live)
@@ -89,7 +89,7 @@ class Crew:
                 case Begin(step, segment, wait):
                     if len(live) >= self.run.jobs:
                         return
-                    again: Tier | None = "strong" if step.name in book.task.reopened else None
+                    again = _tier(book.task, step)
                     await book.write([e.ChildStarted(step.name, segment, grant(book.task, step))])
                     live[step.name] = asyncio.create_task(self._step(book, step, segment, again, wait))
 
@@ -184,12 +184,17 @@ class Crew:
             return book.task
 
 
+def _tier(task: Task, step: Step) -> Tier | None:
+    """The model that takes a blocked step up again; None: it is begun, or goes on as it was."""
+    return "strong" if step.name in task.reopened else None
+
+
 def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.AnyEvent]:
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
     if not task.version:
         return [first]
     resumed = e.TaskResumed(first.limits, first.means, first.grows)
-    if again is not None and task.state is State.BLOCKED:
+    if again is not None and task.state is State.BLOCKED and task.tier != again:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]
 
