@@ -25,6 +25,7 @@ class Chosen(TypedDict, total=False):
     cost: float
     minutes: float
     max_depth: int
+    flat: bool
     jobs: int
 
 

@@ -14,16 +14,17 @@ from msgspec.structs import replace
 
 import bough
 from bough.core import events as e
-from bough.core.budget import Limits
+from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, checked
+from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
 from bough.core.state import Task, ends_of_rounds, fold
 from bough.core.states import State
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
-from bough.ports import Change, Claim, Model, Ports, Stop, Store, Workspaces
+from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -49,12 +50,13 @@ class Choices(Struct, frozen=True):
     cost: float | None = None
     minutes: float | None = None
     max_depth: int | None = None
+    flat: bool | None = None
     jobs: int | None = None
 
     def rules(self, configured: Rules) -> Rules:
-        if self.max_depth is None:
-            return configured
-        return replace(configured, planning=replace(configured.planning, max_depth=self.max_depth))
+        chosen = {"max_depth": self.max_depth, "flat": self.flat}
+        said = {name: value for name, value in chosen.items() if value is not None}
+        return replace(configured, planning=replace(configured.planning, **said))
 
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
@@ -76,6 +78,12 @@ class Choices(Struct, frozen=True):
         return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
 
 
+def _to_plan(step: Step, rules: Rules) -> Step:
+    """A goal whose steps nobody wrote is planned first, unless it is to stay in one piece."""
+    planning = rules.planning
+    return replace(step, plan_first=not (step.steps or planning.flat or planning.max_depth < 1))
+
+
 def _name(model: str | Model | None) -> str | None:
     return model if model is None or isinstance(model, str) else model.name
 
@@ -86,8 +94,20 @@ class Watch(Struct, frozen=True):
     stop: Stop = field(default_factory=Stop)
     progress: Callable[[str, str], None] = lambda task, text: None
     recorded: Callable[[e.Record], None] = lambda record: None
+    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
+    """Asks the person whether a plan is good."""
     ask: Callable[[str], Awaitable[str]] | None = None
-    """Asks the person a question, when one is there; an empty answer means that nobody answered."""
+    """Asks the person what they would do."""
+
+
+class Planned(Struct, frozen=True):
+    """How a goal would be carried out."""
+
+    plan: Plan
+    estimate: e.Estimated | None
+    refused: tuple[str, ...]
+    """What was wrong with plans that were not good enough."""
+    spend: Spend
 
 
 class Journal(Struct, frozen=True):
@@ -155,19 +175,36 @@ class Session(Journal, frozen=True):
 
         models = choices.models(self.config.models)
         async with self._ports(models, choices, watch) as ports:
+            rules = choices.rules(self.config.limits)
             first = e.RunStarted(
-                plan=checked(Plan(step)),
+                plan=checked(Plan(_to_plan(step, rules))),
                 base=await self.workspaces.take(),
                 folder=self.folder,
                 models=models,
                 limits=choices.limits(self.config.budget),
-                rules=choices.rules(self.config.limits),
+                rules=rules,
                 version=bough.__version__,
                 jobs=choices.jobs or 1,
+                grows=choices.rounds is None and self.config.budget.rounds == Limits().rounds,
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)
         return await self.outcome(name)
+
+    async def plan(self, step: Step, choices: Choices, watch: Watch) -> Planned:
+        """How a goal would be carried out. Nothing is begun, and nothing is kept of it."""
+        from bough.engine.propose import propose
+
+        rules = choices.rules(self.config.limits)
+        rules = replace(rules, planning=replace(rules.planning, flat=False))
+        models = choices.models(self.config.models)
+        async with self._ports(models, choices, watch) as ports:
+            run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
+            task, refused = await propose(run, _to_plan(step, rules), ports)
+        if task.halt is not None:
+            raise Unavailable(f"The goal could not be planned: {task.halt.message}.")
+        plan = Plan(replace(step, steps=task.steps, parallel=bool(task.steps)))
+        return Planned(plan, task.estimate, refused, task.spend)
 
     async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
         """Go on with a run that was stopped, halted or killed."""
@@ -226,10 +263,11 @@ class Session(Journal, frozen=True):
                 clock=time.time,
                 worker=worker_id(),
                 prompt=prompt,
-                ask=watch.ask,
                 stop=watch.stop,
                 progress=watch.progress,
                 recorded=watch.recorded,
+                approve=watch.approve,
+                ask=watch.ask,
             )
         finally:
             await verifier.close()

@@ -6,12 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from bough.core.acceptance import Check, Verdict
 from bough.core.events import AnyEvent, Record
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
-from bough.core.plan import Tier
+from bough.core.plan import Step, Tier
+from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run
 from bough.core.state import Task
@@ -282,6 +283,17 @@ class Stop:
         return lambda: self._wake.remove(wake)
 
 
+@dataclass(frozen=True)
+class Approval:
+    """What a person says to a proposed plan."""
+
+    says: Literal["yes", "no", "change", "own"]
+    wish: str = ""
+    """For `change`: what should be different."""
+    steps: tuple[Step, ...] = ()
+    """For `own`: the steps as they wrote them."""
+
+
 def _silent(task: str, text: str) -> None:
     """Progress goes nowhere."""
 
@@ -300,6 +312,8 @@ class Ports:
     worker: str
     prompt: Callable[[str], str]
     """The text of a prompt template by name."""
+    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
+    """Shows the person a plan and hears what they say, when one is there; None: they want to stop."""
     ask: Callable[[str], Awaitable[str]] | None = None
     """Asks the person a question, when one is there; an empty answer means that nobody answered."""
     stop: Stop = field(default_factory=Stop)

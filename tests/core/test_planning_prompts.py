@@ -102,7 +102,7 @@ RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
     "decomposer": (SPLIT, brief.decomposer(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES)),
     "replan": (SPLIT, brief.replan(PARENT, "storage", "all steps are over", PAST, kept=NOTES, command="pytest")),
     "replan_goal": (SPLIT, brief.replan_goal(GOAL, "storage is blocked", PAST, kept=NOTES)),
-    "plan_repair": (PLAN, brief.repair("plan", Problems(("Two steps are called `load`.",)))),
+    "plan_repair": (PLAN, brief.repair("plan", Problems(("Two steps are called `load`.",)), "{}")),
     "focus": (None, {"instructions": "Keep entries.", "criteria": "- it loads", "failure": "KeyError"}),
 }
 

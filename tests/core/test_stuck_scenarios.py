@@ -37,7 +37,8 @@ def different(number: int) -> Turn:
 
 def raised(events: Sequence[Turn | None], rules: StuckRules = RULES) -> list[tuple[int, str]]:
     """Place among the events, counted from one, and pattern, of every signal."""
-    watch, found = Watch(), []
+    watch = Watch()
+    found: list[tuple[int, str]] = []
     for place, event in enumerate(events, 1):
         if event is None:
             watch = afresh(watch)

@@ -129,6 +129,8 @@ class Cast:
     def __call__(self, request: dict[str, Any]) -> Answer:
         asked = Asked(request)
         self.asked.append(asked)
+        if "estimate" in asked.tools:
+            return act("estimate", reason="one place changes", steps=1, atomic=True)
         if "split" in asked.tools and "done" not in asked.tools:
             return (self.decomposer if "Cut a task" in asked.brief else self.replanner)(asked)
         if not asked.tools:

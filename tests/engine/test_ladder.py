@@ -72,7 +72,7 @@ def told(project: Path, cast: Cast, *, goal: Step | None = None, watch: app.Watc
             return outcome, Journal(await session.store.read(outcome.run))
 
     with WireModel(cast) as wire:
-        chosen = {"model": "openai:main", "rounds": 100} | chosen
+        chosen = {"model": "openai:main", "rounds": 100, "flat": True} | chosen
         outcome, journal = asyncio.run(work(app.Choices(base_url=wire.base_url, **chosen)))
     assert spent_by_events(journal.records) == outcome.spend.rounds, "the ledger is exact"
     return Told(project, outcome, journal, cast)
@@ -426,7 +426,7 @@ def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(t
     )
     cast = Cast(circular_tools, {"": noting})
     with WireModel(cast) as wire:
-        said = bough(project, *run_args(wire.base_url, "--json", "--rounds", "120"))
+        said = bough(project, *run_args(wire.base_url, "--json", "--flat", "--rounds", "120"))
     assert said.status == 3
     events = [line["event"] for line in said.events]
     rungs = [event["decision"]["rung"] for event in events if event["event"] == "Escalated"]
@@ -451,7 +451,7 @@ def test_one_that_never_recovers_ends_with_a_report_and_its_work_on_the_branch(t
 
 def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     with WireModel(Cast(circular_tools)) as wire:
-        said = bough(project_in(tmp_path), *run_args(wire.base_url, "--max-depth", "0"))
+        said = bough(project_in(tmp_path), *run_args(wire.base_url, "--flat", "--max-depth", "0"))
     assert said.status == 3
     assert "the work does not move (circular tools)" in said.out
     assert "evidence" in said.out or "read" in said.out

@@ -48,6 +48,22 @@ class Climb(Struct, frozen=True):
     decision: Decision
 
 
+class Estimate(Struct, frozen=True):
+    """Ask how big the goal is."""
+
+
+class MakePlan(Struct, frozen=True):
+    """Have its smaller steps planned."""
+
+
+class Agree(Struct, frozen=True):
+    """Ask the person whether the proposed plan is good."""
+
+
+class Review(Struct, frozen=True):
+    """A phase is over: ask whether the steps after it still hold."""
+
+
 class Focus(Struct, frozen=True):
     """The check failed on a task that might have been done: one focused step for what is left."""
 
@@ -94,7 +110,7 @@ class Rest(Struct, frozen=True):
     message: str
 
 
-Doing = (
-    OpenWorkspace | StartAttempt | AskModel | Say | Escalate | Climb | Focus | RunTools | Recover | RollBack | RunCheck
-)
+Planning = Estimate | MakePlan | Agree | Review
+Stuck = Escalate | Climb | Focus
+Doing = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Planning | Stuck
 Command = Doing | Conclude | ChangeState | Rest

@@ -29,7 +29,9 @@ def decide(task: Task, now: float) -> c.Command:
     if task.waiting:
         return c.RunTools(task.waiting)
     if task.gathering:
-        return _gather(task)
+        return c.Review() if task.review else _gather(task)
+    if task.attempt is None and task.step.plan_first and not task.leaf:
+        return _plan(task)
     if task.attempt is None:
         return c.StartAttempt(task.step.role, _tier(task))
     if task.claim is not None:
@@ -89,6 +91,15 @@ def _soft_limit(task: Task) -> Signal | None:
 
 def _tier(task: Task) -> Tier:
     return task.tier or task.step.model
+
+
+def _plan(task: Task) -> c.Command:
+    """Its smaller steps are not known yet."""
+    if depth(task.id) == 0 and task.estimate is None:
+        return c.Estimate()
+    if task.proposed and not task.wish:
+        return c.Agree()
+    return c.MakePlan()
 
 
 def _gather(task: Task) -> c.Command:

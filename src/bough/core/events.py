@@ -47,6 +47,8 @@ class RunStarted(Event, frozen=True):
     """Of bough."""
     jobs: int = 1
     """Agents that may work at once."""
+    grows: bool = False
+    """The ledger's rounds follow the plan's leaves: no person has set them."""
 
 
 class RunResumed(Event, frozen=True):
@@ -226,6 +228,48 @@ class ContextPruned(Event, frozen=True):
     by: Literal["model", "rule"]
 
 
+class Estimated(Event, frozen=True):
+    """The complexity gate's answer: made once, and handed on."""
+
+    atomic: bool
+    steps: int
+    """About how many."""
+    phases: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    reason: str = ""
+    proposal: Literal["leaf", "flat", "hierarchy"] = "leaf"
+    """What follows: one leaf, one level of steps, or phases with steps of their own."""
+
+
+class PlanProposed(Event, frozen=True):
+    """The planner's plan. It holds once it is `Planned`: a person may be asked first."""
+
+    steps: tuple[Step, ...]
+
+
+class PlanAnswered(Event, frozen=True):
+    """What the person says to it: take it, do it as one leaf, make another one, or carry out their own steps."""
+
+    says: Literal["yes", "no", "change", "own"]
+    wish: str = ""
+    """What they want to be different."""
+
+
+class PlanChanged(Event, frozen=True):
+    """A phase is over, and the steps after it were looked at again."""
+
+    steps: tuple[Step, ...]
+    """Those that have not begun, as they are from here on."""
+    said: tuple[str, ...] = ()
+    """Each change with its reason; nothing: the plan holds."""
+
+
+class Granted(Event, frozen=True):
+    """The ledger follows the plan's leaves, before any of them begins."""
+
+    limits: Limits
+
+
 class Planned(Event, frozen=True):
     """The task gets smaller steps. Those that are completed stay; `dropped` ones are not carried out any more."""
 
@@ -376,6 +420,11 @@ AnyEvent = (
     | HelperAnswered
     | HelperFailed
     | ContextPruned
+    | Estimated
+    | PlanProposed
+    | PlanAnswered
+    | PlanChanged
+    | Granted
     | Planned
     | PlanRefused
     | Reported

@@ -114,6 +114,13 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """How deep the tree may grow below the goal. 0: the goal is never split."""
     min_split: int = 10
     """Rounds that must be left to a task for it to be split."""
+    flat: bool = False
+    """A goal is begun as one leaf, without asking how big it is."""
+
+
+def leaves(step: Step) -> int:
+    """Steps that an agent carries out."""
+    return sum(map(leaves, step.steps)) or 1
 
 
 def checked(plan: Plan) -> Plan:

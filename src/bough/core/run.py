@@ -25,6 +25,7 @@ class Run(Struct, frozen=True):
     limits: Limits = Limits()
     rules: Rules = Rules()
     jobs: int = 1
+    grows: bool = False
     started_at: float = 0.0
     ended_at: float = 0.0
     """When it finished or halted; 0 while it is under way."""
@@ -46,6 +47,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 limits=event.limits,
                 rules=event.rules,
                 jobs=event.jobs,
+                grows=event.grows,
                 started_at=record.at,
             )
         case e.RunResumed() as event:

@@ -48,6 +48,8 @@ class Task(Struct, frozen=True):
     step: Step = Step("", "")
     rules: Rules = Rules()
     limits: Limits = Limits()
+    granted: bool = False
+    """The limits follow the plan."""
     means: Means = Means()
     inherited: Inherited = Inherited()
     grows: bool = False
@@ -129,6 +131,17 @@ class Task(Struct, frozen=True):
     """What was taken over of each step's spend: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
     """Steps that are taken up again where they were blocked, until they come to their end."""
+    parallel: bool = False
+    """Its steps run at once as soon as their needs are met."""
+    estimate: e.Estimated | None = None
+    proposed: tuple[Step, ...] = ()
+    """A plan that the person has not answered to."""
+    wish: str = ""
+    """What the person wants to be different in the next proposal."""
+    leaf: bool = False
+    """It is carried out as one piece of work, although it might have been planned."""
+    review: bool = False
+    """A phase is over, and whether the steps after it still hold was not asked yet."""
     passes: int = 1
     approaches: int = 0
     """Plans that it has had."""
@@ -155,6 +168,11 @@ class Task(Struct, frozen=True):
         """It is carried by its smaller steps; no agent of its own is at work."""
         carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
         return carried and bool(self.steps) and self.attempt is None and self.claim is None
+
+    @property
+    def proposal(self) -> str:
+        """What the complexity gate proposed; a phase is planned whatever its size."""
+        return self.estimate.proposal if self.estimate else ""
 
     @property
     def left(self) -> Limits:
@@ -241,6 +259,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         task,
         step=event.step,
         steps=event.step.steps,
+        parallel=event.step.parallel,
         approaches=int(bool(event.step.steps)),
         base=event.base,
         tree=event.base,
@@ -418,6 +437,8 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         _dealt(task),
         steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
         settled={name: child for name, child in task.settled.items() if name not in dropped},
+        parallel=True,
+        proposed=(),
         approaches=task.approaches + 1,
         hinted=False,
         attempt=None,
@@ -430,11 +451,34 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
     )
 
 
+def _estimated(task: Task, event: e.Estimated, at: float) -> Task:
+    return replace(task, estimate=event, leaf=event.proposal == "leaf")
+
+
+def _proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
+    return replace(task, proposed=event.steps, wish="", problems=())
+
+
+def _plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
+    """Another proposal is made from the wish and from the one before; a refusal makes one leaf of it."""
+    return replace(task, wish=event.wish, leaf=event.says == "no")
+
+
+def _plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
+    begun = tuple(step for step in task.steps if step.name in task.begun)
+    return replace(task, steps=(*begun, *event.steps), review=False)
+
+
+def _granted(task: Task, event: e.Granted, at: float) -> Task:
+    return replace(task, limits=event.limits, granted=True)
+
+
 def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
     """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
     if not event.final:
         return replace(task, problems=event.problems)
-    return replace(task, rung=None, problems=(), hinted=False)
+    # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
+    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None, hinted=False)
 
 
 def _reported(task: Task, event: e.Reported, at: float) -> Task:
@@ -505,6 +549,7 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
     return replace(
         task,
         settled=task.settled | {event.child: event},
+        review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
         running={name: child for name, child in task.running.items() if name != event.child},
         reopened=task.reopened - {event.child},
         tree=event.tree,
@@ -512,6 +557,12 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
         charged=task.charged | {event.child: event.spend},
         notes=(*task.notes, *(end for end in ends if end not in known))[-task.rules.notes :],
     )
+
+
+def _phase_with_followers(task: Task, name: str) -> bool:
+    """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
+    phase = any(step.name == name and step.plan_first for step in task.steps)
+    return phase and any(step.name not in task.begun for step in task.steps)
 
 
 def _reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
@@ -572,6 +623,11 @@ _APPLY: dict[type, Apply] = {
     e.Escalated: _escalated,
     e.HelperAnswered: _helper,
     e.HelperFailed: _helper_failed,
+    e.Estimated: _estimated,
+    e.PlanProposed: _proposed,
+    e.PlanAnswered: _plan_answered,
+    e.PlanChanged: _plan_changed,
+    e.Granted: _granted,
     e.Planned: _planned,
     e.PlanRefused: _refused,
     e.Reported: _reported,

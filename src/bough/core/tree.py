@@ -56,7 +56,7 @@ def over(task: Task) -> bool:
 
 def well(task: Task) -> bool:
     """The steps are over, and the task can stand on them."""
-    if task.step.join == "any" and task.step.parallel:
+    if task.step.join == "any" and task.parallel:
         return any(child.state is State.COMPLETED for child in task.settled.values())
     ended = [step for step in task.steps if _ended(task, step)]
     return len(ended) == len(task.steps) and all(_well(task, step) for step in ended)
@@ -64,7 +64,7 @@ def well(task: Task) -> bool:
 
 def failed(task: Task) -> ChildSettled | None:
     """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
-    if task.step.parallel and task.step.join != "all":
+    if task.parallel and task.step.join != "all":
         return None
     for step in task.steps:
         child = task.settled.get(step.name)
@@ -80,7 +80,7 @@ def not_well(task: Task) -> list[ChildSettled]:
 
 def joined(task: Task) -> bool:
     """One step came to a good end, and that is enough."""
-    return task.step.parallel and task.step.join == "any" and well(task)
+    return task.parallel and task.step.join == "any" and well(task)
 
 
 def _ended(task: Task, step: Step) -> bool:
@@ -88,7 +88,7 @@ def _ended(task: Task, step: Step) -> bool:
 
 
 def _well(task: Task, step: Step) -> bool:
-    excused = step.on_error == "skip" or (task.step.parallel and task.step.join == "settled")
+    excused = step.on_error == "skip" or (task.parallel and task.step.join == "settled")
     return task.settled[step.name].state in WELL or excused
 
 
@@ -103,7 +103,7 @@ def _retries(task: Task, step: Step) -> bool:
 def _ready(task: Task, step: Step) -> bool:
     if step.name in task.running or _ended(task, step):
         return False
-    if not task.step.parallel:
+    if not task.parallel:
         before = task.steps[: task.steps.index(step)]
         if task.running or not all(_ended(task, other) for other in before):
             return False
@@ -155,7 +155,7 @@ def grant(task: Task, step: Step) -> Limits:
         [task.running[other.name].grant for other in others if other.name in task.running],
         weight=step.complexity,
         waiting=[o.complexity for o in others if o.name not in task.running and not _ended(task, o)],
-        alone=not task.step.parallel,
+        alone=not task.parallel,
         rounds=step.rounds,
     )
 

@@ -50,7 +50,7 @@ async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
     read, fold and decide again."""
     site = await Site.enter(run, book.task, ports)
     while not book.task.resting:
-        if book.task.gathering and not over(book.task):
+        if book.task.gathering and not over(book.task) and not book.task.review:
             await tend(book, site)
             continue
         command = STOPPED if ports.stop.requested else decide(book.task, ports.clock())

@@ -17,6 +17,7 @@ from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.state import Attempt, Task
 from bough.core.states import State
+from bough.engine.plan import agree, estimate, plan, review
 from bough.engine.rungs import climb, conclude, focus
 from bough.engine.site import Site, backoff, pause, values_of
 from bough.ports import Batches
@@ -190,6 +191,10 @@ _PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
     c.Escalate: _escalate,
     c.Climb: climb,
     c.Focus: focus,
+    c.Estimate: estimate,
+    c.MakePlan: plan,
+    c.Agree: agree,
+    c.Review: review,
     c.AskModel: _ask_model,
     c.RunTools: _run_tools,
     c.Recover: _recover,

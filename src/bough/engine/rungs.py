@@ -138,7 +138,7 @@ async def _plan(
     """Ask for steps; a bad answer may be mended once, then the rung has come to nothing."""
     problems, answered = task.problems, task.answered
     while True:
-        mend = {"tool": tool.name, "problems": context.bullets(problems), "answer": answered}
+        mend = brief.repair(tool.name, Problems(problems), answered)
         repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
         try:
             asked = await consult(task, site, helper, "main", values, tool, repair)

@@ -62,7 +62,7 @@ class Crew:
                     await book.write([replace(started, grant=again)])
                 live[name] = asyncio.create_task(self._step(book, step, started.task, _tier(book.task, step)))
             while True:
-                if not self.ports.stop.requested and book.task.halt is None:
+                if not self.ports.stop.requested and book.task.halt is None and not book.task.review:
                     await self._begin(book, live)
                 if not live:
                     break
@@ -193,7 +193,9 @@ def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.Any
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
     if not task.version:
         return [first]
-    resumed = e.TaskResumed(first.limits, first.means, first.grows)
+    # A ledger that has followed its plan does not shrink back to what it was before there was one.
+    limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
+    resumed = e.TaskResumed(limits, first.means, first.grows)
     if again is not None and task.state is State.BLOCKED and task.tier != again:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]

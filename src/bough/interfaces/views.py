@@ -5,7 +5,7 @@ It reads only the kinds in `KINDS`, because most of a journal is conversation, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -36,6 +36,9 @@ KINDS = (
     "HelperFailed",
     "Escalated",
     "Planned",
+    "PlanChanged",
+    "Estimated",
+    "Granted",
     "PlanRefused",
     "Reported",
     "ChildStarted",
@@ -174,15 +177,20 @@ class RunView(Struct):
         if task is not None:
             _see_task(task, record)
             if isinstance(record.event, e.Planned):
-                self._plan(record.task, record.event)
+                self._plan(record.task, record.event.steps, record.event.dropped)
+            elif isinstance(record.event, e.PlanChanged) and record.event.said:
+                kept = {below(record.task, step.name) for step in record.event.steps}
+                gone = [path for path in self.tasks if _child_of(path, record.task) and path not in kept]
+                self._plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
 
-    def _plan(self, path: str, event: e.Planned) -> None:
+    def _plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """The tree changes: new steps are there from now on, dropped ones that never began are not."""
-        for name in event.dropped:
-            if (dropped := self.tasks.get(below(path, name))) and not dropped.started_at:
-                del self.tasks[dropped.path]
-        for step in event.steps:
-            _foresee(self, below(path, step.name), step)
+        for name in dropped:
+            if (gone := self.tasks.get(below(path, name))) and not gone.started_at:
+                del self.tasks[gone.path]
+        for step in steps:
+            if below(path, step.name) not in self.tasks:
+                _foresee(self, below(path, step.name), step)
 
     @property
     def unsure(self) -> list[str]:
@@ -217,6 +225,10 @@ def _foresee(run: RunView, path: str, step: Step) -> None:
     run.tasks[path] = TaskView(path, _title(step))
     for child in step.steps:
         _foresee(run, below(path, child.name), child)
+
+
+def _child_of(path: str, parent: str) -> bool:
+    return path != GOAL and (path.rpartition("/")[0] or GOAL) == parent
 
 
 def _title(step: Step) -> str:
@@ -332,6 +344,10 @@ def _planned(task: TaskView, event: e.Planned, record: e.Record) -> None:
     _remember(task, record.version)
 
 
+def _granted(task: TaskView, event: e.Granted, record: e.Record) -> None:
+    task.limits = event.limits
+
+
 def _plan_refused(task: TaskView, event: e.PlanRefused, record: e.Record) -> None:
     task.doing = "mending the plan" if not event.final else ""
 
@@ -420,6 +436,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.Escalated: _escalated,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
+    e.Granted: _granted,
     e.Reported: _reported,
     e.TakenUp: _taken_up,
     e.TaskHalted: _halted,

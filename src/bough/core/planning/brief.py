@@ -205,6 +205,6 @@ def _stuck(task: Step, place: str, why: str, kept: tuple[Note, ...], command: st
     }
 
 
-def repair(tool: str, problems: Problems) -> dict[str, str]:
-    """For `plan_repair.md`: the one time that an answer goes back."""
-    return {"tool": tool, "problems": str(problems)}
+def repair(tool: str, problems: Problems, answer: str) -> dict[str, str]:
+    """For `plan_repair.md`, which follows the question: the one time that an answer goes back."""
+    return {"tool": tool, "problems": str(problems), "answer": cut(answer, LONG)}

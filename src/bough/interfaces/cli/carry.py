@@ -11,6 +11,7 @@ from typing import Protocol
 
 from bough.app import Session, Watch
 from bough.core import events as e
+from bough.core.plan import Step
 from bough.interfaces.cli.options import print_json_line
 from bough.interfaces.terminal.paper import Line, paper
 from bough.interfaces.views import Outcome
@@ -35,6 +36,10 @@ class Display(Protocol):
     def notice(self, text: str) -> None: ...
 
     def shown(self) -> AbstractContextManager[None]: ...
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Leave the terminal to a person who is asked something."""
+        ...
 
 
 class JsonDisplay:
@@ -69,6 +74,10 @@ class JsonDisplay:
     def shown(self) -> Iterator[None]:
         yield
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        yield
+
 
 def make_display(as_json: bool) -> Display:
     if as_json:
@@ -83,8 +92,12 @@ def make_display(as_json: bool) -> Display:
     return PlainDisplay(page)
 
 
-async def carry(session: Session, display: Display, work: Callable[[Watch], Awaitable[Outcome]]) -> Outcome:
-    """Do the work with the display on, and with Ctrl-C meaning: stop, so that it can be resumed."""
+async def carry(
+    session: Session, display: Display, work: Callable[[Watch], Awaitable[Outcome]], asked: Step | None = None
+) -> Outcome:
+    """Do the work with the display on, and with Ctrl-C meaning: stop, so that it can be resumed.
+
+    `asked`: the goal, when the person is to be asked about it."""
     stop = Stop()
     name: list[str] = []
 
@@ -105,11 +118,20 @@ async def carry(session: Session, display: Display, work: Callable[[Watch], Awai
     unwatch = stop.watch(stopping)
     try:
         with display.shown(), interrupts(stop):
-            return await work(Watch(stop, display.progress, recorded))
+            return await work(_watch(stop, display, recorded, asked))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         unwatch()
+
+
+def _watch(stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None) -> Watch:
+    if asked is None:
+        return Watch(stop, display.progress, recorded)
+    from bough.interfaces.cli.person import Person
+
+    person = Person(asked, display, stop)
+    return Watch(stop, display.progress, recorded, person.approve, person.ask)
 
 
 def announcement(session: Session, record: e.Record) -> list[Line]:

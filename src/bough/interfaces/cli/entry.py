@@ -28,6 +28,8 @@ COMMANDS = {
     "rewind": "Take a run back to the end of an earlier round.",
     "resume": "Go on with a run that was stopped or interrupted.",
     "stop": "Ask a live run to stop.",
+    "plan": "Show how a goal would be carried out, and do nothing.",
+    "workflow": "Check, list and show written plans.",
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "demo": "A whole run on a recorded model: no key, no network.",
     "doctor": "Say what works here, and what is missing.",

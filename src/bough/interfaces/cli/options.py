@@ -45,13 +45,35 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def for_carrying_out(command: F) -> F:
-    """How a run is carried out, when it starts and when it is resumed."""
-    options = (
+def _models() -> tuple[Callable[[F], F], ...]:
+    return (
         click.option("--model", metavar="M", help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3."),
         click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: the model)."),
         click.option("--strong-model", metavar="M", help="For the last repair and stuck work (default: the model)."),
         click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
+    )
+
+
+def _record() -> Callable[[F], F]:
+    return click.option(
+        "--record",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Keep the model's answers; replay:FILE plays them again.",
+    )
+
+
+def for_asking(command: F) -> F:
+    """Which models are asked, where nothing is carried out."""
+    for option in reversed((*_models(), _record(), as_json("The plan as JSON."))):
+        command = option(command)
+    return command
+
+
+def for_carrying_out(command: F) -> F:
+    """How a run is carried out, when it starts and when it is resumed."""
+    options = (
+        *_models(),
         click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
         click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Tokens it may use."),
         click.option(
@@ -68,12 +90,7 @@ def for_carrying_out(command: F) -> F:
             type=click.FloatRange(0, min_open=True),
             help="Minutes of work it may take.",
         ),
-        click.option(
-            "--record",
-            metavar="FILE",
-            type=click.Path(path_type=Path),
-            help="Keep the model's answers; replay:FILE plays them again.",
-        ),
+        _record(),
         as_json("One event a line, as it happens."),
     )
     for option in reversed(options):

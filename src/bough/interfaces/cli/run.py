@@ -34,14 +34,24 @@ if TYPE_CHECKING:
     help="How deep the tree may grow below the goal (0: the goal is never split; default: 3).",
 )
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once (default: 1).")
+@click.option("--flat", is_flag=True, default=None, help="Begin it as one piece of work, without a plan.")
+@click.option("--yes", is_flag=True, help="Take the plan that is proposed, without asking.")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(
-    goal: str | None, folder: Path, file: str | None, check: str | None, apply: bool, as_json: bool, **chosen: Any
+    goal: str | None,
+    folder: Path,
+    file: str | None,
+    check: str | None,
+    apply: bool,
+    yes: bool,
+    as_json: bool,
+    **chosen: Any,
 ) -> int:
     """Carry out a goal in a private workspace.
 
-    A model works on a copy of the project with real tools; your files stay as they are until you say `bough apply`.
+    A fast model estimates how big the goal is; a large one is planned first, and you are asked about the plan. Then
+    models work on copies of the project with real tools; your files stay as they are until you say `bough apply`.
     bough itself runs the check and calls the goal done only when it passes; when it fails, the failure goes back for
     repair, up to three times.
 
@@ -53,14 +63,15 @@ def command(
     from bough.app import Choices
     from bough.core.plan import goal_step
 
-    step = goal_step(_goal(goal, file), check=check)
-    return wait_for(_run(step, folder, Choices(**chosen), apply, as_json))
+    step = goal_step(read_goal(goal, file, "run"), check=check)
+    return wait_for(_run(step, folder, Choices(**chosen), apply, yes, as_json))
 
 
-def _goal(goal: str | None, file: str | None) -> str:
+def read_goal(goal: str | None, file: str | None, name: str) -> str:
+    """The goal of a command, given in words or as a file."""
     if (goal is None) == (file is None):
         both = "GOAL and --file are both given: say it once" if goal is not None else "no goal is given"
-        raise click.UsageError(f"{both}; write `bough run GOAL`, or `bough run --file F`")
+        raise click.UsageError(f"{both}; write `bough {name} GOAL`, or `bough {name} --file F`")
     if goal is not None:
         return goal
     try:
@@ -71,12 +82,14 @@ def _goal(goal: str | None, file: str | None) -> str:
         raise click.UsageError(f"the goal cannot be read from {file}: {error.strerror}") from None
 
 
-async def _run(step: Step, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
+async def _run(step: Step, folder: Path, choices: Choices, apply: bool, yes: bool, as_json: bool) -> int:
     from bough.app import session
     from bough.interfaces.cli.carry import carry, make_display
     from bough.interfaces.cli.ending import ending
+    from bough.interfaces.cli.person import somebody_there
 
     display = make_display(as_json)
     async with session(folder, create=True) as opened:
-        outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch))
+        asked = None if as_json or yes or not somebody_there() else step
+        outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked)
         return await ending(opened, outcome, apply=apply, as_json=as_json)

@@ -16,7 +16,7 @@ from bough.core.messages import Call
 from bough.core.states import State
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style, verdict_words
-from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, many, money, one_line
+from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, ledger, many, money, one_line
 from bough.interfaces.views import in_short
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
@@ -95,6 +95,8 @@ class Teller:
                 return told
             case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ChildSettled() | e.PassEnded():
                 return told
+            case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
+                return told
             case e.ContextPruned() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
                 return told
             case e.ToolFinished() as event if not event.ok:
@@ -167,6 +169,33 @@ def _pruned(event: e.ContextPruned, follow: _Follow) -> Told:
 def _planned(event: e.Planned, follow: _Follow) -> Told:
     dropped = f"; dropped: {', '.join(event.dropped)}" if event.dropped else ""
     return f"{event.why}: {', '.join(step.name for step in event.steps)}{dropped}", "yellow"
+
+
+def _estimated(event: e.Estimated, follow: _Follow) -> Told:
+    size = "one piece of work" if event.atomic else f"about {many(event.steps, 'step')}"
+    return f"estimated: {size}{f' ({first_line(event.reason)})' if event.reason else ''}", ""
+
+
+def _plan_proposed(event: e.PlanProposed, follow: _Follow) -> Told:
+    return f"a plan is proposed: {', '.join(step.name for step in event.steps)}", ""
+
+
+def _plan_answered(event: e.PlanAnswered, follow: _Follow) -> Told:
+    says = {
+        "yes": "the person takes the plan",
+        "no": "the person wants it as one piece of work",
+        "change": f"the person wants another plan: {event.wish}",
+        "own": "the person has changed the plan",
+    }
+    return says[event.says], ""
+
+
+def _plan_changed(event: e.PlanChanged, follow: _Follow) -> Told:
+    return (f"the plan changes: {'; '.join(event.said)}", "yellow") if event.said else ("the plan still holds", "dim")
+
+
+def _granted(event: e.Granted, follow: _Follow) -> Told:
+    return f"the ledger follows the plan: {ledger(event.limits)}", ""
 
 
 def _plan_refused(event: e.PlanRefused, follow: _Follow) -> Told:
@@ -340,6 +369,11 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,
     e.ContextPruned: _pruned,
+    e.Estimated: _estimated,
+    e.PlanProposed: _plan_proposed,
+    e.PlanAnswered: _plan_answered,
+    e.PlanChanged: _plan_changed,
+    e.Granted: _granted,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Reported: _reported,

@@ -106,6 +106,8 @@ class LiveDisplay:
         self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
         self._streams: dict[str, _Stream] = {}
         self._notice = ""
+        self._asking = False
+        self._echo: Callable[[bool], None] = lambda on: None
 
     # ── what it is told ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -135,14 +137,15 @@ class LiveDisplay:
     def notice(self, text: str) -> None:
         """Something a person must know; it stays until the run ends."""
         self._notice = text
-        self._painter.draw(self._frame)
+        if not self._asking:
+            self._painter.draw(self._frame)
 
     # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     @contextlib.contextmanager
     def shown(self) -> Iterator[None]:
         """Draw until the block ends."""
-        with quiet_terminal(self._paper, self._painter):
+        with quiet_terminal(self._paper, self._painter) as self._echo:
             drawing = asyncio.get_running_loop().create_task(self._draw())
             try:
                 yield
@@ -150,9 +153,22 @@ class LiveDisplay:
                 drawing.cancel()
                 self._painter.clear()
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """The terminal is the person's while they are asked something."""
+        self._asking = True
+        self._painter.clear()
+        self._echo(True)
+        try:
+            yield
+        finally:
+            self._echo(False)
+            self._asking = False
+
     async def _draw(self) -> None:
         while True:
-            self._painter.draw(self._frame)
+            if not self._asking:
+                self._painter.draw(self._frame)
             await asyncio.sleep(REFRESH)
 
     def _frame(self, width: int, height: int) -> list[Line]:
@@ -241,9 +257,9 @@ class _Stream:
 
 
 @contextlib.contextmanager
-def quiet_terminal(paper: Paper, painter: Painter) -> Iterator[None]:
+def quiet_terminal(paper: Paper, painter: Painter) -> Iterator[Callable[[bool], None]]:
     """No cursor and no echo of what is typed while frames are drawn; both are back when the process is suspended
-    (Ctrl-Z) and when the block ends."""
+    (Ctrl-Z) and when the block ends. What it yields turns them on and off in between."""
     import termios
 
     terminal = paper.stream.fileno()
@@ -267,7 +283,7 @@ def quiet_terminal(paper: Paper, painter: Painter) -> Iterator[None]:
     echo(False)
     loop.add_signal_handler(signal.SIGTSTP, suspend)
     try:
-        yield
+        yield echo
     finally:
         loop.remove_signal_handler(signal.SIGTSTP)
         echo(True)

@@ -40,6 +40,10 @@ class PlainDisplay:
     def shown(self) -> Iterator[None]:
         yield
 
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        yield
+
     def _say(self, text: str) -> None:
         if self._gone:
             return

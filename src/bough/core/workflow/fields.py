@@ -1,0 +1,194 @@
+"""What a node says of its step: its texts with inputs put in, its commands, its conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from bough.core.plan import Condition, Retry
+from bough.core.workflow.commands import loaded_command, refusals
+from bough.core.workflow.conditions import parsed
+from bough.core.workflow.nodes import Node
+from bough.core.workflow.order import Level, resolved
+from bough.core.workflow.problems import nearest, short
+from bough.core.workflow.texts import Input, NotAPlace, Parts, Result, loaded, merged, parts, plain
+
+_SAME = (
+    *("may_edit_tests", "requires_testing", "plan_first", "parallel", "join", "complexity", "rounds", "role", "model"),
+    *("do", "on_error", "max_retries", "repeat", "summarize"),
+)
+"""Keys that are fields of a step under the same name and with the same value."""
+
+
+class Scope(Struct, frozen=True):
+    """Where a step stands: among which others, and with which inputs."""
+
+    level: Level
+    number: int
+    values: Mapping[str, Parts]
+
+
+class Fields:
+    """The fields of a step that a node says."""
+
+    def __init__(self, node: Node, scope: Scope) -> None:
+        self._node = node
+        self._table = node.table
+        self._scope = scope
+
+    def all(self) -> dict[str, Any]:
+        table = self._table
+        fields: dict[str, Any] = {key: table[key] for key in _SAME if key in table}
+        self._texts(fields)
+        self._action(fields)
+        if "context_mode" in table:
+            fields["context"] = table["context_mode"]
+        if "needs" in table:
+            fields["needs"] = tuple(table["needs"])
+        if "retry" in table:
+            fields["retry"] = Retry(**{key: float(value) for key, value in table["retry"].items()})
+        if "condition" in table:
+            fields["condition"] = self._condition()
+        if "until" in table:
+            fields["until"] = self._until()
+        if "do" in table:
+            self._check_do()
+        return fields
+
+    def _texts(self, fields: dict[str, Any]) -> None:
+        table, node = self._table, self._node
+        if "title" in table:
+            fields["title"] = plain(self.parts("title", table["title"]))
+        if "description" in table:
+            into = "instructions" if node.kind == "compound" else "title"
+            if into in fields:
+                node.wrong("description", "`description` and `title` are the same in such a step: say it once.")
+            fields[into] = plain(self.parts("description", table["description"]))
+        if "criteria" in table:
+            fields["criteria"] = tuple(loaded(self.parts("criteria", each, results=True)) for each in table["criteria"])
+        if "files" in table:
+            fields["files"] = tuple(plain(self.parts("files", each)) for each in table["files"])
+        if "test_file" in table:
+            fields["test_file"] = plain(self.parts("test_file", table["test_file"]))
+        if "test_command" in table:
+            if not table["test_command"].strip():
+                node.wrong("test_command", "The check is empty: give the command, or leave `test_command` away.")
+            fields["test_command"] = self._command("test_command", table["test_command"], results=False)
+
+    def _action(self, fields: dict[str, Any]) -> None:
+        action = self._table.get("action", {})
+        if isinstance(action, str):
+            fields["instructions"] = loaded(self.parts("action", action, results=True))
+        elif "run" in action:
+            fields["run"] = self._command("action", action["run"], results=True)
+        elif "check" in action:
+            fields["test_command"] = self._command("action", action["check"], results=False)
+
+    def parts(self, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
+        """A text taken apart, its names looked up. With `into`, inputs are put in."""
+        try:
+            pieces = parts(text)
+        except NotAPlace as error:
+            self._node.wrong(key, str(error), error.piece)
+            return ("",)
+        if len(pieces) == 1 and isinstance(pieces[0], str):
+            return pieces
+        whole: list[Any] = []
+        for piece in pieces:
+            found = (piece,) if isinstance(piece, str) else self._looked_up(key, piece, results)
+            whole += found if into or isinstance(piece, Result) else [piece]
+        return tuple(merged(whole))
+
+    def _looked_up(self, key: str, piece: Input | Result, results: bool) -> Parts:
+        node, scope = self._node, self._scope
+        if isinstance(piece, Input):
+            if piece.name not in scope.values:
+                known = nearest(piece.name, scope.values) if scope.values else "declare it under [inputs]."
+                text = f"There is no input `{piece.name}`: {known}"
+                node.wrong(key, f"{text} A brace itself is written `{{{{`.", f"{{{piece.name}}}")
+            value = scope.values.get(piece.name, ("",))
+            if not results and any(isinstance(part, Result) for part in value):
+                said = f"`{{{piece.name}}}` holds a step's result, which cannot be used in `{key}`."
+                node.wrong(key, said, f"{{{piece.name}}}")
+            return value
+        needle = f"{{steps.{piece.step}.result}}"
+        if not results:
+            node.wrong(
+                key, f"`{needle}` cannot be used here: only instructions, criteria and `run` take results.", needle
+            )
+            return ("",)
+        path, wrong = resolved(scope.level, scope.number, piece.step)
+        if wrong:
+            node.wrong(key, wrong, needle)
+        return (Result(path),)
+
+    def _command(self, key: str, text: str, *, results: bool) -> str:
+        pieces = self.parts(key, text, results=results, into=False)
+        if len(pieces) == 1 and isinstance(pieces[0], str) and (not results or "{steps." not in pieces[0]):
+            return pieces[0]
+        for place, reason in refusals(pieces):
+            name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
+            self._node.wrong(key, f"`{short(name)}` cannot stand there in a command: {reason}.", name)
+        return loaded_command(pieces, self._scope.values)
+
+    def condition(self, key: str) -> Condition | None:
+        condition = parsed(self._table[key])
+        if isinstance(condition, str):
+            self._node.wrong(key, condition)
+            return None
+        if condition.text:
+            text = plain(self.parts(key, condition.text))
+            condition = Condition(condition.outcome, condition.step, text, condition.negated)
+        return condition
+
+    def _condition(self) -> Condition | None:
+        """A question about a sibling that is over by then."""
+        condition, level, number = self.condition("condition"), self._scope.level, self._scope.number
+        if condition is None:
+            return None
+        if not condition.step:
+            if level.parallel:
+                self._node.wrong("condition", "Among parallel steps none is the one before: write `STEP.` in front.")
+            elif number == 0:
+                self._node.wrong("condition", "There is no step before this one: write `STEP.` in front.")
+            asked = number - 1
+        elif condition.step not in level.number:
+            known = [node.name for node in level.nodes if node is not self._node and node.name]
+            said = f"No step beside this one is called `{condition.step}`: {nearest(condition.step, known)}"
+            self._node.wrong("condition", said)
+            return condition
+        else:
+            asked = level.number[condition.step]
+            if not level.waits(number, asked) and not level.again:
+                way = f'add needs = ["{condition.step}"]' if level.parallel else "write it before this one"
+                self._node.wrong("condition", f"`{condition.step}` is not over when this starts: {way}.")
+        if asked >= 0:
+            self._check_reachable(condition, level, asked)
+        return condition
+
+    def _check_reachable(self, condition: Condition, level: Level, asked: int) -> None:
+        """A step that may not fail never has failed when the next one starts."""
+        other = level.nodes[asked]
+        strict = other.table.get("on_error", "fail") in ("fail", "retry") and not level.parallel
+        if condition.outcome == "failure" and not condition.negated and strict and other.kind != "do":
+            said = f'When `{other.name}` fails, so does the step around it: give it on_error = "skip" to go on here.'
+            self._node.wrong("condition", said)
+
+    def _until(self) -> Condition | None:
+        condition = self.condition("until")
+        names = [node.name for node in self._node.body.nodes if node.name]
+        if condition is not None and condition.step and condition.step not in names:
+            said = f"None of its steps is called `{condition.step}`: {nearest(condition.step, names)}"
+            self._node.wrong("until", said)
+        if condition is not None and not condition.step and self._table.get("parallel"):
+            self._node.wrong("until", "None of several parallel steps is the last one: write `STEP.` in front.")
+        return condition
+
+    def _check_do(self) -> None:
+        level = self._scope.level
+        if level.parallel:
+            self._node.wrong("do", "Steps that run in parallel cannot be left or begun again by one of them.")
+        elif self._table["do"] == "continue" and not level.again:
+            self._node.wrong("do", "No step around this one repeats: give one `repeat`, or take `break`.")

@@ -1,0 +1,162 @@
+"""From the text of a workflow file to a plan: everything that is wrong is found before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct, field
+
+from bough.core.ids import GOAL, slug
+from bough.core.plan import MAX_DEPTH, Plan, Step
+from bough.core.workflow.fields import Fields, Scope
+from bough.core.workflow.inputs import InputSpec, as_text, taken
+from bough.core.workflow.keys import tested_unless_said
+from bough.core.workflow.machine import Machine
+from bough.core.workflow.nodes import Node, Read, Reader
+from bough.core.workflow.order import Level, check_siblings
+from bough.core.workflow.problems import Problems, Source, nearest, raise_for, short
+from bough.core.workflow.states import machine_of
+from bough.core.workflow.texts import Input, Parts, Result
+
+
+class Workflow(Struct, frozen=True):
+    """A workflow file that has nothing wrong with it."""
+
+    name: str
+    description: str
+    inputs: tuple[InputSpec, ...]
+    plan: Plan
+    machines: dict[str, Machine] = field(default_factory=dict)
+    """By the path of the task whose steps are states."""
+
+
+def load(
+    text: str,
+    file: str = "workflow.toml",
+    *,
+    inputs: Mapping[str, str] | None = None,
+    read: Read | None = None,
+    max_depth: int = MAX_DEPTH,
+) -> Workflow:
+    """The workflow in a text, or a `WorkflowError` with all that is wrong.
+
+    `file` is its path in the project, for messages and for the files that it names, which `read` gives. `inputs` are
+    its inputs by name; None leaves them open, to look at a workflow that nobody is about to run.
+    """
+    problems: Problems = {}
+    source = Source(file, text, problems)
+    raise_for(problems, file)
+    node = Reader(problems, read, max_depth).whole(source)
+    values: dict[str, Parts]
+    if inputs is None:
+        values = {name: (Input(name),) for name in node.specs}
+    else:
+        values = {name: (value,) for name, value in taken(source, node.specs, inputs).items()}
+    builder = _Builder()
+    goal = builder.step(node, GOAL, Scope(Level([node]), 0, values))
+    raise_for(problems, file)
+    name = node.name or slug(file.rpartition("/")[2].removesuffix(".toml"))
+    description = goal.instructions if goal.steps else goal.title
+    return Workflow(name, description, tuple(node.specs.values()), Plan(goal), builder.machines)
+
+
+class _Builder:
+    """Makes steps of nodes. Only nodes without problems make a plan, but all are looked through."""
+
+    def __init__(self) -> None:
+        self.machines: dict[str, Machine] = {}
+
+    def step(self, node: Node, path: str, scope: Scope) -> Step:
+        goal = path == GOAL
+        fields = Fields(node, scope).all()
+        values = scope.values
+        if node.included is not None:
+            values = _given(node, scope)
+            inner = Scope(Level([node.included]), 0, values)
+            fields = {**Fields(node.included, inner).all(), **fields}
+        _check_together(node, fields)
+        if "requires_testing" not in fields:
+            named = "test_command" in fields or "test_file" in fields
+            fields["requires_testing"] = tested_unless_said(node.kind, fields.get("role", ""), named)
+        if node.kind == "compound":
+            prefix = "" if goal else f"{path}/"
+            fields["steps"] = self._steps(node, fields, prefix, path, scope, values)
+        return Step("goal" if goal else node.name, **fields)
+
+    def _steps(
+        self, node: Node, fields: dict[str, Any], prefix: str, path: str, scope: Scope, values: Mapping[str, Parts]
+    ) -> tuple[Step, ...]:
+        body = node.body
+        states = "states" in body.table
+        level = Level(
+            body.nodes,
+            prefix,
+            parallel=bool(fields.get("parallel")),
+            loops=states or int(fields.get("repeat", 1)) > 1,
+            above=None if path == GOAL else scope.level,
+            inside=scope.number,
+            own=node.included is not None or path == GOAL,
+        )
+        check_siblings(level)
+        if states:
+            self.machines[path] = machine_of(body, level, values)
+        return tuple(
+            self.step(each, prefix + each.name, Scope(level, number, values)) for number, each in enumerate(level.nodes)
+        )
+
+
+def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
+    """Keys that only mean something beside another."""
+
+    def wrong(key: str, text: str) -> None:
+        (node if key in node.table else node.body).wrong(key, text)
+
+    if "join" in fields and not fields.get("parallel"):
+        wrong("join", "`join` is for parallel steps: write `parallel = true` beside it.")
+    if "until" in fields and fields.get("repeat", 1) < 2:
+        wrong("until", "`until` ends a repetition: write `repeat = N` beside it, the passes at most.")
+    for key in ("max_retries", "retry"):
+        if key in fields and fields.get("on_error") != "retry":
+            wrong(key, f'`{key}` is for steps that are done again: write `on_error = "retry"` beside it.')
+    if "states" in node.body.table:
+        for key in ("parallel", "repeat", "until"):
+            if key in fields:
+                wrong(key, f"`{key}` is for `steps`; states follow each other by their transitions.")
+
+
+def _given(node: Node, scope: Scope) -> dict[str, Parts]:
+    """The inputs of the workflow that a node uses."""
+    assert node.included is not None
+    specs = node.included.specs
+    said: dict[str, Any] = node.table["action"].get("inputs", {})
+    at = (*node.at, "action", "inputs")
+    values: dict[str, Parts] = {}
+    for name in said:
+        if name not in specs:
+            where = node.included.source.file
+            node.source.wrong((*at, name), f"{where} has no input `{short(name)}`: {nearest(name, specs)}")
+    for name, spec in specs.items():
+        if name in said:
+            values[name] = _passed(node, name, spec, said[name], scope)
+        elif spec.default is not None:
+            values[name] = (spec.default,)
+        else:
+            node.source.wrong(at, f"{node.included.source.file} needs the input `{name}`: give it under `inputs`.")
+            values[name] = ("",)
+    return values
+
+
+def _passed(node: Node, name: str, spec: InputSpec, value: Any, scope: Scope) -> Parts:
+    at = (*node.at, "action", "inputs", name)
+    pieces: Parts = (value,)
+    if isinstance(value, str):
+        pieces = Fields(Node(node.source, at[:-1], name, {}, "agent", [], {}), scope).parts(name, value, results=True)
+    if len(pieces) == 1 and not isinstance(pieces[0], Input | Result):
+        text, wrong = as_text(spec.type, pieces[0])
+        if wrong:
+            node.source.wrong(at, f"The input `{name}` {wrong}.")
+        return (text,)
+    if spec.type != "string" and any(isinstance(piece, Result) for piece in pieces):
+        node.source.wrong(at, f"The input `{name}` has the type {spec.type}, and a step's result is text.")
+    return pieces

@@ -1,0 +1,159 @@
+"""Which steps a step can know of: names among siblings, needs, and whose results there are when it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bough.core.workflow.nodes import Node
+from bough.core.workflow.problems import nearest
+
+
+class Level:
+    """The steps of one compound step, in order, and the levels around them."""
+
+    def __init__(
+        self,
+        nodes: list[Node],
+        prefix: str = "",
+        *,
+        parallel: bool = False,
+        loops: bool = False,
+        above: Level | None = None,
+        inside: int = 0,
+        own: bool = True,
+    ) -> None:
+        self.nodes = nodes
+        self.prefix = prefix
+        """What the paths of its tasks begin with: empty at the top, else `path/`."""
+        self.parallel = parallel
+        self.loops = loops
+        """Its steps may run again, so each of them may look back at any other's last result."""
+        self.above = above
+        self.inside = inside
+        """Which step of the level above has these steps."""
+        self.own = own
+        """It is the top of a file: names beyond it are not seen from here."""
+        self.number: dict[str, int] = {}
+        for number, node in enumerate(nodes):
+            self.number.setdefault(node.name, number)
+        self.needs = [
+            [self.number[name] for name in node.table.get("needs", ()) if name in self.number] for node in nodes
+        ]
+
+    @property
+    def again(self) -> bool:
+        """Whether any step around runs more than once."""
+        return self.loops or (self.above is not None and self.above.again)
+
+    def waits(self, number: int, other: int) -> bool:
+        """Whether one step begins only after the other is over."""
+        if not self.parallel:
+            return other < number
+        seen: set[int] = set()
+        ahead = list(self.needs[number])
+        while ahead:
+            if (this := ahead.pop()) not in seen:
+                seen.add(this)
+                ahead += self.needs[this]
+        return other in seen
+
+
+def check_siblings(level: Level) -> None:
+    """Names that are taken, and needs that are unknown, impossible or go round in a circle."""
+    for number, node in enumerate(level.nodes):
+        if node.name and level.number[node.name] != number:
+            node.wrong("name", f"Two steps here are called `{node.name}`: give each a name of its own.")
+        for name in node.table.get("needs", ()):
+            if name == node.name:
+                node.wrong("needs", f"`{name}` needs itself.", name)
+            elif name not in level.number:
+                others = [other.name for other in level.nodes if other.name and other is not node]
+                said = f"`{node.name}` needs `{name}`, but no step beside it is called that: {nearest(name, others)}"
+                node.wrong("needs", said, name)
+            elif not level.parallel and level.number[name] > number:
+                node.wrong(
+                    "needs",
+                    f"`{node.name}` needs `{name}`, which is written after it: "
+                    "write it before, or let the steps run in `parallel`.",
+                    name,
+                )
+    if level.parallel:
+        for circle in _circles(level):
+            names = " → ".join(level.nodes[number].name for number in (*circle, circle[0]))
+            level.nodes[circle[0]].wrong("needs", f"These steps need each other: {names}.")
+
+
+def _circles(level: Level) -> Iterator[list[int]]:
+    """One circle of needs per group of steps that wait for each other."""
+    over: set[int] = set()
+    for first in range(len(level.nodes)):
+        way: list[int] = []
+        place: dict[int, int] = {}
+        stack = [(first, iter(level.needs[first]))] if first not in over else []
+        while stack:
+            this, rest = stack[-1]
+            if this not in place:
+                place[this] = len(way)
+                way.append(this)
+            step = next(rest, None)
+            if step is None:
+                stack.pop()
+                way.pop()
+                del place[this]
+                over.add(this)
+            elif step in place and step != this:
+                yield way[place[step] :]
+                over.add(step)
+            elif step not in over and step != this:
+                stack.append((step, iter(level.needs[step])))
+
+
+def resolved(level: Level, number: int, name: str) -> tuple[str, str]:
+    """The path of the task whose result `name` means, for a step of a level, or why there is none."""
+    chain = _chain(level, number)
+    top = chain[0][0]
+    if "/" in name:
+        segments = name.strip("/").split("/")
+    else:
+        found = next((depth for depth in reversed(range(len(chain))) if name in chain[depth][0].number), None)
+        if found is None:
+            known = [node.name for each, _ in chain for node in each.nodes if node.name]
+            return "", f"There is no step `{name}` whose result could be used: {nearest(name, known)}"
+        segments = [each.nodes[at].name for each, at in chain[:found]] + [name]
+    nodes = top.nodes
+    for segment in segments:
+        node = next((node for node in nodes if node.name == segment), None)
+        if node is None:
+            return "", f"There is no step `{name}`: {nearest(segment, [node.name for node in nodes if node.name])}"
+        nodes = node.body.nodes
+    return top.prefix + "/".join(segments), _too_early(chain, segments)
+
+
+def _chain(level: Level, number: int) -> list[tuple[Level, int]]:
+    """From the top of the file down to the step: each level, and which of its steps is on the way."""
+    chain = [(level, number)]
+    while not chain[0][0].own:
+        this = chain[0][0]
+        if this.above is None:
+            break
+        chain.insert(0, (this.above, this.inside))
+    return chain
+
+
+def _too_early(chain: list[tuple[Level, int]], segments: list[str]) -> str:
+    """Why the result of the step at `segments` is not there yet; empty when it is."""
+    same = 0
+    while same < min(len(segments), len(chain)) and chain[same][0].nodes[chain[same][1]].name == segments[same]:
+        same += 1
+    name = "/".join(segments)
+    if same == len(chain) == len(segments):
+        return "" if chain[-1][0].again else f"`{name}` cannot use its own result before there is one."
+    if same in (len(chain), len(segments)):
+        return f"`{name}` is not over when this starts: one is a part of the other."
+    level, mine = chain[same]
+    other = level.number[segments[same]]
+    if level.waits(mine, other) or level.again:
+        return ""
+    if level.parallel:
+        return f'`{name}` runs at the same time: give `{level.nodes[mine].name}` needs = ["{segments[same]}"].'
+    return f"`{name}` comes later: only results of earlier steps can be used."

@@ -1,0 +1,123 @@
+"""What is wrong with a workflow file: every problem at once, each with its place and a way out."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from bough.core.errors import UsageError
+from bough.core.workflow.places import KeyPath, Places
+
+LONGEST_LIST = 12
+"""Words that a message lists at most when none is near."""
+
+
+class Problem(Struct, frozen=True):
+    """One thing to put right. `text` is a sentence; `line` counts from 1."""
+
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+
+class WorkflowError(UsageError):
+    """A workflow that cannot be run as it is written. It has at least one problem."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__(" ".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+Problems = dict[Problem, None]
+"""In the order of finding, each once: a file that is used twice is wrong once."""
+
+
+class Source:
+    """One workflow file: its text, what TOML makes of it, and where in it things stand."""
+
+    def __init__(self, file: str, text: str, problems: Problems) -> None:
+        self.file = file
+        self.table: dict[str, Any] = {}
+        self._text = text.removeprefix("\ufeff")
+        self._problems = problems
+        self._places: Places | None = None
+        try:
+            self.table = tomllib.loads(self._text)
+        except RecursionError:
+            self._add(_crowded(self._text, r"[\[{]"), "Values are nested too deeply to be read.")
+        except ValueError as error:  # TOMLDecodeError is one; so is a number with thousands of digits
+            self._add(*_refused(self._text, str(error)))
+
+    def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
+        """Note a problem with what stands at a key; `needle` is the part of the value that it is about."""
+        if self._places is None:
+            self._places = Places(self._text)
+        self._add(self._places.line(at, needle), text)
+
+    def _add(self, line: int, text: str) -> None:
+        self._problems[Problem(self.file, line, " ".join(text.split()))] = None
+
+
+def _refused(text: str, said: str) -> tuple[int, str]:
+    """The line and the sentence for what the TOML reader said."""
+    message, _, place = said.partition(" (at ")
+    found = re.match(r"line (\d+), column (\d+)\)", place)
+    if found:
+        return int(found[1]), f"This is not valid TOML: {_lowered(message)} (column {found[2]})."
+    if place:
+        end = text.rstrip("\n").count("\n") + 1
+        return end, f"This is not valid TOML: {_lowered(message)}, where the file ends."
+    return _crowded(text, r"\d"), "This is not valid TOML: a number has too many digits."
+
+
+def _lowered(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _crowded(text: str, pattern: str) -> int:
+    """The line that has the most of something: the likeliest one, where the reader names none."""
+    counts = [len(re.findall(pattern, line)) for line in text.split("\n")]
+    return counts.index(max(counts)) + 1
+
+
+def raise_for(problems: Problems, first: str) -> None:
+    """All problems as one error, if there are any: those of the file itself first, in the order of their lines."""
+    if problems:
+        raise WorkflowError(sorted(problems, key=lambda problem: (problem.file != first, problem.file, problem.line)))
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The end of a sentence: the word that was probably meant, or what there is to choose from."""
+    known = list(words)
+    close = difflib.get_close_matches(word[:80], known, 1, 0.5)
+    if close:
+        return f"did you mean `{short(close[0])}`?"
+    if not known:
+        return "there is none."
+    more = ", …" if len(known) > LONGEST_LIST else ""
+    return f"there is {', '.join(f'`{short(name)}`' for name in known[:LONGEST_LIST])}{more}."
+
+
+def short(text: str, room: int = 40) -> str:
+    """A piece of the file, to be quoted in a sentence."""
+    line = " ".join(text.split())
+    return line if len(line) <= room else line[: room - 1] + "…"
+
+
+def decoded(body: bytes, file: str) -> str:
+    """The text of a file's bytes."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = body.count(b"\n", 0, error.start) + 1
+        raise WorkflowError(
+            [Problem(file, line, "This is not text in UTF-8: save the file in that encoding.")]
+        ) from None

@@ -1,0 +1,121 @@
+"""The person at the terminal, when bough has a question: is this plan good, and what would you do?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+import click
+
+from bough.core.errors import UsageError
+from bough.core.plan import Plan, Step
+from bough.core.planning import Advice
+from bough.interfaces.cli.carry import Display
+from bough.interfaces.terminal.paper import paper
+from bough.interfaces.terminal.plan import tree
+from bough.ports import Approval, Stop
+
+ADVICE = {
+    "take": "",
+    "ask": "This looks like more than one piece of work.",
+    "recommend": "This is a large goal: carrying it out in these steps is recommended.",
+}
+QUESTION = "Carry it out like this? [Y]es, [n]o (as one piece of work), [c]ustomize: "
+CHANGE = "Say what should be different, or press Enter to edit the plan as TOML: "
+
+
+def somebody_there() -> bool:
+    """Whether a person can answer: both ends of the terminal are theirs."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+class Person:
+    def __init__(self, goal: Step, display: Display, stop: Stop) -> None:
+        self._goal = goal
+        self._display = display
+        self._stop = stop
+
+    async def approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+        """What they say to a plan; None when they want to stop."""
+        from msgspec.structs import replace
+
+        plan = Plan(replace(self._goal, steps=steps, parallel=True))
+        with self._display.aside():
+            self._show(plan, advice)
+            while True:
+                answer = await self._line(QUESTION)
+                if answer is None:
+                    return None
+                match answer.strip().lower()[:1]:
+                    case "" | "y":
+                        return Approval("yes")
+                    case "n":
+                        return Approval("no")
+                    case "c":
+                        changed = await self._customize(plan)
+                        if changed is not None:
+                            return changed
+                    case _:
+                        click.echo("Please answer y, n or c.")
+
+    async def ask(self, question: str) -> str:
+        with self._display.aside():
+            click.echo(question)
+            return await self._line("> ") or ""
+
+    def _show(self, plan: Plan, advice: Advice) -> None:
+        page = paper()
+        for row in tree(plan, width=page.width):
+            click.echo(page.painted(row, page.width))
+        click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
+
+    async def _customize(self, plan: Plan) -> Approval | None:
+        """Words for another proposal, or own steps from an editor; None: nothing was changed."""
+        from bough.core.workflow import load, written
+
+        wish = await self._line(CHANGE)
+        if wish and wish.strip():
+            return Approval("change", wish=wish.strip())
+        text = written(plan)
+        while True:
+            edited = await asyncio.to_thread(click.edit, text, extension=".toml")
+            if edited is None or not edited.strip():
+                return None
+            try:
+                return Approval("own", steps=load(edited, "plan.toml", inputs={}).plan.goal.steps)
+            except UsageError as error:
+                click.echo(str(error))
+                again = await self._line("Edit again? [Y]es, [n]o: ")
+                if again is None or again.strip().lower().startswith("n"):
+                    return None
+                text = edited
+
+    async def _line(self, prompt: str) -> str | None:
+        """One line as it is typed; None at its end (Ctrl-D) or when a stop is asked for (Ctrl-C). Not `input` in a
+        thread: that could not be taken back."""
+        click.echo(prompt, nl=False)
+        loop = asyncio.get_running_loop()
+        typed: asyncio.Future[str | None] = loop.create_future()
+
+        def read() -> None:
+            text = os.read(sys.stdin.fileno(), 4096).decode(errors="replace")
+            if not typed.done():
+                typed.set_result(text.rstrip("\n") if text else None)
+
+        def stopped() -> None:
+            if not typed.done():
+                typed.set_result(None)
+
+        loop.add_reader(sys.stdin.fileno(), read)
+        unwatch = self._stop.watch(stopped)
+        try:
+            line = await typed
+        finally:
+            loop.remove_reader(sys.stdin.fileno())
+            unwatch()
+        if line is None:
+            click.echo()
+            if not self._stop.requested:
+                self._stop.request()
+        return line

@@ -1,0 +1,94 @@
+"""`bough plan`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bough.interfaces.cli.options import example, for_asking, in_dir, print_json, wait_for
+
+if TYPE_CHECKING:
+    from bough.app import Choices, Planned
+    from bough.core.plan import Step
+
+
+@click.command(
+    "plan",
+    short_help="Show how a goal would be carried out, and do nothing.",
+    epilog=example(
+        'bough plan "Add undo and redo to the editor" --model anthropic:claude-sonnet-4-5',
+        "bough plan --file goal.md --save plan.toml && bough run --workflow plan.toml",
+    ),
+)
+@click.argument("goal", required=False)
+@in_dir
+@click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
+@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
+@click.option(
+    "--max-depth", metavar="N", type=click.IntRange(1, 3), help="How deep the plan may be below the goal (default: 3)."
+)
+@click.option(
+    "--save",
+    metavar="F",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write it as a workflow, to edit and run.",
+)
+@for_asking
+def command(
+    goal: str | None,
+    folder: Path,
+    file: str | None,
+    check: str | None,
+    save: Path | None,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
+    """Show how a goal would be carried out, and do nothing.
+
+    A fast model estimates how big the goal is; when it is more than one piece of work, a planner cuts it into steps,
+    each with what must be true at its end and how that is proven. The steps of a phase are planned when it starts.
+    Nothing is begun and nothing in the project is changed.
+    """
+    from bough.app import Choices
+    from bough.core.plan import goal_step
+    from bough.interfaces.cli.run import read_goal
+
+    step = goal_step(read_goal(goal, file, "plan"), check=check)
+    return wait_for(_plan(step, folder, Choices(**chosen), save, as_json))
+
+
+async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, as_json: bool) -> int:
+    from bough.app import Watch, session
+
+    async with session(folder, create=True) as opened:
+        planned = await opened.plan(step, choices, Watch())
+    if save is not None:
+        from bough.core.workflow import written
+
+        save.write_text(written(planned.plan), encoding="utf-8")
+    if as_json:
+        print_json(planned)
+    else:
+        _show(planned, save)
+    return 0
+
+
+def _show(planned: Planned, save: Path | None) -> None:
+    from bough.core.plan import leaves
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.plan import tree
+    from bough.interfaces.terminal.words import cost, count, many
+
+    page, goal, estimate = paper(), planned.plan.goal, planned.estimate
+    if estimate is not None and estimate.reason:
+        click.echo(f"{estimate.reason}\n")
+    for refused in planned.refused:
+        click.echo(f"A plan was refused: {refused}")
+    for row in tree(planned.plan, width=page.width):
+        click.echo(page.painted(row, page.width))
+    steps = many(leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
+    spend = planned.spend
+    click.echo(f"\n{steps}; planning took {count(spend.tokens)} tokens, {cost(spend)}.")
+    click.echo(f"Written to {save}: `bough run --workflow {save}` carries it out." if save else "")

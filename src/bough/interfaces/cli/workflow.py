@@ -1,0 +1,245 @@
+"""`bough workflow`"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, hurry, in_dir, print_json
+
+if TYPE_CHECKING:
+    from bough.core.workflow import Problem, Workflow
+
+PLACES = ("workflows", "examples/workflows")
+"""Folders of a project in which workflows are looked for."""
+LARGEST = 2_000_000
+"""Bytes that a workflow file may have."""
+BROKEN = 2
+
+
+@click.command(
+    "workflow",
+    short_help="Check, list and show written plans.",
+    epilog=example(
+        "bough workflow list",
+        "bough workflow check workflows/release.toml",
+        "bough workflow show bug-fix --input issue='Totals are off by one'",
+    ),
+)
+@click.argument("what", metavar="check|list|show", type=click.Choice(("check", "list", "show")))
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@in_dir
+@click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="Show it with this input put in.")
+@as_json("As JSON: what is wrong, what there is, or the plan.")
+def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, ...], as_json: bool) -> int:
+    """Check, list and show written plans.
+
+    A workflow is a TOML file with steps. `check` reads files (by default all that `list` finds) and names everything
+    that is wrong, with its line; `list` shows the workflows of this project, which are the TOML files in workflows/
+    and examples/workflows/; `show` draws the plan of one as a tree. FILE is a path, or the name of a listed one.
+    Nothing is run.
+
+    Exit status: 0, or 2 when something is wrong.
+    """
+    hurry()
+    if not folder.is_dir():
+        raise click.UsageError(f"There is no folder {folder}")
+    if pairs and what != "show":
+        raise click.UsageError("--input is for `bough workflow show`")
+    root = find_root(folder)
+    if what == "list":
+        if files:
+            raise click.UsageError("`bough workflow list` takes no FILE: --dir says where to look")
+        return _list(root, as_json)
+    if what == "show":
+        if len(files) != 1:
+            raise click.UsageError("`bough workflow show` takes one FILE: `bough workflow list` lists them")
+        return _show(located(files[0], folder, root), root, pairs, as_json)
+    return _check([located(file, folder, root) for file in files] or found(root), root, as_json)
+
+
+# ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find_root(folder: Path) -> Path:
+    """The top of the project that a folder is in."""
+    here = folder.resolve()
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
+
+
+def found(root: Path) -> list[Path]:
+    """The workflow files of a project, by name."""
+    return [path for place in PLACES for path in sorted((root / place).glob("*.toml")) if path.is_file()]
+
+
+def located(said: str, folder: Path, root: Path) -> Path:
+    """The file that a person means: a path from here or from the project, or a listed workflow's name."""
+    from bough.core.errors import NotFound
+    from bough.core.workflow.problems import nearest
+
+    for path in (Path(said), folder / said):
+        if path.is_file():
+            return path
+    known = {path.stem: path for path in reversed(found(root))}
+    if said in known:
+        return known[said]
+    hint = nearest(said, known) if known else "`bough workflow --help` says where they are looked for."
+    raise NotFound(f"There is no workflow `{said}` here: {hint}")
+
+
+def load_file(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow:
+    """The workflow in a file. Others that it uses are files of the project, or of its own folder when it is none."""
+    from bough.core.workflow import load
+
+    real = path.resolve()
+    top = root if real.is_relative_to(root) else real.parent
+    file = real.relative_to(top).as_posix()
+    read = reader(top)
+    return load(read(file), file, inputs=inputs, read=read)
+
+
+def reader(root: Path) -> Callable[[str], str]:
+    """Reads files below a folder as text, and nothing else: no link leads out of it."""
+    from bough.core.errors import UsageError
+    from bough.core.workflow import decoded
+
+    def read(file: str) -> str:
+        try:
+            path = (root / file).resolve(strict=True)
+            if not path.is_relative_to(root.resolve()):
+                raise UsageError("it leads out of the project")
+            if not path.is_file():
+                raise UsageError("it is not a file")
+            if path.stat().st_size > LARGEST:
+                raise UsageError(f"it has more than {LARGEST:,} bytes")
+            return decoded(path.read_bytes(), file)
+        except OSError as error:
+            raise UsageError(error.strerror or "it cannot be read") from None
+
+    return read
+
+
+# ── what is printed ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _tried(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
+    """The workflow, or what is wrong with it."""
+    from bough.core.errors import UsageError
+    from bough.core.workflow import Problem, WorkflowError
+
+    try:
+        return load_file(path, root, inputs)
+    except WorkflowError as error:
+        return error.problems
+    except UsageError as error:
+        return [Problem(_shown(root, path), 1, f"The file cannot be read: {error}.")]
+
+
+def _shown(root: Path, file: Path | str) -> str:
+    """A file as a person names it from where they stand."""
+    from bough.interfaces.terminal.words import one_line
+
+    path = os.path.relpath(root / file)
+    return one_line(str(root / file) if path.startswith("../..") else path)
+
+
+def _tell(problems: Sequence[Problem], root: Path) -> int:
+    from bough.interfaces.terminal.words import one_line
+
+    for problem in problems:
+        print(f"{_shown(root, problem.file)}:{problem.line}: {one_line(problem.text)}", file=sys.stderr)
+    return BROKEN
+
+
+def _problem_facts(problems: Sequence[Problem], root: Path) -> list[dict[str, Any]]:
+    return [{"file": _shown(root, each.file), "line": each.line, "text": each.text} for each in problems]
+
+
+def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.plan import leaves
+    from bough.interfaces.terminal.words import many
+
+    page = paper()
+    tried = [(path, _tried(path, root, None)) for path in paths]
+    broken = [problems for _, problems in tried if isinstance(problems, Sequence)]
+    if as_json:
+        facts = [
+            {"file": _shown(root, path), "problems": _problem_facts(got if isinstance(got, Sequence) else (), root)}
+            for path, got in tried
+        ]
+        print_json(facts)
+        return BROKEN if broken else 0
+    if not paths:
+        page.paragraph(text=f"There are no workflows here: none in {' or '.join(PLACES)} of {root}.")
+    for path, got in tried:
+        if isinstance(got, Sequence):
+            page.flush()
+            _tell(got, root)
+        else:
+            said = f"{many(leaves(got.plan.goal), 'step')}, {many(len(got.inputs), 'input')}"
+            page.line(("✔ ", "green"), (_shown(root, path), "bold"), f"  {said}")
+    if len(broken) > 1:
+        page.line(("✘ ", "red"), f"{len(broken)} of {len(paths)} have problems")
+    return BROKEN if broken else 0
+
+
+def _list(root: Path, as_json: bool) -> int:
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.plan import leaves
+    from bough.interfaces.terminal.words import first_line, many, pad
+
+    tried = [(path, _tried(path, root, None)) for path in found(root)]
+    if as_json:
+        print_json([_facts(path, got, root) for path, got in tried])
+        return 0
+    page = paper()
+    if not tried:
+        page.paragraph(text=f"There are no workflows here yet: write one into {PLACES[0]}/, as a TOML file.")
+        return 0
+    wide = max(len(path.stem) for path, _ in tried)
+    for path, got in tried:
+        name = (pad(path.stem, wide), "bold")
+        if isinstance(got, Sequence):
+            page.line(name, ("  ✘ ", "red"), f"{many(len(got), 'problem')}: bough workflow check {_shown(root, path)}")
+        else:
+            steps = f"  {leaves(got.plan.goal):>3} {'step ' if leaves(got.plan.goal) == 1 else 'steps'}  "
+            page.line(name, (steps, "cyan"), first_line(got.description or got.plan.goal.title))
+    return 0
+
+
+def _facts(path: Path, got: Workflow | Sequence[Problem], root: Path) -> dict[str, Any]:
+    file = _shown(root, path)
+    if isinstance(got, Sequence):
+        return {"file": file, "name": path.stem, "problems": _problem_facts(got, root)}
+    return {"file": file, "name": got.name, "description": got.description, "inputs": got.inputs, "problems": []}
+
+
+def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
+    from bough.core.workflow import given
+
+    got = _tried(path, root, given(pairs) if pairs else None)
+    if isinstance(got, Sequence):
+        return _tell(got, root)
+    if as_json:
+        print_json({**_facts(path, got, root), "plan": got.plan, "machines": got.machines})
+        return 0
+
+    from bough.interfaces.terminal import plan as drawing
+    from bough.interfaces.terminal.paper import paper
+
+    page = paper()
+    page.paragraph((got.name, "bold"), "  ", text=got.description or got.plan.goal.title, indent=len(got.name) + 2)
+    if got.inputs:
+        page.line(("inputs", "dim"))
+        for row in drawing.inputs(got.inputs):
+            page.line(*row)
+    page.line("")
+    for row in drawing.tree(got.plan, got.machines, page.width):
+        page.line(*row)
+    return 0

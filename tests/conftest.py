@@ -1,0 +1,14 @@
+"""What all tests have in common."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_piece_of_work() -> None:
+    """Most tests script a model that works on one leaf: the complexity gate would ask it a question it has no answer
+    to. Tests of planning turn it on again for themselves."""
+    import os
+
+    os.environ["BOUGH_PLANNING_FLAT"] = "true"

@@ -1,0 +1,201 @@
+"""Values in commands: one argument each, in a real shell and without one, and never code."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from bough.core.workflow.commands import filled_command, refusals
+from bough.core.workflow.conditions import StepResult
+from bough.core.workflow.loading import load
+from bough.core.workflow.problems import WorkflowError
+from bough.core.workflow.texts import NotAPlace, parts
+
+SHELLS = [shell for name in ("sh", "bash", "dash") if (shell := shutil.which(name))]
+NASTY = "a'; touch PWNED; ' \" $(touch PWNED) `touch PWNED` \\\n touch PWNED # ${HOME} * ~ & | > PWNED < ! \\"
+
+
+def result(text: str) -> StepResult:
+    return StepResult(True, text=text)
+
+
+def arguments(line: list[str] | str, folder: Path, shell: str) -> list[str]:
+    """What the program `printf` was given."""
+    argv = [shell, "-c", line] if isinstance(line, str) else line
+    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=20, check=True)
+    assert done.stderr == b""
+    return done.stdout.decode().split("\0")[:-1]
+
+
+def run_of(command: str, **inputs: str) -> str:
+    """The command as a workflow makes it of inputs."""
+    names = "".join(f'{name} = {{ type = "string" }}\n' for name in inputs)
+    text = f"[inputs]\n{names}[[steps]]\nname = 'x'\naction = {{ run = '''{command}''' }}\n"
+    return load(text, inputs=inputs).plan.goal.steps[0].run
+
+
+VALUES = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | st.sampled_from(
+    [NASTY, "", "-rf", "a b", "{x}", "{steps.a.result}", "{{", "'", '"', "\\", "\n", "$'\\''"]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(VALUES, min_size=1, max_size=3))
+@example([NASTY])
+def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
+    inputs = {f"v{number}": value for number, value in enumerate(values)}
+    places = " ".join(f"{{{name}}}" for name in inputs)
+    expected = [*values, f"--all={''.join(values)}!"]
+    line = "printf '%s\\0' " + places + " --all=" + places.replace(" ", "") + "'!'"
+    results = {"a": result("never put in")}
+    for loaded in (filled_command(run_of(line, **inputs), {}, results), filled_command(line, inputs, results)):
+        assert isinstance(loaded, list)
+        assert loaded[2:] == expected
+    for shell in SHELLS:
+        piped = filled_command(run_of(f"true && {line} | cat", **inputs), {}, results)
+        assert isinstance(piped, str)
+        assert arguments(piped, tmp_path, shell) == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(VALUES)
+@example(NASTY)
+def test_a_result_is_one_argument(tmp_path: Path, value: str) -> None:
+    results = {"a": result(value), "b/c": result("x y")}
+    line = "printf '%s\\0' {steps.a.result} <{steps.b/c.result}> '{steps.a.result}'"
+    argv = filled_command(line.replace("<", "").replace(">", ""), {}, results)
+    assert argv == ["printf", "%s\\0", value, "x y", "{steps.a.result}"]
+    for shell in SHELLS:
+        line = "true; printf '%s\\0' {steps.a.result}{steps.b/c.result}"
+        assert arguments(filled_command(line, {}, results), tmp_path, shell) == [f"{value}x y"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_not_known_stays_and_zero_characters_go() -> None:
+    assert filled_command("echo {steps.later.result}", {}, {}) == "echo {steps.later.result}"
+    assert filled_command("echo {steps.a.result}", {}, {"a": result("x\0y")}) == ["echo", "x\ufffdy"]
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("echo '{x}'", "in quotes"),
+        ('echo "{x}"', "in quotes"),
+        ('sh -c "echo {x}"', "in quotes"),
+        ("echo hi # {x}", "in a comment"),
+        ("echo a \\\n# {x}", "in a comment"),
+        ("cat <<END\n{x}\nEND", "a here-document"),
+        ("echo `echo {x}`", "backticks"),
+        ("echo $(( {x} ))", "arithmetic"),
+        ("echo $[ {x} ]", "$["),
+        ("$(echo {x})", "a substitution that is itself a command"),
+        ("eval $(echo {x})", "a substitution that is itself a command"),
+        ("coproc let {x}", "`let` would read it as code"),
+        ("[[ {x} -eq 1 ]]", "[["),
+        ("echo ${{y:-{x}}}", "${"),
+        ('echo "$(echo "{x}")"', "a substitution in quotes"),
+        ("echo $'a' {x}", "$ quotes"),
+        ("echo \\{x}", "right behind"),
+        ("echo ${x}", "right behind `$`"),
+        ("a[{x}]=1", "right behind `[`"),
+        ("{x} --help", "the program itself"),
+        ("true && {x}", "the program itself"),
+        ("FOO=1 {x}", "the program itself"),
+        ("if {x}; then :; fi", "the program itself"),
+        ("env FOO=1 {x}", "the program itself"),
+        ("eval {x}", "`eval` would read it as code"),
+        ("bash -c {x}", "`bash` would read it as code"),
+        ("/bin/sh -ec {x}", "`sh` would read it as code"),
+        ("ssh host {x}", "`ssh` would read it as code"),
+        ("printf -v {x} hello", "`printf` would read it as code"),
+    ],
+)
+def test_where_a_value_could_be_read_as_code_it_is_refused(command: str, reason: str) -> None:
+    with pytest.raises(WorkflowError) as caught:
+        run_of(command, x="1")
+    assert any(reason in problem.text for problem in caught.value.problems), caught.value
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo {x}",
+        "echo a{x}b --y={x}",
+        "FOO={x} echo",
+        "env FOO={x} printenv FOO",
+        "echo $(echo {x})",
+        "! echo {x}",
+        "for i in {x}; do echo; done",
+        "echo 'it''s' \"fine\" {x} # said",
+        "echo a; echo {x} > out.txt",
+        "if true; then echo {x}; fi",
+    ],
+)
+def test_where_it_is_safe_it_is_taken(command: str) -> None:
+    assert "'1 2'" in run_of(command, x="1 2")
+
+
+PIECES = st.lists(
+    st.sampled_from(
+        [
+            *(
+                "echo ",
+                "true ",
+                "printf %s ",
+                "{x}",
+                "{x}",
+                " {x}",
+                "{x} ",
+                " ",
+                "\n",
+                "\\",
+                "\\\n",
+                "'",
+                '"',
+                "$",
+                "`",
+            ),
+            *("#", " # ", "$(", ")", "((", "))", "[[ ", " ]]", "[", "]", "<<E\n", "\nE\n", "<<<", "${{", "}}", ":-"),
+            *("; ", " && ", " | ", "a", "=", "a=", "-v ", "-c ", "-eq 1", "case a in a) ", ";; esac", "{{ ", "; }}"),
+            *("if ", "then ", "fi", "in ", "for ", "do ", "done", "$'", '$"', "test ", "[ ", " ]", "!", "~", "*", "-"),
+        ]
+    ),
+    min_size=1,
+    max_size=12,
+).map("".join)
+CODE = "x[$(touch PWNED)] '; touch PWNED; \" $(touch PWNED) `touch PWNED`\n touch PWNED\n \\"
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(PIECES, st.sampled_from([CODE, "$(touch PWNED)", "'$(touch PWNED)'", "\ntouch PWNED\n", "a[$(touch PWNED)]"]))
+@example("echo a \\\n# {x}", CODE)
+@example('echo "$(echo "{x}")"', CODE)
+def test_no_command_that_is_accepted_runs_its_values(tmp_path: Path, command: str, value: str) -> None:
+    try:
+        if refusals(parts(command)):
+            return
+    except NotAPlace:
+        return
+    line = filled_command(run_of_text(command, value), {}, {})
+    for shell in SHELLS[:2]:
+        argv = [shell, "-c", line] if isinstance(line, str) else line
+        try:
+            subprocess.run(
+                argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, env={"PATH": "/bin"}
+            )
+        except OSError:
+            continue
+        assert not (tmp_path / "PWNED").exists(), (shell, line)
+        assert not (tmp_path / "PWNED)]").exists(), (shell, line)
+
+
+def run_of_text(command: str, value: str) -> str:
+    from bough.core.workflow.commands import loaded_command
+
+    return loaded_command(parts(command), {"x": (value,)})
