@@ -86,10 +86,13 @@ def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Seq
             yield [e.StateChanged(State.TESTING, decision.reason)]
         case "ask":
             text = draw(st.sampled_from(["", "try the other file"]))
-            yield [e.PersonAnswered("how?", text), *(working if text else ())]
+            yield [e.PersonAnswered("how?", text)]
         case "give_up":
-            yield [e.Reported("all that was tried")]
-            yield [e.CheckpointMade("c", task.tree, ()), e.StateChanged(State.FAILED, decision.reason)]
+            yield [
+                e.Reported("all that was tried"),
+                e.CheckpointMade("c", task.tree, ()),
+                e.StateChanged(State.FAILED, decision.reason),
+            ]
         case "nudge":
             raise AssertionError("a nudge is said at once")
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, used_up
 from bough.core.compaction import broken, due
-from bough.core.escalation import Trouble, escalate
+from bough.core.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.ids import depth
 from bough.core.plan import Tier
 from bough.core.state import Task
@@ -25,7 +25,7 @@ def decide(task: Task, now: float) -> c.Command:
     if task.started:
         return c.Recover(task.started)
     if task.rung is not None:
-        return c.Climb(task.rung)
+        return _climb(task, task.rung)
     if task.trouble is not None:
         return _escalate(task, task.trouble)
     if task.state is State.TESTING:
@@ -51,7 +51,8 @@ def _go_on(task: Task, now: float) -> c.Command:
     """An agent is at work: may it go on, and does it have to hear something first?"""
     if task.faults >= task.rules.max_faults:
         kind = task.faulty.replace("_", " ") or "wrong tool calls"
-        return _escalate(task, Trouble("faults", f"the model gave {task.faults} unusable answers in a row ({kind})"))
+        says = f"the model gave {task.faults} unusable answers in a row ({kind})"
+        return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
     limit = used_up(task.spend, task.limits, LAST_SHARE)
@@ -90,6 +91,14 @@ def _no_shorter(task: Task) -> Trouble | None:
     says = f"{rules.breaker} compactions in a row left the conversation too long for the model's window"
     full = f"about {attempt.used:,} of {attempt.window:,} tokens are in use"
     return Trouble("signal", says, COMPACTION, "prune", (full,))
+
+
+def _climb(task: Task, decision: Decision) -> c.Command:
+    """The rung that was decided on. Where it needs a model, the ledger has its say first."""
+    limit = used_up(task.spend, task.limits)
+    if limit and decision.rung in ASKING:
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    return c.Climb(decision)
 
 
 def _escalate(task: Task, trouble: Trouble) -> c.Command:

@@ -97,6 +97,8 @@ class Standing(Struct, frozen=True):
     """The last child to end left a failing check."""
     approaches: int = 0
     """Plans that it has had."""
+    hinted: bool = False
+    """The person was asked, and no plan has been made of the answer yet."""
 
     @property
     def goal(self) -> bool:
@@ -177,6 +179,11 @@ LADDER: tuple[Row, ...] = (
     ),
     Row(
         "replan",
+        "the person has said how to go on",
+        lambda s: s.parent and s.hinted and s.rounds_left >= s.planning.min_split,
+    ),
+    Row(
+        "replan",
         "another approach may get there",
         lambda s: (
             s.parent
@@ -192,6 +199,8 @@ LADDER: tuple[Row, ...] = (
     Row("give_up", "every other rung is used up", lambda s: True),
 )
 LAST: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
+ASKING: frozenset[Rung] = frozenset({"prune", "decompose", "replan"})
+"""Rungs that ask a model something."""
 
 
 def escalate(standing: Standing) -> Decision:

@@ -126,6 +126,8 @@ class Task(Struct, frozen=True):
     """What was wrong with a helper's plan, while it may still mend it."""
     answered: str = ""
     """What a helper said last."""
+    hinted: bool = False
+    """The person was asked, and no plan has been made of the answer yet."""
     tier: Tier | None = None
     """The model that later agents of the task get, when it is not the step's."""
     steps: tuple[Step, ...] = ()
@@ -139,7 +141,7 @@ class Task(Struct, frozen=True):
     charged: dict[str, Spend] = {}
     """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
-    """Steps that are to be taken up again where they were blocked."""
+    """Steps that are taken up again where they were blocked, until they come to their end."""
     parallel: bool = False
     """Its steps run at once as soon as their needs are met."""
     estimate: e.Estimated | None = None
@@ -219,6 +221,7 @@ class Task(Struct, frozen=True):
             changed=self.tree != self.base,
             errors=bool(children) and children[-1].errors,
             approaches=self.approaches,
+            hinted=self.hinted,
         )
 
 
@@ -322,11 +325,14 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     number = task.attempts + 1
     messages: Trail[Message] = Trail((Said(event.brief),))
     used = measured((Said(event.system), *messages))
+    rung = task.rung.rung if task.rung else None
     return replace(
         _dealt(task),
         attempt=Attempt(number, event.role, event.tier, event.system, messages, used=used),
         attempts=number,
-        repairs=task.repairs + (event.role == "bug_hunter"),
+        # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
+        repairs=task.repairs + (event.role == "bug_hunter" and rung is None),
+        tier=event.tier if rung == "stronger_model" else task.tier,
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
         split=(),
@@ -498,6 +504,7 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         parallel=True,
         proposed=(),
         approaches=task.approaches + 1,
+        hinted=False,
         attempt=None,
         claim=None,
         split=(),
@@ -536,7 +543,7 @@ def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
     if not event.final:
         return replace(task, problems=event.problems)
     # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
-    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None)
+    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None, hinted=False)
 
 
 def _reported(task: Task, event: e.Reported, at: float) -> Task:
@@ -544,9 +551,13 @@ def _reported(task: Task, event: e.Reported, at: float) -> Task:
 
 
 def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
+    """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot go on, the planner."""
     if not event.text:
         return replace(task, rung=None)
-    return replace(_dealt(task), notes=(*task.notes, Note("decision", f"The person says: {event.text}")))
+    told = replace(task, notes=(*task.notes, Note("decision", f"The person says: {event.text}"))[-task.rules.notes :])
+    if task.trouble is not None and task.trouble.cause == "children":
+        return replace(told, rung=None, hinted=True)
+    return replace(_dealt(told), attempt=None, claim=None, waiting=(), signal=None, faulty="", faults=0, repairs=0)
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
@@ -592,7 +603,6 @@ def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
         task,
         running=task.running | {event.step: event},
         begun=task.begun | {event.step: times},
-        reopened=task.reopened - {event.step},
     )
 
 
@@ -610,6 +620,7 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
         settled=task.settled | {event.child: event},
         review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
         running={name: child for name, child in task.running.items() if name != event.child},
+        reopened=task.reopened - {event.child},
         tree=event.tree,
         spend=task.spend.plus(event.spend.minus(task.charged.get(child, Spend()))),
         charged=task.charged | {child: event.spend},

@@ -20,7 +20,7 @@ from bough.core.state import Task
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.tree import not_well
-from bough.engine.consult import consult, said
+from bough.engine.consult import Consulted, consult, said
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
 from bough.ports import Batches
 
@@ -38,26 +38,27 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
     """A fresh agent with the same role starts from only what the task needs."""
     assert task.attempt is not None, "no context to prune"
     messages, facts = task.attempt.messages, await needed(task, site)
-    extract, by = "", "model"
+    extract, usable = "", True
     parts = pruning.parts(messages, PART)
     if len(parts) >= task.left.rounds:  # Each part is a round, and the agent needs one too.
-        parts, by = [], "rule"
+        parts, usable = [], False
+    heard: list[e.AnyEvent] = []
     for number, part in enumerate(parts, 1):
+        if heard:  # The last part's answer is recorded together with what comes of it.
+            yield heard
         values = pruning.question(part, number, len(parts), facts, extract)
         try:
             asked = await consult(task, site, "pruner", "fast", values)
         except Unavailable as error:
-            yield [e.HelperFailed("pruner", str(error))]
-            by = "rule"
-            break
-        yield asked.events
-        if asked.answer is None or not pruning.usable(asked.answer):
-            by = "rule"
+            asked = Consulted((e.HelperFailed("pruner", str(error)),), None)
+        heard = list(asked.events)
+        usable = asked.answer is not None and pruning.usable(asked.answer)
+        if asked.answer is None or not usable:
             break
         extract = asked.answer.text
-    text = pruning.pruned(extract, facts) if by == "model" else pruning.plain(messages, facts)
-    pruned = e.ContextPruned(measured(messages), tokens(text), "model" if by == "model" else "rule")
-    yield [pruned, await _fresh(task, site, text, task.attempt.tier)]
+    text = pruning.pruned(extract, facts) if usable else pruning.plain(messages, facts)
+    pruned = e.ContextPruned(measured(messages), tokens(text), "model" if usable else "rule")
+    yield [*heard, pruned, await _fresh(task, site, text, task.attempt.tier)]
 
 
 async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
@@ -144,8 +145,9 @@ async def _plan(
         except Unavailable as error:
             yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
             return
-        if asked.answer is None:
-            yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
+        if asked.answer is None:  # Whoever wants to stop is not kept waiting: that is no fault of the model.
+            halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
+            yield [*asked.events, *halted]
             return
         steps = read(asked.answer)
         if not isinstance(steps, Problems):
@@ -181,14 +183,13 @@ async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
     question = context.render(site.ports.prompt("ask"), {"report": report(task, decision.reason)})
     ask = site.ports.ask
     text = (await ask(question)).strip() if ask else ""
-    again = [e.StateChanged(State.IN_PROGRESS, "the person answered")] if task.state is State.TEST_FAILED else []
-    yield [e.PersonAnswered(question, text), *(again if text else ())]
+    yield [e.PersonAnswered(question, text)]
 
 
 async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
-    yield [e.Reported(report(task, decision.reason))]
+    told = e.Reported(report(task, decision.reason))
     async for batch in conclude(State.FAILED, decision.reason, task, site):
-        yield batch
+        yield [told, *batch]
 
 
 async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:

@@ -145,11 +145,11 @@ class Steps:
                 case Begin(step, segment, wait):
                     if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
                         return
-                    again: Tier | None = "strong" if step.name in book.task.reopened else None
                     await book.amend(partial(_started, step, segment))
-                    self._start(step, segment, again, wait)
+                    self._start(step, segment, wait)
 
-    def _start(self, step: Step, segment: str, again: Tier | None = None, wait: float = 0.0) -> None:
+    def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
+        again = _tier(self.book.task, step)
         self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
 
     async def _call_off(self) -> None:
@@ -244,6 +244,11 @@ def _raised(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildS
     return [replace(started, grant=grants.more(limits, grants.spent(before)))] if limits is not None else []
 
 
+def _tier(task: Task, step: Step) -> Tier | None:
+    """The model that takes a blocked step up again; None: it is begun, or goes on as it was."""
+    return "strong" if step.name in task.reopened else None
+
+
 def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.AnyEvent]:
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
     if not task.created:
@@ -251,7 +256,7 @@ def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.Any
     # A ledger that has followed its plan does not shrink back to what it was before there was one.
     limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
     resumed = e.TaskResumed(limits, first.means, first.grows)
-    if again is not None and task.state is State.BLOCKED:
+    if again is not None and task.state is State.BLOCKED and task.tier != again:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]
 
