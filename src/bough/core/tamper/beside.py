@@ -120,6 +120,8 @@ def compare(
 
 
 def _places(path: str, text: str, language: str) -> Iterator[_Place]:
+    if _generated(path, text):
+        return
     plain = text if language == "go" else uncommented(text, "//")
     more: Callable[[str], Iterator[tuple[str, str]]] = {"javascript": _on_names, "go": _go}.get(language, _nothing)
     program = re.search(r"(?m)^package main\b", plain) is not None
@@ -128,6 +130,14 @@ def _places(path: str, text: str, language: str) -> Iterator[_Place]:
             if language == "go" and ("test" in path or (program and "Exit" in found[0])):
                 continue
             yield _Place(plain.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), why)
+
+
+_BUILT = frozenset({"dist", "build", "out", "public", "static", "assets", "third_party"})
+
+
+def _generated(path: str, text: str) -> bool:
+    """What a bundler wrote: a few endless lines in a folder for such."""
+    return bool(_BUILT & {*files.folders(path)}) and len(text) > 300 * (text.count("\n") + 1)
 
 
 def _nothing(plain: str) -> Iterator[tuple[str, str]]:
@@ -192,6 +202,6 @@ def copied(before: Mapping[str, str], after: Mapping[str, str], paths: list[str]
 
 def product(path: str, language: str) -> bool:
     """Files of a language in which product code can stand. In Rust, tests and what they test share their files."""
-    if files.foreign(path) or files.language(path) != language:
+    if files.foreign(path) or files.language(path) != language or ".min." in path:
         return False
     return language == "rust" or not files.test_file(path)
