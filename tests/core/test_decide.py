@@ -99,8 +99,12 @@ def test_unusable_answers_are_bounded_and_told() -> None:
     assert decide(replace(WORKING, faulty="no_tool_call", faults=1), 0) == c.Say("no_tool_call")
     given_up = decide(replace(WORKING, faulty="no_tool_call", faults=5), 0)
     assert isinstance(given_up, c.Escalate)
-    assert given_up.trouble == Trouble("faults", "the model gave 5 unusable answers in a row (no tool call)")
-    assert given_up.decision.rung == "give_up"
+    says = "the model gave 5 unusable answers in a row (no tool call)"
+    assert given_up.trouble == Trouble("faults", says, recommended="prune")
+    assert given_up.decision.rung == "prune"
+    again = decide(replace(WORKING, faulty="no_tool_call", faults=5, taken={"prune": 1}), 0)
+    assert isinstance(again, c.Escalate)
+    assert again.decision.rung == "give_up"
 
 
 def test_transport_errors_wait_then_halt_and_are_never_failure() -> None:
