@@ -126,7 +126,7 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     """How a step ended, as its parent keeps it."""
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
     if state is not State.COMPLETED:
-        ends.append(f"{shortened(step.instructions, CRUMB)} did not get there: {why}")
+        ends.append(f"{_headline(step)} – that way did not get there: {shortened(why, RESULT)}")
     return ChildSettled(
         child=step.name,
         state=state,
@@ -138,6 +138,11 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         dead_ends=tuple(ends),
         errors=child.verdict is not None and child.verdict.ruling not in ("passed", "not_verified"),
     )
+
+
+def _headline(step: Step) -> str:
+    """A step in one line."""
+    return shortened(step.title or step.instructions.strip().partition("\n")[0], RESULT).rstrip(".")
 
 
 def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
