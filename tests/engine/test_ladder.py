@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ from tests.engine.cast import (
 )
 from tests.harness import CHECK, Journal, git, make_project
 from tests.interfaces.shell import bough, run_args
-from tests.wire import WireModel
+from tests.wire import Reply, Status, WireModel
 
 
 @dataclass
@@ -72,7 +73,7 @@ def told(project: Path, cast: Cast, *, goal: Step | None = None, watch: app.Watc
             return outcome, Journal(await session.store.read(outcome.run))
 
     with WireModel(cast) as wire:
-        chosen = {"model": "openai:main", "rounds": 100, "flat": True} | chosen
+        chosen = dict[str, Any](model="openai:main", rounds=100, flat=True) | chosen
         outcome, journal = asyncio.run(work(app.Choices(base_url=wire.base_url, **chosen)))
     assert spent_by_events(journal.records) == outcome.spend.rounds, "the ledger is exact"
     return Told(project, outcome, journal, cast)
@@ -194,7 +195,7 @@ def test_nothing_is_dropped_when_a_task_is_planned_anew(tmp_path: Path) -> None:
     """One step is done, one is stuck: the new approach keeps the first and is told of both."""
     two = replace_steps(
         TASK,
-        Step("look", LOOK["instructions"], test_command="grep -q minus plan.txt", on_error="escalate"),
+        Step("look", str(LOOK["instructions"]), test_command="grep -q minus plan.txt", on_error="escalate"),
         *TASK.steps,
     )
     fresh = (
@@ -453,8 +454,9 @@ def test_the_report_is_what_a_run_prints_at_its_end(tmp_path: Path) -> None:
     with WireModel(Cast(circular_tools)) as wire:
         said = bough(project_in(tmp_path), *run_args(wire.base_url, "--flat", "--max-depth", "0"))
     assert said.status == 3
-    assert "the work does not move (circular tools)" in said.out
-    assert "evidence" in said.out or "read" in said.out
+    assert "the work does not move (it goes in circles): `read` is called again and again" in said.out
+    assert 'the last was: read {"path": "calc.py"}' in said.out, "with its evidence"
+    assert "bough prunes the context (goal level): a fresh look" in said.out
     tail = said.out[said.out.rindex("✘ failed") :]
     assert "What was tried" in tail
     assert "its context was pruned" in tail
@@ -482,9 +484,7 @@ def test_no_helper_is_asked_once_the_tokens_are_spent(tmp_path: Path) -> None:
 
 def test_dead_ends_reach_later_attempts_siblings_and_planners(tmp_path: Path) -> None:
     goal = replace_steps(VERIFIED, *(VERIFIED.steps[i] for i in (2, 0, 1)))
-    noting = in_order(
-        act("note", kind="dead_end", text="operator.sub is no help"), act("read", path="calc.py")
-    )
+    noting = in_order(act("note", kind="dead_end", text="operator.sub is no help"), act("read", path="calc.py"))
     cast = Cast(circular_tools, {"sum": noting, **WRITERS, "fix-goal": FIX}, replanner=lambda asked: split(*FINER))
     run = told(project_in(tmp_path), cast, goal=goal, rounds=400)
     assert run.outcome.completed, run.outcome.summary
@@ -511,3 +511,78 @@ def test_dead_ends_reach_the_bug_hunter_and_the_decomposer(tmp_path: Path) -> No
     assert len(hunters) == 3
     for brief in [*hunters, *planner, *steps]:
         assert "operator.sub is no help" in brief
+
+
+# ── healthy work ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def healthy(project: Path, part: Part, **chosen: Any) -> Told:
+    run = told(project, Cast(part), **chosen)
+    assert run.outcome.completed, run.outcome.summary
+    assert run.journal.of(e.SignalRaised) == []
+    assert run.journal.of(e.Escalated) == []
+    return run
+
+
+def test_editing_and_running_the_same_test_many_times_is_healthy(tmp_path: Path) -> None:
+    test = act("bash", command=CHECK)
+    operators = "-*/%|&^+"
+    edits = [act("edit", path="calc.py", old=f"a {old} b", new=f"a {new} b") for old, new in pairwise(operators)]
+    healthy(project_in(tmp_path), in_order(*(step for edit in edits for step in (edit, test)), DONE))
+
+
+def test_paging_through_a_long_file_and_then_using_it_is_healthy(tmp_path: Path) -> None:
+    pages = [act("read", path="long.txt", start=1 + 120 * n, lines=120) for n in range(13)]
+    fix = act("edit", path="calc.py", old="a - b", new="a + b")
+    healthy(project_in(tmp_path), in_order(*pages, fix, DONE))
+
+
+def test_waiting_for_a_build_that_gets_on_is_healthy(tmp_path: Path) -> None:
+    project = project_in(tmp_path)
+    (project / "build.sh").write_text(
+        "n=$(cat .progress 2>/dev/null || echo 0); n=$((n + 1)); echo $n > .progress\n"
+        'echo "building: $((n * 8)) % done"\n'
+    )
+    wait = act("bash", command="sh build.sh")
+    fix = act("edit", path="calc.py", old="a - b", new="a + b")
+    healthy(project, in_order(*[wait] * 12, fix, DONE))
+
+
+def test_retrying_after_transport_errors_is_healthy(tmp_path: Path) -> None:
+    """429 and 503 from the wire, again and again, on the same round."""
+    project = project_in(tmp_path)
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.02\n")
+    asked: list[int] = []
+
+    def script(request: dict[str, Any]) -> Reply:
+        asked.append(1)
+        if len(asked) % 4:
+            return Status(429 if len(asked) % 2 else 503)
+        return FIX(Asked(request))
+
+    with WireModel(script) as wire:
+        said = bough(project, *run_args(wire.base_url, "--json", "--flat"))
+    assert said.status == 0
+    kinds = [line["event"]["event"] for line in said.events]
+    assert kinds.count("ModelFailed") == 6
+    assert "SignalRaised" not in kinds
+    assert "Escalated" not in kinds
+    assert bough(project, "show", "--json").json["spend"]["rounds"] == 2
+
+
+def test_a_planner_that_is_not_to_be_had_halts_the_run_and_the_rung_is_taken_later(tmp_path: Path) -> None:
+    project = project_in(tmp_path)
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.01\nbackoff_longest = 0.02\n")
+    cast = Cast(slow, dict(DEFAULT_STEPS))
+
+    def script(request: dict[str, Any]) -> Reply:
+        return Status(503) if Asked(request).tools == ["split"] else cast(request)
+
+    with WireModel(script) as wire:
+        said = bough(project, *run_args(wire.base_url, "--json", "--flat", "--rounds", "100"))
+    assert said.status == 7
+    assert [line["event"]["event"] for line in said.events].count("Escalated") == 1
+    with WireModel(cast) as wire:
+        again = bough(project, "resume", "--json", "--model", "openai:test", "--base-url", wire.base_url)
+    assert again.status == 0
+    assert [line["event"]["event"] for line in again.events].count("Escalated") == 0, "no rung is counted twice"

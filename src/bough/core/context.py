@@ -126,7 +126,7 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     """How a step ended, as its parent keeps it."""
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
     if state is not State.COMPLETED:
-        ends.append(f"{shortened(step.instructions, CRUMB)} did not get there: {why}")
+        ends.append(f"{_headline(step)} – that way did not get there: {shortened(why, RESULT)}")
     return ChildSettled(
         child=step.name,
         state=state,
@@ -143,6 +143,11 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
 def merging(path: str, times: int) -> str:
     """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
     return f"{path}/{MERGE}" if times == 1 else f"{path}/{MERGE}@{times}"
+
+
+def _headline(step: Step) -> str:
+    """A step in one line."""
+    return shortened(step.title or step.instructions.strip().partition("\n")[0], RESULT).rstrip(".")
 
 
 def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import commands as c
-from bough.core.budget import LAST_SHARE, used_up
+from bough.core.budget import LAST_SHARE, Spend, used_up
 from bough.core.compaction import broken, due
 from bough.core.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.ids import depth
@@ -55,10 +55,13 @@ def _go_on(task: Task, now: float) -> c.Command:
         return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
-    limit = used_up(task.spend, task.limits, LAST_SHARE)
-    if limit and (task.grows or task.handed_over or used_up(task.spend, task.limits)):
+    # A round whose answer never came (a crash, a transport error) is asked again: it is paid for, and not over.
+    again = task.asking or task.transport_failures > 0
+    spend = task.spend.minus(Spend(rounds=1)) if again else task.spend
+    limit = used_up(spend, task.limits, LAST_SHARE)
+    if limit and (task.grows or task.handed_over or used_up(spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
-    if not limit and (signal := task.signal or _soft_limit(task)):
+    if not limit and not again and (signal := task.signal or _soft_limit(task)):
         trouble = _trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
     if _too_long(task):

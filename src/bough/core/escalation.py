@@ -160,7 +160,7 @@ LADDER: tuple[Row, ...] = (
         "it is too big to start",
         lambda s: s.may_split and (s.actions < s.rules.few_actions or s.trouble.pattern == "no_progress"),
     ),
-    Row("zoom_out", "it was honestly tried; its siblings go on", lambda s: not s.parent and not s.goal),
+    Row("zoom_out", "what else there is to do goes on without it", lambda s: not s.parent and not s.goal),
     Row(
         "stronger_model",
         "a stronger model is configured",

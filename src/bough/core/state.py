@@ -561,7 +561,9 @@ def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
-    return replace(task, notes=(*task.notes, Note(event.kind, event.text))[-task.rules.notes :])
+    note = Note(event.kind, event.text)
+    others = tuple(kept for kept in task.notes if kept != note)  # Said again, it is news again, and once is enough.
+    return replace(task, notes=(*others, note)[-task.rules.notes :])
 
 
 def _done(task: Task, event: e.DoneClaimed, at: float) -> Task:

@@ -161,12 +161,17 @@ async def _plan(
 
 
 async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
-    async for batch in conclude(State.BLOCKED, decision.reason, task, site):
+    async for batch in conclude(State.BLOCKED, _says(task, decision), task, site):
         yield batch
 
 
+def _says(task: Task, decision: Decision) -> str:
+    """Why, without what the ladder made of it."""
+    return task.trouble.says.rstrip(".") if task.trouble else decision.reason
+
+
 async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
-    yield [e.StateChanged(State.TESTING, decision.reason)]
+    yield [e.StateChanged(State.TESTING, "more of it is completed than blocked: it may be done")]
 
 
 async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
@@ -187,8 +192,9 @@ async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
-    told = e.Reported(report(task, decision.reason))
-    async for batch in conclude(State.FAILED, decision.reason, task, site):
+    why = _says(task, decision)
+    told = e.Reported(report(task, why))
+    async for batch in conclude(State.FAILED, why, task, site):
         yield [told, *batch]
 
 

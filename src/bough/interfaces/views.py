@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
+from bough.core.escalation import Trouble
 from bough.core.ids import CONTROL, GOAL, RUN, below
 from bough.core.messages import Call
 from bough.core.plan import Step
@@ -73,7 +74,7 @@ RUNG_WORDS = {
     "prune": "pruning the context",
     "decompose": "splitting the task",
     "replan": "planning another approach",
-    "ask": "asking the person",
+    "ask": "asking you",
 }
 """Rungs that take their time, as what the task is doing."""
 
@@ -98,7 +99,9 @@ class TaskView(Struct):
     repairs: int = 0
     halted: str = ""
     rung: str = ""
-    """The last rung of the ladder that was taken."""
+    """The last rung of the ladder that was taken …"""
+    trouble: Trouble | None = None
+    """… and why."""
     report: str = ""
     """What was tried and learned, when it was given up."""
     started_at: float = 0.0
@@ -106,6 +109,8 @@ class TaskView(Struct):
     reopened: bool = False
     """It was resumed or rewound."""
     _asking: bool = False
+    _climbing: bool = False
+    """The last rung starts an agent itself, and has not yet."""
     _failures: int = 0
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
@@ -321,7 +326,9 @@ def _tool_started(task: TaskView, event: e.ToolStarted, record: e.Record) -> Non
 def _tool_finished(task: TaskView, event: e.ToolFinished, record: e.Record) -> None:
     task._seconds += event.seconds
     task._running = [call for call in task._running if call.id != event.call]
-    task.doing, task.tree = _at_work(task._running), event.tree or task.tree
+    task.doing = _at_work(task._running)
+    if event.tree and event.tree != task.tree:  # It moves again.
+        task.tree, task.trouble = event.tree, None
 
 
 def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
@@ -347,7 +354,8 @@ def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> N
 
 
 def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
-    task.rung, task.doing = event.decision.rung, RUNG_WORDS.get(event.decision.rung, "")
+    task.rung, task.trouble, task.doing = event.decision.rung, event.trouble, RUNG_WORDS.get(event.decision.rung, "")
+    task._climbing = event.decision.rung in ("prune", "stronger_model")
 
 
 def _compaction_started(task: TaskView, event: e.CompactionStarted, record: e.Record) -> None:
@@ -399,8 +407,9 @@ def _created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
 def _attempt(task: TaskView, event: e.AttemptStarted, record: e.Record) -> None:
     task.attempt += 1
     task.role = event.role
-    task.repairs += event.role == "bug_hunter"
-    task._failures = 0
+    # A rung that gives a stuck bug hunter a fresh start is part of the same repair.
+    task.repairs += event.role == "bug_hunter" and not task._climbing
+    task._failures, task._climbing, task.doing = 0, False, ""
     _remember(task, record.version)
 
 
@@ -435,6 +444,7 @@ def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
     last = task._past[-1] if task._past else (0, State.PENDING, "", 0, "", 0, None)
     _, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict = last
     task.halted, task.doing, task.tree = "", "", event.tree
+    task.rung, task.trouble, task.report = "", None, ""
     task._asking, task._failures, task._running, task.reopened = False, 0, [], True
 
 

@@ -21,17 +21,29 @@ from bough.interfaces.views import in_short
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
-    "nudge": "told the agent",
+    "nudge": "tells the agent",
     "prune": "prunes the context",
     "decompose": "splits the task",
     "zoom_out": "sets the task aside",
     "stronger_model": "takes a stronger model",
     "verify": "checks whether it is done",
     "replan": "plans another approach",
-    "ask": "asks the person",
+    "ask": "asks you",
     "give_up": "gives up",
 }
-"""Every rung of the ladder as what bough does."""
+"""Every rung of the ladder as what bough does, in their order."""
+PATTERNS = {
+    "repetitive_output": "it says the same again and again",
+    "circular_tools": "it goes in circles",
+    "no_progress": "nothing changes",
+    "repeated_error": "the same error again and again",
+    "monologue": "it talks and does nothing",
+    "oscillation": "it goes back and forth",
+    "paging": "it reads on and on",
+    "max_rounds": "it takes long",
+    "subtask_max_rounds": "it takes long",
+}
+"""Every way in which work does not move, in plain words."""
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -155,8 +167,15 @@ def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
 
 
 def _escalated(event: e.Escalated, follow: _Follow) -> Told:
-    decision = event.decision
-    return f"{RUNGS[decision.rung]} ({decision.level} level): {decision.reason}", "yellow"
+    """What was found is told by the signal before it; a trouble without one is told here."""
+    trouble, decision = event.trouble, event.decision
+    because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
+    why = because if trouble.pattern else f"{_sentence(trouble.says)}; {because}"
+    return f"bough {RUNGS[decision.rung]} ({decision.level} level): {why}", "yellow"
+
+
+def _sentence(text: str) -> str:
+    return text.rstrip(". ")
 
 
 def _helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
@@ -316,7 +335,10 @@ def _in_short(call: Call, room: int = 60) -> str:
 
 
 def _signal_raised(event: e.SignalRaised, follow: _Follow) -> Told:
-    return f"the work does not move ({event.signal.pattern.replace('_', ' ')}): {event.signal.diagnosis}", "yellow"
+    signal = event.signal
+    seen = f"; the last was: {signal.evidence[-1]}" if signal.evidence else ""
+    head = "the work does not move" if signal.rounds else "taking stock"
+    return f"{head} ({PATTERNS[signal.pattern]}): {_sentence(signal.diagnosis)}{seen}", "yellow"
 
 
 def _note_kept(event: e.NoteKept, follow: _Follow) -> Told:

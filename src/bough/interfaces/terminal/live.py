@@ -22,7 +22,7 @@ from bough.core.ids import GOAL
 from bough.core.states import SETTLED, State
 from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line, state_words
 from bough.interfaces.terminal.paper import Line, Paper, Span
-from bough.interfaces.terminal.tree import Row, named, rows
+from bough.interfaces.terminal.tree import Row, named, rows, stuck_words
 from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
 from bough.interfaces.views import RunView
 
@@ -208,13 +208,15 @@ class LiveDisplay:
             first.append((f"  {row.subtree.rounds}/{task.limits.rounds} rounds", ""))
         if task.path != GOAL:
             first.append((f"  {one_line(task.title)}", "dim"))
-        if waiting or not task.doing:
-            return [first]
-        stream = self._streams.get(task.path) or _Stream(now)
         bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
+        said = stuck_words(task)
+        stuck: list[Line] = [[(bar, "dim"), (said, "yellow")]] if said else []
+        if waiting or not task.doing:
+            return [first, *stuck]
+        stream = self._streams.get(task.path) or _Stream(now)
         activity = [(bar, "dim"), *stream.doing(task.doing, now, width - cells(bar))]
         tail = stream.tail()
-        return [first, activity, [(bar + "  ", "dim"), (tail, "dim")]] if tail else [first, activity]
+        return [first, *stuck, activity, *([[(bar + "  ", "dim"), (tail, "dim")]] if tail else [])]
 
 
 def _chosen(drawn: list[Row], blocks: list[list[Line]], room: int) -> set[int]:

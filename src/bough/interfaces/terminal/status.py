@@ -12,7 +12,8 @@ from bough.interfaces.terminal.changes import change_lines
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, STATUS_WORDS, state_words
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper, Span
-from bough.interfaces.terminal.tree import ICONS, Row, heading
+from bough.interfaces.terminal.reports import report_lines
+from bough.interfaces.terminal.tree import ICONS, Row, heading, stuck_words
 from bough.interfaces.terminal.verdicts import evidence, ruling_style, shortcomings
 from bough.interfaces.terminal.words import many, one_line, pad
 from bough.interfaces.views import RunView
@@ -46,6 +47,9 @@ def status_page(
     for number, note in enumerate(folded.notes):
         dead = "dead end: " if note.kind == "dead_end" else ""
         _fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
+    if row.task.report:
+        page.line("")
+        report_lines(page, row.task.report)
     page.line("")
     advice_lines(page, next_steps(run, status, bool(changes)))
 
@@ -61,7 +65,10 @@ def _state(page: Paper, row: Row, holder: str | None, message: str) -> None:
         page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
     if task.attempt:
         repairs = f", repair {task.repairs}" if task.repairs else ""
-        _fact(page, "attempt", f"{task.attempt} ({ROLES.get(task.role, task.role)}{repairs})")
+        role = f" ({ROLES.get(task.role, task.role)}{repairs})" if task.role else ""
+        _fact(page, "attempt", f"{task.attempt}{role}")
+    if said := stuck_words(task):
+        _fact(page, "ladder", (said, "yellow"))
     if task.started_at:
         _fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}")
     if holder:

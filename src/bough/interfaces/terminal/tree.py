@@ -10,6 +10,8 @@ from bough.core.budget import Spend
 from bough.core.ids import GOAL
 from bough.core.states import State
 from bough.interfaces.terminal.lines import (
+    PATTERNS,
+    RUNGS,
     STATE_STYLES,
     STATUS_STYLES,
     STATUS_WORDS,
@@ -86,6 +88,17 @@ def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: 
     yield from under
 
 
+UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED})
+
+
+def stuck_words(task: TaskView) -> str:
+    """Why a task that is not over does not move, and what is done about it."""
+    if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
+        return ""
+    why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
+    return f"{why}: bough {RUNGS[task.rung]}"
+
+
 Cell = Callable[[Row], Span]
 
 
@@ -117,7 +130,9 @@ def _subtree(row: Row) -> Span:
 
 
 def _title(row: Row) -> Span:
-    return first_line(row.task.title), "dim"
+    task = row.task
+    why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
+    return first_line(task.title) + why, "dim"
 
 
 COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
