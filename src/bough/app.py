@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Work
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.adapters.models.wire import Client
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -164,6 +166,8 @@ class Session(Journal, frozen=True):
     config: settings.Config
     workspaces: Workspaces
     env: Mapping[str, str]
+    client: Client
+    """The HTTP client of all its runs, so that they share connections."""
     confined: bool = False
     """Whether commands are kept from writing outside of their workspace."""
 
@@ -227,7 +231,6 @@ class Session(Journal, frozen=True):
     async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
         from bough.adapters.models.providers import make_model, secrets_of
         from bough.adapters.models.recording import RecordingModel
-        from bough.adapters.models.wire import client as make_client
         from bough.adapters.sandboxes.env import make_env
         from bough.adapters.sandboxes.process import make_sandbox
         from bough.adapters.stores.workers import worker_id
@@ -242,13 +245,13 @@ class Session(Journal, frozen=True):
             make_env(self.env, hidden, sandboxed.env),
             [Path(folder).expanduser() for folder in sandboxed.writable],
         )
-        client, given = make_client(rules.model_timeout), choices.given()
+        given = choices.given()
 
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
                 name,
                 base_url=base_url,
-                client=client,
+                client=self.client,
                 timeout=rules.model_timeout,
                 env=self.env,
                 window=self.config.models.window,
@@ -278,7 +281,6 @@ class Session(Journal, frozen=True):
             await verifier.close()
             for model in made.values():
                 await model.close()
-            await client.close()
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
         """Record the beginning of a run under a name that nobody else has taken, and return that."""
@@ -378,6 +380,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
+    from bough.adapters.models.wire import client as make_client
     from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.sqlite import SqliteStore
@@ -390,6 +393,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     home = prepare_home(root) if create else root / ".bough"
     confined = loaded.sandbox.mode != "none" and landlock_abi() > 0
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
+    client = make_client(loaded.limits.model_timeout)
     try:
         yield Session(
             root=root,
@@ -399,9 +403,11 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
             store=store,
             workspaces=GitWorkspaces(root, home, link_ignored=confined),
             env=env,
+            client=client,
             confined=confined,
         )
     finally:
+        await client.close()
         await store.close()
 
 
@@ -486,6 +492,7 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
     return findings
 
 
+@cache
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
     from importlib.resources import files
