@@ -21,7 +21,7 @@ from bough.core.plan import Plan, Step, checked
 from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
-from bough.core.state import Task, ends_of_rounds, fold
+from bough.core.state import Task, fold, points
 from bough.core.states import State
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
@@ -151,8 +151,8 @@ class Journal(Struct, frozen=True):
         return outcome(await self.view(name))
 
     async def points(self, name: str, task: str = GOAL) -> list[Task]:
-        """The ends of the task's rounds that it can be rewound to, oldest first."""
-        return ends_of_rounds(task, await self.store.read(name, task))
+        """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
+        return points(task, await self.store.read(name, task))
 
 
 class Session(Journal, frozen=True):
@@ -246,7 +246,12 @@ class Session(Journal, frozen=True):
 
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
-                name, base_url=base_url, client=client, timeout=rules.model_timeout, env=self.env
+                name,
+                base_url=base_url,
+                client=client,
+                timeout=rules.model_timeout,
+                env=self.env,
+                window=self.config.models.window,
             )
             return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
 

@@ -84,6 +84,12 @@ class Model(Protocol):
     name: str
     """`provider:model`."""
 
+    @property
+    def window(self) -> int:
+        """Tokens that it can be shown at once; 0: not known. Read after an answer, when all that is needed to know it
+        has been loaded."""
+        ...
+
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         """The model's answer. `progress` gets the text as it streams in, piece by piece. Raises `Passing` for a
         transport error that is worth another try and `Refused` for one that is not; all else is an answer."""
@@ -218,6 +224,8 @@ class ToolResult:
     """All of the output, when the model sees only head and tail."""
     events: tuple[AnyEvent, ...] = ()
     """What the call means beside its output (`NoteKept`, `DoneClaimed`)."""
+    proposal: str = ""
+    """Smaller steps in place of the task, as JSON that can be read: whoever knows the task weighs them."""
 
 
 class Tools(Protocol):

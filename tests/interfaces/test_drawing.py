@@ -12,7 +12,7 @@ from bough.core.acceptance import Failure, Tampering, Verdict
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.messages import Call
 from bough.core.plan import Role
-from bough.core.state import ends_of_rounds
+from bough.core.state import points
 from bough.core.states import State
 from bough.interfaces.terminal.lines import ROLES, STATUS_WORDS, TELL, Teller, line
 from bough.interfaces.terminal.next import next_steps
@@ -161,7 +161,7 @@ def test_news_is_what_matters() -> None:
 
 def test_points_say_what_happened() -> None:
     records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
-    assert [round_words(point) for point in ends_of_rounds(GOAL, records)] == [
+    assert [round_words(point) for point in points(GOAL, records)] == [
         "before its first round",
         "edit src/parser.py",
         "edit src/parser.py",

@@ -7,7 +7,7 @@ from msgspec import Struct
 from bough.core import events as e
 from bough.core.escalation import Decision, Trouble
 from bough.core.messages import Call
-from bough.core.plan import Role, Tier
+from bough.core.plan import Role, Step, Tier
 from bough.core.states import State
 from bough.core.stuck import Signal
 
@@ -68,6 +68,16 @@ class Focus(Struct, frozen=True):
     """The check failed on a task that might have been done: one focused step for what is left."""
 
 
+class Compact(Struct, frozen=True):
+    """Make the conversation smaller before it is too long for the model."""
+
+
+class Split(Struct, frozen=True):
+    """Smaller steps, which the agent asked for itself, carry the task from here on."""
+
+    steps: tuple[Step, ...]
+
+
 class RunTools(Struct, frozen=True):
     """Run these calls; the read-only ones among them at once."""
 
@@ -111,6 +121,18 @@ class Rest(Struct, frozen=True):
 
 
 Planning = Estimate | MakePlan | Agree | Review
-Stuck = Escalate | Climb | Focus
-Doing = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Planning | Stuck
+Stuck = Escalate | Climb | Focus | Split
+Doing = (
+    OpenWorkspace
+    | StartAttempt
+    | AskModel
+    | Say
+    | RunTools
+    | Recover
+    | RollBack
+    | RunCheck
+    | Compact
+    | Planning
+    | Stuck
+)
 Command = Doing | Conclude | ChangeState | Rest

@@ -145,6 +145,11 @@ def _headline(step: Step) -> str:
     return shortened(step.title or step.instructions.strip().partition("\n")[0], RESULT).rstrip(".")
 
 
+def merging(path: str, times: int) -> str:
+    """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
+    return f"{path}/{MERGE}" if times == 1 else f"{path}/{MERGE}@{times}"
+
+
 def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
     """The focused step that brings a step's work onto a head which has moved on."""
     return replace(

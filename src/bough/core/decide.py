@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, Spend, used_up
+from bough.core.compaction import broken, due
 from bough.core.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.ids import depth
 from bough.core.plan import Tier
@@ -11,6 +14,9 @@ from bough.core.state import Task
 from bough.core.states import State
 from bough.core.stuck import Signal
 from bough.core.tree import failed, not_well, well
+
+COMPACTION = "compaction"
+"""The pattern of a conversation that does not get shorter."""
 
 
 def decide(task: Task, now: float) -> c.Command:
@@ -36,6 +42,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.StartAttempt(task.step.role, _tier(task))
     if task.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
+    if task.split:
+        return c.Split(task.split)
     return _go_on(task, now)
 
 
@@ -56,11 +64,36 @@ def _go_on(task: Task, now: float) -> c.Command:
     if not limit and not again and (signal := task.signal or _soft_limit(task)):
         trouble = _trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
+    if _too_long(task):
+        in_vain = _no_shorter(task)
+        if in_vain is None:
+            return c.Compact()
+        if not limit:
+            return _escalate(task, in_vain)
     if task.faulty:
         return c.Say(task.faulty)
     if limit and not task.handing_over:
         return c.Say("hand_over")
     return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
+
+
+def _too_long(task: Task) -> bool:
+    """The conversation is about to fill the model's window. A round that is under way is made as it was begun, and
+    between two compactions the model is heard: only its next answer shows what the first one was worth."""
+    attempt = task.attempt
+    if attempt is None or attempt.compacted or task.asking or task.transport_failures:
+        return False
+    return due(attempt.used, attempt.window, task.rules.compaction)
+
+
+def _no_shorter(task: Task) -> Trouble | None:
+    """Compacting again would not help."""
+    attempt, rules = task.attempt, task.rules.compaction
+    if attempt is None or not broken(attempt.useless, rules):
+        return None
+    says = f"{rules.breaker} compactions in a row left the conversation too long for the model's window"
+    full = f"about {attempt.used:,} of {attempt.window:,} tokens are in use"
+    return Trouble("signal", says, COMPACTION, "prune", (full,))
 
 
 def _climb(task: Task, decision: Decision) -> c.Command:
@@ -72,7 +105,10 @@ def _climb(task: Task, decision: Decision) -> c.Command:
 
 
 def _escalate(task: Task, trouble: Trouble) -> c.Command:
-    return c.Escalate(escalate(task.standing(trouble)), trouble)
+    standing = task.standing(trouble)
+    if trouble.pattern == COMPACTION:  # Nothing that the agent is told makes its conversation shorter.
+        standing = replace(standing, nudged=standing.nudged | {COMPACTION})
+    return c.Escalate(escalate(standing), trouble)
 
 
 def _trouble(signal: Signal) -> Trouble:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from bough.core.compaction import CompactionRules
 from bough.core.escalation import LadderRules
 from bough.core.plan import PlanningRules
 from bough.core.stuck import StuckRules
@@ -39,5 +40,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """What is done then, and how often."""
     planning: PlanningRules = PlanningRules()
     """How a goal becomes a tree."""
+    compaction: CompactionRules = CompactionRules()
+    """How a conversation is kept within the model's window."""
     lease: float = 15.0
     """Seconds a claim lives without a heartbeat."""

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.budget import Limits, Spend, left
+from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
@@ -32,6 +33,14 @@ class Attempt(Struct, frozen=True):
     system: str
     messages: Trail[Message]
     rounds: int = 0
+    window: int = 0
+    """Tokens that the model can be shown at once; 0: not known."""
+    used: int = 0
+    """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
+    compacted: bool = False
+    """It was made smaller since the last round."""
+    useless: int = 0
+    """Compactions in a row that did not help."""
 
 
 class Note(Struct, frozen=True):
@@ -92,6 +101,8 @@ class Task(Struct, frozen=True):
     retry_at: float = 0.0
     claim: str | None = None
     """The agent's summary, once it says it is done."""
+    split: tuple[Step, ...] = ()
+    """Smaller steps that the agent asked for."""
     verdict: Verdict | None = None
     best: Verdict | None = None
     """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
@@ -128,7 +139,7 @@ class Task(Struct, frozen=True):
     begun: dict[str, int] = {}
     """How often each step was carried out."""
     charged: dict[str, Spend] = {}
-    """What was taken over of each step's spend: one that is taken up again goes on spending."""
+    """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
     """Steps that are taken up again where they were blocked, until they come to their end."""
     parallel: bool = False
@@ -159,6 +170,11 @@ class Task(Struct, frozen=True):
     """When its last event happened."""
 
     @property
+    def created(self) -> bool:
+        """It has begun; one that was taken back to before its beginning has not."""
+        return bool(self.base)
+
+    @property
     def resting(self) -> bool:
         """Nothing more to do here for now."""
         return self.state in SETTLED or self.halt is not None
@@ -177,7 +193,12 @@ class Task(Struct, frozen=True):
     @property
     def left(self) -> Limits:
         """What may still be spent here, without what is reserved for running steps."""
-        return free(self.limits, self.spend, [child.grant for child in self.running.values()])
+        return free(self.limits, self.spend, list(self.reserved.values()))
+
+    @property
+    def reserved(self) -> dict[str, Limits]:
+        """What running steps may still spend beyond what it was charged for them, by step."""
+        return {name: left(self.charged.get(run.task, Spend()), run.grant) for name, run in self.running.items()}
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""
@@ -222,33 +243,48 @@ def fold(task_id: str, records: Iterable[e.Record]) -> Task:
     for record in records:
         if isinstance(record.event, e.TaskRewound):
             history = [r for r in history if r.version <= record.event.version]
-            before = fold(task_id, history)
-            kept = {"spend": task.spend, "limits": task.limits, "tree": record.event.tree, "halt": None}
-            task = replace(before, version=record.version, at=record.at, **kept)
+            task = _rewound(fold(task_id, history), task, record.event)
+            task = replace(task, version=record.version, at=record.at)
         else:
             task = evolve(task, record)
         history.append(record)
     return task
 
 
-def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
-    """The task as it was at the end of each round that still counts; first, as it was before any."""
+def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
+    """As it was, but for what it cost: its own spend, and that of all its children until now."""
+    spend, charged = now.spend, dict(now.charged)
+    for child, total in event.children.items():
+        spend = spend.plus(total.minus(charged.get(child, Spend())))
+        charged[child] = total
+    return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
+
+
+def points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
+    """The task as it was at each point that it can be taken back to and that still counts: the end of a round of its
+    agents, and where one of its steps had come to its end; first, as it was before any."""
     task, rounds = Task(task_id), 0
-    ends: list[Task] = []
+    found: list[tuple[int, Task]] = []
     for index, record in enumerate(records):
         if isinstance(record.event, e.TaskRewound):
             version = record.event.version
             task = fold(task_id, records[: index + 1])
-            ends = [end for end in ends if end.version <= version]
-            rounds = len(ends) - 1
+            found = [(number, point) for number, point in found if point.version <= version]
+            rounds = found[-1][0] if found else 0
             continue
         before, task = task, evolve(task, record)
         if before.attempt and task.attempt and before.attempt.number == task.attempt.number:
             rounds += task.attempt.rounds - before.attempt.rounds
-        under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
-        if not under_way and task.state is State.IN_PROGRESS and len(ends) == rounds:
-            ends.append(task)
-    return ends
+        counted = found[-1][0] if found else -1
+        step_ended = isinstance(record.event, e.ChildSettled)
+        if step_ended or (task.gathering and not found) or (_between_rounds(task) and rounds > counted):
+            found.append((rounds, task))
+    return [point for _, point in found]
+
+
+def _between_rounds(task: Task) -> bool:
+    under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
+    return not under_way and task.state is State.IN_PROGRESS
 
 
 # ── one small function per event ────────────────────────────────────────────────────────────────────────────────
@@ -288,16 +324,18 @@ def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
 def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     number = task.attempts + 1
     messages: Trail[Message] = Trail((Said(event.brief),))
+    used = measured((Said(event.system), *messages))
     rung = task.rung.rung if task.rung else None
     return replace(
         _dealt(task),
-        attempt=Attempt(number, event.role, event.tier, event.system, messages),
+        attempt=Attempt(number, event.role, event.tier, event.system, messages, used=used),
         attempts=number,
         # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
         repairs=task.repairs + (event.role == "bug_hunter" and rung is None),
         tier=event.tier if rung == "stronger_model" else task.tier,
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
+        split=(),
         waiting=(),
         watch=Watch(),
         signal=None,
@@ -334,6 +372,7 @@ def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
 
 def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
     faulty = _fault(event)
+    task = _filled(task, event)
     task = replace(_say(task, Replied(event.text, event.calls, event.extra)), text=event.text, acts=())
     return replace(
         task if event.calls else _watched(task),
@@ -346,6 +385,13 @@ def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
         faults=task.faults + 1 if faulty else task.faults,
         spend=task.spend.called(event.usage, event.cost, event.seconds),
     )
+
+
+def _filled(task: Task, event: e.ModelAnswered) -> Task:
+    """How full the model's window is: the provider has counted, unless it does not say."""
+    attempt = _current(task)
+    used = event.usage.input or attempt.used
+    return replace(task, attempt=replace(attempt, window=event.window, used=used, compacted=False))
 
 
 def _fault(event: e.ModelAnswered) -> str:
@@ -429,6 +475,24 @@ def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
     return replace(task, spend=task.spend.plus(Spend(seconds=event.seconds)))
 
 
+def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
+    """What was read before is not to be seen any more: reading it again is no loop."""
+    attempt = _current(task)
+    smaller = replace(
+        attempt,
+        messages=compacted(attempt.messages, event.at, event.summary),
+        used=attempt.used * event.after // max(event.before, 1),
+        compacted=True,
+        useless=useless_in_a_row(attempt.useless, event.before, event.after),
+    )
+    return replace(task, attempt=smaller, watch=afresh(task.watch))
+
+
+def _split(task: Task, event: e.SplitProposed, at: float) -> Task:
+    """Who asks for smaller steps does not say that it is done; what was said last counts."""
+    return replace(task, split=event.steps, claim=None)
+
+
 def _planned(task: Task, event: e.Planned, at: float) -> Task:
     """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
     done = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
@@ -443,6 +507,7 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         hinted=False,
         attempt=None,
         claim=None,
+        split=(),
         waiting=(),
         signal=None,
         faulty="",
@@ -502,7 +567,7 @@ def _note(task: Task, event: e.NoteKept, at: float) -> Task:
 
 
 def _done(task: Task, event: e.DoneClaimed, at: float) -> Task:
-    return replace(task, claim=event.summary)
+    return replace(task, claim=event.summary, split=())
 
 
 def _restored(task: Task, event: e.WorkspaceRestored, at: float) -> Task:
@@ -536,18 +601,22 @@ def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
 
 def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
-    anew = times != task.begun.get(event.step)
     return replace(
         task,
-        charged=task.charged | {event.step: Spend()} if anew else task.charged,
         running=task.running | {event.step: event},
         begun=task.begun | {event.step: times},
     )
 
 
+def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    return replace(task, spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)))
+
+
 def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
     ends = tuple(Note("dead_end", f"{event.child}: {text}") for text in event.dead_ends)
     known = set(task.notes)
+    child = task.running[event.child].task if event.child in task.running else event.child
     return replace(
         task,
         settled=task.settled | {event.child: event},
@@ -555,8 +624,8 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
         running={name: child for name, child in task.running.items() if name != event.child},
         reopened=task.reopened - {event.child},
         tree=event.tree,
-        spend=task.spend.plus(event.spend.minus(task.charged.get(event.child, Spend()))),
-        charged=task.charged | {event.child: event.spend},
+        spend=task.spend.plus(event.spend.minus(task.charged.get(child, Spend()))),
+        charged=task.charged | {child: event.spend},
         notes=(*task.notes, *(end for end in ends if end not in known))[-task.rules.notes :],
     )
 
@@ -601,7 +670,8 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
 
 def _say(task: Task, message: Message) -> Task:
     attempt = _current(task)
-    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message)))
+    used = attempt.used + measured((message,))
+    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message), used=used))
 
 
 def _current(task: Task) -> Attempt:
@@ -630,6 +700,8 @@ _APPLY: dict[type, Apply] = {
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,
     e.Granted: _granted,
+    e.Compacted: _compacted,
+    e.SplitProposed: _split,
     e.Planned: _planned,
     e.PlanRefused: _refused,
     e.Reported: _reported,
@@ -639,6 +711,7 @@ _APPLY: dict[type, Apply] = {
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint,
     e.ChildStarted: _child_started,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.ChildrenReopened: _reopened,
     e.PassEnded: _pass_ended,

@@ -5,24 +5,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from msgspec.structs import replace
 
-from bough.core import context
+from bough.core import context, grants
 from bough.core import events as e
-from bough.core.acceptance import Verdict
 from bough.core.budget import Spend
 from bough.core.ids import below
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task
 from bough.core.states import SETTLED, State
-from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised
+from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised, regranted
 from bough.engine.drive import STOPPED, Book, drive
-from bough.engine.site import Site
+from bough.engine.merge import MergeQueue
+from bough.engine.site import Site, pause
 from bough.ports import Ports
+
+CALLED_OFF = "another step came to a good end first"
 
 
 @dataclass
@@ -47,133 +49,13 @@ class Crew:
         """A parent gives its place to its children meanwhile."""
         self.agents.release()
         try:
-            await self.tend(book, site)
+            await Steps(self, book).tend()
         finally:
             await self.agents.acquire()
-
-    async def tend(self, book: Book, site: Site) -> None:
-        """Until the steps are over, or the task rests."""
-        live: dict[str, asyncio.Task[None]] = {}
-        try:
-            for name, started in book.task.running.items():  # Begun in an earlier life.
-                step = next(step for step in book.task.steps if step.name == name)
-                again = grant(book.task, step)
-                if again.rounds > started.grant.rounds:  # A person raised the ledger.
-                    await book.write([replace(started, grant=again)])
-                live[name] = asyncio.create_task(self._step(book, step, started.task, _tier(book.task, step)))
-            while True:
-                if not self.ports.stop.requested and book.task.halt is None and not book.task.review:
-                    await self._begin(book, live)
-                if not live:
-                    break
-                await asyncio.wait(live.values(), return_when=asyncio.FIRST_COMPLETED)
-                for name in [name for name, work in live.items() if work.done()]:
-                    live.pop(name).result()
-                if joined(book.task):
-                    await self._call_off(book, live)
-        finally:
-            await _end(live.values())
         site.moved()
-        if book.task.halt is None and self.ports.stop.requested:
-            await book.write([e.TaskHalted(STOPPED.reason, STOPPED.message)])
 
-    async def _begin(self, book: Book, live: dict[str, asyncio.Task[None]]) -> None:
-        """Everything that can be begun now. What is ready is asked anew after each event."""
-        while found := moves(book.task):
-            match found[0]:
-                case Skip(step, why):
-                    tree, spend = book.task.tree, Spend()
-                    await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
-                case EndPass(why):
-                    await book.write([e.PassEnded(book.task.passes, why)])
-                case Begin(step, segment, wait):
-                    if len(live) >= self.run.jobs:
-                        return
-                    again = _tier(book.task, step)
-                    await book.write([e.ChildStarted(step.name, segment, grant(book.task, step))])
-                    live[step.name] = asyncio.create_task(self._step(book, step, segment, again, wait))
-
-    async def _call_off(self, book: Book, live: dict[str, asyncio.Task[None]]) -> None:
-        """One step is enough: the others end here, and their work stays on their own branches."""
-        await _end(live.values())
-        for name in live:
-            started = book.task.running.get(name)
-            if started is None:
-                continue
-            path, why = below(book.task.id, started.task), "another step came to a good end first"
-            child = await self.record(path, [e.StateChanged(State.CANCELLED, why)])
-            await self.ports.workspaces.discard(self.run.name, path)
-            await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, child.spend)])
-        live.clear()
-
-    async def _step(self, book: Book, step: Step, segment: str, again: Tier | None, wait: float = 0.0) -> None:
-        """One step, from its beginning to the point where its parent stands on it."""
-        task = book.task
-        if wait:
-            await asyncio.sleep(wait)
-        path = below(task.id, segment)
-        limits = task.running[step.name].grant
-        grows = step.on_error != "escalate" and step.rounds is None
-        first = e.TaskCreated(step, task.tree, limits, self.run.rules, task.means, inherited(task, step), grows)
-        child = await self.carry(path, first, again)
-        while child.halt is not None and child.halt.reason == "budget" and child.grows:
-            more = raised(book.task, step, child)
-            if more is not None:
-                await book.write([e.ChildStarted(step.name, segment, more)])
-            first = replace(first, limits=more or child.limits, grows=more is not None)
-            child = await self.carry(path, first)
-        if child.halt is not None and affords(book.task, step, child):
-            why = f"its grant is spent: {child.halt.message}"
-            child = await self.record(path, [e.StateChanged(State.BLOCKED, why)])
-        if child.halt is None:
-            async with book.merging:
-                await self._settle(book, step, child)
-            await self.ports.workspaces.discard(self.run.name, path)
-        elif book.task.halt is None:
-            await book.write([e.TaskHalted(child.halt.reason, child.halt.message)])
-
-    async def _settle(self, book: Book, step: Step, child: Task) -> None:
-        state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
-        if state is State.COMPLETED:
-            merged = await self._merge(book.task, step, child)
-            if merged.halt is not None:
-                await book.write([e.TaskHalted(merged.halt.reason, merged.halt.message)])
-                return
-            tree, spend = merged.tree, merged.spend
-            if merged.state is not State.COMPLETED:
-                state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
-        await book.write([context.settled(step, child, state, why, tree, spend)])
-
-    async def _merge(self, task: Task, step: Step, child: Task) -> Task:
-        """The child with its work on top of where the parent stands by now; not completed when that cannot be done."""
-        if task.tree in (child.base, child.tree):
-            return child
-        merged = await self.ports.workspaces.merge(child.base, task.tree, child.tree)
-        why = f"it conflicts with that work in {', '.join(merged.conflicts)}"
-        if not merged.conflicts:
-            proven = await self._proven(child, merged.tree)
-            if proven.ruling == "passed":
-                return replace(child, tree=merged.tree)
-            why = f"on top of that work its check fails: {proven.reason}"
-        diff = context.shortened(await self.ports.workspaces.diff(child.base, child.tree), context.DIFF)
-        values = {"why": why, "instructions": step.instructions, "diff": diff}
-        focused = context.onto_head(step, context.render(self.ports.prompt("merge"), values), merged.conflicts)
-        path = f"{child.id}/{context.MERGE}"
-        first = e.TaskCreated(focused, task.tree, task.left, self.run.rules, task.means, inherited(task, step))
-        mended = await self.carry(path, first)
-        if mended.halt is None:
-            await self.ports.workspaces.discard(self.run.name, path)
-        return replace(mended, spend=child.spend.plus(mended.spend))
-
-    async def _proven(self, child: Task, tree: str) -> Verdict:
-        """The child's check at the merged head. What it did to tests was judged before; here only results count."""
-        ports, step = self.ports, replace(child.step, may_edit_tests=True)
-        merged = replace(child, tree=tree, step=step)
-        workspace = await ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
-        await workspace.restore(tree)
-        check = await ports.verifier.find(merged)
-        progress = partial(ports.progress, child.id)
-        return (await ports.verifier.judge(self.run, merged, check, workspace, progress)).verdict
+    async def discard(self, path: str) -> None:
+        await self.ports.workspaces.discard(self.run.name, path)
 
     async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
         """Append to a task's stream from outside its own loop."""
@@ -183,6 +65,184 @@ class Crew:
             await book.write(events)
             return book.task
 
+    async def end(self, path: str, to: State, why: str) -> Task:
+        """End a task as it is, and all below it that is under way. What was spent there is charged above it; finished
+        work stays on its own branch."""
+        ports = self.ports
+        async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
+            book = await Book.open(claim, ports)
+            for name, started in book.task.running.items():
+                below_it = below(path, started.task)
+                spend = (await self.end(below_it, State.CANCELLED, why)).spend.plus(await self.end_merging(below_it))
+                await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
+            if book.task.created and book.task.state not in SETTLED:
+                await book.write([e.StateChanged(to, why)])
+            await self.discard(path)
+            return book.task
+
+    async def end_merging(self, path: str) -> Spend:
+        """End the tasks that bring a task's work onto the head, and say what they spent."""
+        spend, times = Spend(), 1
+        while (merging := await self.end(context.merging(path, times), State.CANCELLED, CALLED_OFF)).version:
+            spend, times = spend.plus(merging.spend), times + 1
+        return spend
+
+
+@dataclass
+class Steps:
+    """The smaller steps of one task while they are carried out."""
+
+    crew: Crew
+    book: Book
+    live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    parked: set[str] = field(default_factory=set)
+    """Steps whose grant is spent and that wait for what the others give back."""
+
+    async def tend(self) -> None:
+        """Until the steps are over, or the task rests."""
+        book, live = self.book, self.live
+        try:
+            if joined(book.task):
+                await self._call_off()
+            await book.amend(regranted)
+            for name, started in book.task.running.items():  # Begun in an earlier life.
+                self._start(self._named(name), started.task)
+            while True:
+                if self._may_begin():
+                    await self._begin()
+                if not live:
+                    break
+                await asyncio.wait(live.values(), return_when=asyncio.FIRST_COMPLETED)
+                for name in [name for name, work in live.items() if work.done()]:
+                    live.pop(name).result()
+                if joined(book.task):
+                    await self._call_off()
+        finally:
+            await _end(live.values())
+        if book.task.halt is None and self.crew.ports.stop.requested:
+            await book.write([e.TaskHalted(STOPPED.reason, STOPPED.message)])
+
+    def _may_begin(self) -> bool:
+        task = self.book.task
+        return not self.crew.ports.stop.requested and task.halt is None and not task.review
+
+    def _named(self, name: str) -> Step:
+        return next(step for step in self.book.task.steps if step.name == name)
+
+    async def _begin(self) -> None:
+        """Everything that can be begun now. What is ready is asked anew after each event."""
+        book = self.book
+        for name in sorted(self.parked):
+            self.parked.remove(name)
+            self._start(self._named(name), book.task.running[name].task)
+        while found := moves(book.task):
+            match found[0]:
+                case Skip(step, why):
+                    tree, spend = book.task.tree, Spend()
+                    await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
+                case EndPass(why):
+                    await book.write([e.PassEnded(book.task.passes, why)])
+                case Begin(step, segment, wait):
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
+                        return
+                    await book.amend(partial(_started, step, segment))
+                    self._start(step, segment, wait)
+
+    def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
+        again = _tier(self.book.task, step)
+        self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
+
+    async def _call_off(self) -> None:
+        """One step is enough: the others end here, and their work stays on their own branches."""
+        await _end(self.live.values())
+        self.live.clear()
+        self.parked.clear()
+        book = self.book
+        for name, started in book.task.running.items():
+            path = below(book.task.id, started.task)
+            spend = (await self.crew.end(path, State.CANCELLED, CALLED_OFF)).spend
+            spend = spend.plus(await self.crew.end_merging(path))
+            await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
+
+    async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
+        """One step, from its beginning to the point where its parent stands on it."""
+        if wait and not await pause(wait, self.crew.ports):
+            return  # It begins when the run is resumed.
+        task = self.book.task
+        limits = task.running[step.name].grant
+        grows = step.on_error != "escalate" and step.rounds is None
+        first = e.TaskCreated(
+            step, task.tree, limits, self.crew.run.rules, task.means, inherited(task, step), grows=grows
+        )
+        path = below(task.id, segment)
+        child = await self._carry(step, path, first, again, Spend())
+        if child.halt is None:
+            await self._merge(step, child, again)
+        elif not await self._halted(step, child, Spend()):
+            why = f"its grant is spent: {child.halt.message}"
+            child = await self.crew.end(path, State.BLOCKED, why)
+            await self.book.write([context.settled(step, child, State.BLOCKED, why, self.book.task.tree, child.spend)])
+
+    async def _carry(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
+        """A task on behalf of a step, with a grant that grows while there is something for it. `before`: what was
+        spent for the step already, and is part of its grant."""
+        book = self.book
+        child = await self.crew.carry(path, first, again)
+        while child.halt is not None and child.halt.reason == "budget" and child.grows:
+            await book.amend(partial(_raised, step, child, before))
+            limits = grants.less(book.task.running[step.name].grant, before)
+            if limits == child.limits and self._others(step):
+                break  # What they do not need comes back.
+            first = replace(first, limits=limits, grows=limits != child.limits)
+            child = await self.crew.carry(path, first)
+        return child
+
+    def _others(self, step: Step) -> bool:
+        return any(name != step.name and not work.done() for name, work in self.live.items())
+
+    async def _halted(self, step: Step, child: Task, before: Spend) -> bool:
+        """A task that carries a step rests: the parent rests too, or the step waits for others to give something back.
+        False: its own grant alone is spent, and the parent goes on without it."""
+        book, halt = self.book, child.halt
+        assert halt is not None
+        spent, others = halt.reason == "budget", self._others(step) and self._may_begin()
+        if spent and not (others and child.grows) and affords(book.task, step, before.plus(child.spend)):
+            return False
+        if spent and others:
+            self.parked.add(step.name)
+        elif book.task.halt is None:
+            await book.write([e.TaskHalted(halt.reason, halt.message)])
+        return True
+
+    async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
+        """A child is over: take over what it made."""
+        book, crew = self.book, self.crew
+        async with book.merging:
+            state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
+            if state is State.COMPLETED:
+                brought = await MergeQueue(crew.run, crew.ports, book, self._carry).bring(step, child, again)
+                merged, spend = brought.task, brought.spend
+                if merged.halt is not None:
+                    if await self._halted(step, merged, brought.before):
+                        return
+                    merged = await crew.end(merged.id, State.BLOCKED, f"its grant is spent: {merged.halt.message}")
+                tree = merged.tree
+                if merged.state is not State.COMPLETED:
+                    state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
+            # Before it is settled, so that a kill leaves no orphan.
+            await crew.discard(child.id)
+            await book.write([context.settled(step, child, state, why, tree, spend)])
+
+
+def _started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]:
+    return [e.ChildStarted(step.name, segment, grant(task, step))]
+
+
+def _raised(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
+    limits = raised(task, step, child.limits, child.spend)
+    started = task.running[step.name]
+    return [replace(started, grant=grants.more(limits, grants.spent(before)))] if limits is not None else []
+
 
 def _tier(task: Task, step: Step) -> Tier | None:
     """The model that takes a blocked step up again; None: it is begun, or goes on as it was."""
@@ -191,7 +251,7 @@ def _tier(task: Task, step: Step) -> Tier | None:
 
 def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.AnyEvent]:
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
-    if not task.version:
+    if not task.created:
         return [first]
     # A ledger that has followed its plan does not shrink back to what it was before there was one.
     limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))

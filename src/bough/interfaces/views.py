@@ -47,6 +47,7 @@ KINDS = (
     "CheckStarted",
     "CheckFinished",
     "CheckpointMade",
+    "ChildMerged",
     "ChildSettled",
     "TaskHalted",
     "TaskResumed",
@@ -63,6 +64,8 @@ LIVE_KINDS = (
     "WorkspaceRestored",
     "MessageAdded",
     "DoneClaimed",
+    "CompactionStarted",
+    "Compacted",
 )
 """What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
 
@@ -187,6 +190,8 @@ class RunView(Struct):
                 kept = {below(record.task, step.name) for step in record.event.steps}
                 gone = [path for path in self.tasks if _child_of(path, record.task) and path not in kept]
                 self._plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
+            elif isinstance(record.event, e.ChildSettled):
+                self._never_began(below(record.task, record.event.child), record.event)
 
     def _plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """The tree changes: new steps are there from now on, dropped ones that never began are not."""
@@ -197,10 +202,16 @@ class RunView(Struct):
             if below(path, step.name) not in self.tasks:
                 _foresee(self, below(path, step.name), step)
 
+    def _never_began(self, path: str, event: e.ChildSettled) -> None:
+        """A step that is left out has no events of its own."""
+        if (child := self.tasks.get(path)) and not child.started_at:
+            child.state, child.why = event.state, event.why
+
     @property
     def unsure(self) -> list[str]:
         """Tasks whose rounds are counted right only with `EXACT_KINDS`: those that may have an unanswered one."""
-        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in SETTLED)]
+        sure = SETTLED - {State.CANCELLED}
+        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
     def look_again(self, path: str, records: Iterable[e.Record]) -> None:
         """Make one line anew, from `EXACT_KINDS` of its events."""
@@ -347,6 +358,14 @@ def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
     task._climbing = event.decision.rung in ("prune", "stronger_model")
 
 
+def _compaction_started(task: TaskView, event: e.CompactionStarted, record: e.Record) -> None:
+    task.doing = "compacting the conversation"
+
+
+def _compacted(task: TaskView, event: e.Compacted, record: e.Record) -> None:
+    task.doing = ""
+
+
 def _planned(task: TaskView, event: e.Planned, record: e.Record) -> None:
     task.doing, task.role, task.repairs = "", "", 0
     _remember(task, record.version)
@@ -367,6 +386,12 @@ def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
 def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
     task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
     _remember(task, record.version)
+
+
+def _child_merged(task: TaskView, event: e.ChildMerged, record: e.Record) -> None:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    task._seconds += seconds
+    task._check_seconds += seconds
 
 
 def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
@@ -440,10 +465,13 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.CheckFinished: _check_finished,
     e.WorkspaceRestored: _restored,
     e.CheckpointMade: _checkpoint,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,
     e.Escalated: _escalated,
+    e.CompactionStarted: _compaction_started,
+    e.Compacted: _compacted,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Granted: _granted,

@@ -65,6 +65,8 @@ def _lines(made: Stats, runs: int) -> list[str]:
         lines.append(f"what bough did about it: {counted}")
     if made.pruned:
         lines.append(f"{made.pruned:,} tokens pruned from conversations")
+    if made.compacted:
+        lines.append(f"{made.compacted:,} tokens saved by compaction")
     return lines + [f"! {warning}" for warning in made.warnings]
 
 

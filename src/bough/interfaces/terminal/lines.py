@@ -109,7 +109,14 @@ class Teller:
                 return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
                 return told
-            case e.ContextPruned() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
+            case (
+                e.ChildMerged()
+                | e.ContextPruned()
+                | e.Compacted()
+                | e.HelperFailed()
+                | e.PersonAnswered()
+                | e.ChildrenReopened()
+            ):
                 return told
             case e.ToolFinished() as event if not event.ok:
                 return told
@@ -163,7 +170,7 @@ def _escalated(event: e.Escalated, follow: _Follow) -> Told:
     """What was found is told by the signal before it; a trouble without one is told here."""
     trouble, decision = event.trouble, event.decision
     because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
-    why = because if trouble.pattern else f"{_sentence(trouble.says)}; {because}"
+    why = because if trouble.pattern in PATTERNS else f"{_sentence(trouble.says)}; {because}"
     return f"bough {RUNGS[decision.rung]} ({decision.level} level): {why}", "yellow"
 
 
@@ -183,6 +190,20 @@ def _helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
 def _pruned(event: e.ContextPruned, follow: _Follow) -> Told:
     who = "the fast model" if event.by == "model" else "plain rules"
     return f"context pruned by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _compaction_started(event: e.CompactionStarted, follow: _Follow) -> Told:
+    full = f"about {count(event.used)} of {count(event.window)} tokens"
+    return f"the conversation fills the model's window ({full}): it is compacted", "dim"
+
+
+def _compacted(event: e.Compacted, follow: _Follow) -> Told:
+    who = "the fast model" if event.by == "model" else "plain rules"
+    return f"conversation compacted by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _split_proposed(event: e.SplitProposed, follow: _Follow) -> Told:
+    return f"the agent asks for smaller steps: {', '.join(step.name for step in event.steps)}", "yellow"
 
 
 def _planned(event: e.Planned, follow: _Follow) -> Told:
@@ -345,6 +366,16 @@ def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
     return f"checkpoint {event.commit[:10]}: {many(len(event.files), 'file')} changed", ""
 
 
+def _child_merged(event: e.ChildMerged, follow: _Follow) -> Told:
+    if event.conflicts:
+        return (
+            f"its step {event.child} conflicts with what was finished beside it: {', '.join(event.conflicts)}",
+            "yellow",
+        )
+    assert event.verdict is not None, "a merge without conflicts is checked"
+    return f"its step {event.child}, merged: {verdict_words(event.verdict)}", ruling_style(event.verdict)
+
+
 def _child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
     return f"its step {event.child} is {state_words(event.state)}: {event.why}", STATE_STYLES.get(event.state, "")
 
@@ -396,6 +427,9 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,
     e.Granted: _granted,
+    e.CompactionStarted: _compaction_started,
+    e.Compacted: _compacted,
+    e.SplitProposed: _split_proposed,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Reported: _reported,
@@ -409,6 +443,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint_made,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child_settled,
     e.TaskHalted: _task_halted,
     e.TaskResumed: _task_resumed,
