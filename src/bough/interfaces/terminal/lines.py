@@ -170,7 +170,7 @@ def _escalated(event: e.Escalated, follow: _Follow) -> Told:
     """What was found is told by the signal before it; a trouble without one is told here."""
     trouble, decision = event.trouble, event.decision
     because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
-    why = because if trouble.pattern else f"{_sentence(trouble.says)}; {because}"
+    why = because if trouble.pattern in PATTERNS else f"{_sentence(trouble.says)}; {because}"
     return f"bough {RUNGS[decision.rung]} ({decision.level} level): {why}", "yellow"
 
 
