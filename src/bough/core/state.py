@@ -478,12 +478,14 @@ def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
 def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
     """What was read before is not to be seen any more: reading it again is no loop."""
     attempt = _current(task)
+    # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
+    saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
     smaller = replace(
         attempt,
         messages=compacted(attempt.messages, event.at, event.summary),
-        used=attempt.used * event.after // max(event.before, 1),
+        used=attempt.used - saved,
         compacted=True,
-        useless=useless_in_a_row(attempt.useless, event.before, event.after),
+        useless=useless_in_a_row(attempt.useless, attempt.used, attempt.used - saved),
     )
     return replace(task, attempt=smaller, watch=afresh(task.watch))
 
