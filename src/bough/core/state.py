@@ -382,10 +382,12 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     started = tuple(other for other in task.started if other is not call)
     tree = event.tree or task.tree
     act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
-    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=(*task.acts, act))
+    # A process that dies again and again says nothing about the work.
+    acts = task.acts if event.interrupted else (*task.acts, act)
+    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=acts)
     settled = not started and not task.waiting
     return replace(
-        _watched(task) if settled else task,
+        _watched(task) if settled and acts else task,
         started=started,
         started_writes=task.started_writes and bool(started),
         tree=tree,

@@ -58,7 +58,7 @@ class MergeQueue:
         """With `again` a merge that was given up is taken up again, with that model."""
         work, before, times = child, Spend(), 1
         while True:
-            path = context.merging(child.id, times)
+            path = context.merging(child, times)
             begun = await self._begun(path)
             tried, instructions = _Tried(), ""
             if not begun:

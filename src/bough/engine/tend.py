@@ -73,17 +73,18 @@ class Crew:
             book = await Book.open(claim, ports)
             for name, started in book.task.running.items():
                 below_it = below(path, started.task)
-                spend = (await self.end(below_it, State.CANCELLED, why)).spend.plus(await self.end_merging(below_it))
+                child = await self.end(below_it, State.CANCELLED, why)
+                spend = child.spend.plus(await self.end_merging(child))
                 await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
             if book.task.created and book.task.state not in SETTLED:
                 await book.write([e.StateChanged(to, why)])
             await self.discard(path)
             return book.task
 
-    async def end_merging(self, path: str) -> Spend:
+    async def end_merging(self, task: Task) -> Spend:
         """End the tasks that bring a task's work onto the head, and say what they spent."""
         spend, times = Spend(), 1
-        while (merging := await self.end(context.merging(path, times), State.CANCELLED, CALLED_OFF)).version:
+        while (merging := await self.end(context.merging(task, times), State.CANCELLED, CALLED_OFF)).version:
             spend, times = spend.plus(merging.spend), times + 1
         return spend
 
@@ -159,8 +160,8 @@ class Steps:
         book = self.book
         for name, started in book.task.running.items():
             path = below(book.task.id, started.task)
-            spend = (await self.crew.end(path, State.CANCELLED, CALLED_OFF)).spend
-            spend = spend.plus(await self.crew.end_merging(path))
+            child = await self.crew.end(path, State.CANCELLED, CALLED_OFF)
+            spend = child.spend.plus(await self.crew.end_merging(child))
             await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
