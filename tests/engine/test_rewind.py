@@ -13,6 +13,7 @@ import bough
 from bough import Step, app
 from bough.core import events as e
 from bough.core.errors import UsageError
+from bough.core.messages import Answer, Prompt
 from bough.core.state import fold
 from bough.core.states import State
 from bough.interfaces.views import Outcome
@@ -20,6 +21,7 @@ from bough.ports import Store
 from bough.testing import ScriptedModel
 from bough.testing.fuse import Blown
 from tests.engine.test_parallel import (
+    DONE,
     LINES,
     Agents,
     both,
@@ -115,7 +117,7 @@ def test_a_parent_goes_back_to_where_a_step_had_ended(tmp_path: Path) -> None:
 
 def test_from_every_point_of_every_task_of_a_parallel_run(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
-    asyncio.run(bough.run(GOAL, dir=project, model=ScriptedModel(model_answer), jobs=2))
+    asyncio.run(bough.run(GOAL, dir=project, model=ScriptedModel(said_again), jobs=2))
 
     async def all_points() -> list[tuple[str, int]]:
         async with app.session(project) as session:
@@ -127,10 +129,18 @@ def test_from_every_point_of_every_task_of_a_parallel_run(tmp_path: Path) -> Non
     assert {path for path, _ in places} >= {"goal", "a", "b", "c", "c/below"}
     for path, number in places[::3]:
         go_back(project, number, path)
-        again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(model_answer), rounds=400))
+        again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(said_again), rounds=400))
         assert again.completed, f"from point {number} of {path}: {again.summary}"
         assert files_of(project, again) == {"text.txt", "below.txt"}
         assert_in_step(project)
+
+
+def said_again(prompt: Prompt) -> Answer:
+    """One that is taken back to the end of its last round says once more that it is done."""
+    try:
+        return model_answer(prompt)
+    except IndexError:
+        return DONE
 
 
 class Dying:
