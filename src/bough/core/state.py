@@ -225,7 +225,21 @@ def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
+    then = _unasked(then) if then.asking or then.transport_failures else then
     return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
+
+
+def _unasked(task: Task) -> Task:
+    """Before the round that was under way: it has been paid for, so asking again is another one."""
+    attempt = _current(task)
+    return replace(
+        task,
+        asking=False,
+        transport_failures=0,
+        retry_at=0.0,
+        attempt=replace(attempt, rounds=attempt.rounds - 1),
+        soft_rounds=max(0, task.soft_rounds - 1),
+    )
 
 
 def points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
