@@ -17,13 +17,14 @@ import bough
 from bough.core import events as e
 from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
+from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, checked
 from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
 from bough.core.state import Task, fold, points
-from bough.core.states import State
+from bough.core.tree import leaves
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
 
@@ -63,6 +64,12 @@ class Choices(Struct, frozen=True):
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
         return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
+
+    def ledger(self, configured: Limits, goal: Step) -> Limits:
+        """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
+        limits = self.limits(configured)
+        unset = self.rounds is None and configured.rounds == Limits().rounds
+        return replace(limits, rounds=root_grant(leaves(goal), None if unset else limits.rounds))
 
     def models(self, configured: settings.Models) -> dict[str, str]:
         main = _name(self.model) or configured.main
@@ -185,7 +192,7 @@ class Session(Journal, frozen=True):
                 base=await self.workspaces.take(),
                 folder=self.folder,
                 models=models,
-                limits=choices.limits(self.config.budget),
+                limits=choices.ledger(self.config.budget, step),
                 rules=rules,
                 version=bough.__version__,
                 jobs=choices.jobs or 1,
@@ -222,6 +229,8 @@ class Session(Journal, frozen=True):
             )
         chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
         models = choices.models(chosen)
+        async with self._hold(name):
+            await self._take_back(name)
         async with self._ports(models, choices, watch) as ports:
             again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
             await schedule.resume(name, again, ports)
@@ -317,24 +326,36 @@ class Session(Journal, frozen=True):
         return changes
 
     async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
-        """Take a task back to the end of one of its rounds (0: before the first); what came after is kept in the
-        journal and no longer counts, but for what it cost."""
-        point = await self._point(name, task, to)
-        async with self._hold(name) as (claim, run), self._held(name, task) as (held, now):
-            if now.state is not State.PENDING:
-                workspace = await self.workspaces.open(name, task, now.tree, run.folder)
-                await workspace.restore(point.tree)
-            await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
-            await self.store.append(claim, [e.RunReopened(task, to)], run.version)
+        """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
+        at that moment. What came after is kept in the journal and no longer counts, but for what it cost."""
+        async with self._hold(name) as (claim, run):
+            await self._take_back(name)
+            records = await self.store.read(name, task)
+            found = points(task, records)
+            if not 0 <= to < len(found):
+                raise UsageError(
+                    f"{name} can be taken back to points 0 to {len(found) - 1} of {task}, not {to}: "
+                    "`bough rewind` lists them."
+                )
+            moment = next(record.seq for record in records if record.version == found[to].version)
+            reopened = e.RunReopened(task, to, moment)
+            await self.store.append(claim, [reopened], run.version)
+            await self._take_back(name)
         return await self.task(name, task)
 
-    async def _point(self, name: str, task: str, to: int) -> Task:
-        points = await self.points(name, task)
-        if not 0 <= to < len(points):
-            raise UsageError(
-                f"{name} can be rewound to rounds 0 to {len(points) - 1}, not {to}: `bough log` shows them."
-            )
-        return points[to]
+    async def _take_back(self, name: str) -> None:
+        """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.
+        The run must be held."""
+        from bough.core.rewind import taking_back
+
+        last = (await self.store.read(name, RUN))[-1]
+        if not isinstance(last.event, e.RunReopened) or not last.event.moment:
+            return
+        for path, event in taking_back(await self.store.read(name), last):
+            async with self._held(name, path) as (held, now):
+                # Its files are in trees; a checkout is made again when it is needed.
+                await self.workspaces.discard(name, path)
+                await self.store.append(held, [event], now.version)
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns who carries it out, or None when nobody does."""
