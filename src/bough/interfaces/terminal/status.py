@@ -45,9 +45,9 @@ def status_page(
         dead = "dead end: " if note.kind == "dead_end" else ""
         _fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     _below(page, run, drawn)
-    if row.task.report:
+    if report := drawn[0].task.report:
         page.line("")
-        report_lines(page, row.task.report)
+        report_lines(page, report)
     page.line("")
     advice_lines(page, next_steps(run, status, bool(changes)))
 
