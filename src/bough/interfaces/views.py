@@ -332,7 +332,7 @@ def _tool_finished(task: TaskView, event: e.ToolFinished, record: e.Record) -> N
 
 
 def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
-    task.state, task.why, task.doing = event.to, event.why, ""
+    task.state, task.why, task.doing, task._climbing = event.to, event.why, "", False
     _remember(task, record.version)
 
 
