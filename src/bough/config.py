@@ -17,12 +17,11 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from bough.core.budget import Limits
-from bough.core.compaction import CompactionRules
 from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
 from bough.core.plan import PlanningRules
-from bough.core.rules import Rules
-from bough.core.stuck import StuckRules
+from bough.core.rules import CompactionRules, Rules
+from bough.core.signals import StuckRules
 
 
 class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

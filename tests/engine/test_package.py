@@ -114,6 +114,10 @@ def test_it_runs_out_of_rounds_is_split_and_succeeds(tmp_path: Path) -> None:
     for name in MODULES:
         source = git(project / ".bough" / "repo.git", "show", f"{goal_task.commit}:kit/{name}.py")
         checked = subprocess.run(
-            [sys.executable, "-m", "ruff", "check", "-"], input=source, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "ruff", "check", "--isolated", "-"],
+            input=source,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert checked.returncode == 0, checked.stdout

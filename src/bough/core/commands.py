@@ -8,8 +8,8 @@ from bough.core import events as e
 from bough.core.escalation import Decision, Trouble
 from bough.core.messages import Call
 from bough.core.plan import Role, Step, Tier
+from bough.core.signals import Signal
 from bough.core.states import State
-from bough.core.stuck import Signal
 
 
 class OpenWorkspace(Struct, frozen=True):

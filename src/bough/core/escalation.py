@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from bough.core.plan import PlanningRules
-from bough.core.stuck import Recommended
+from bough.core.signals import Recommended
 
 Rung = Literal["nudge", "prune", "decompose", "zoom_out", "stronger_model", "verify", "replan", "ask", "give_up"]
 Level = Literal["subtask", "task", "goal"]

@@ -19,8 +19,8 @@ from bough.core.inherited import Inherited
 from bough.core.messages import Call, Stop, Usage
 from bough.core.plan import Plan, Role, Step, Tier
 from bough.core.rules import Rules
+from bough.core.signals import Signal
 from bough.core.states import State
-from bough.core.stuck import Signal
 
 Halt = Literal["stopped", "budget", "unavailable"]
 End = Literal["completed", "not_verified", "failed"]

@@ -18,8 +18,7 @@ from bough.core.escalation import Trouble
 from bough.core.ids import CONTROL, GOAL, RUN, below
 from bough.core.messages import Call
 from bough.core.plan import Step
-from bough.core.run import EXIT_STATUS
-from bough.core.states import SETTLED, State
+from bough.core.states import EXIT_STATUS, SETTLED, State
 
 KINDS = (
     "RunStarted",
@@ -332,7 +331,7 @@ def _tool_finished(task: TaskView, event: e.ToolFinished, record: e.Record) -> N
 
 
 def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
-    task.state, task.why, task.doing = event.to, event.why, ""
+    task.state, task.why, task.doing, task._climbing = event.to, event.why, "", False
     _remember(task, record.version)
 
 

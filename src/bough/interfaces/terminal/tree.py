@@ -99,7 +99,7 @@ def stuck_words(task: TaskView) -> str:
     if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
         return ""
     why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
-    return f"{why}: bough {RUNGS[task.rung]}"
+    return f"bough {RUNGS[task.rung]}: {why}"
 
 
 Cell = Callable[[Row], Span]
@@ -146,10 +146,14 @@ def _subtree(row: Row) -> Span:
     return ("", "") if row.leaf else (cost(row.subtree), "")
 
 
-def _title(row: Row) -> Span:
-    task = row.task
+def about(task: TaskView) -> str:
+    """What a task is for; when it did not end well, also why not. Of the goal that stands elsewhere."""
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
-    return first_line(task.title) + why, "dim"
+    return first_line(task.title) + why
+
+
+def _title(row: Row) -> Span:
+    return about(row.task), "dim"
 
 
 COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
