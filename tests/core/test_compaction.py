@@ -17,7 +17,6 @@ from bough.adapters.tools.tool import Bench
 from bough.core import compaction, context
 from bough.core.compaction import (
     HEADINGS,
-    CompactionRules,
     broken,
     compacted,
     cut,
@@ -35,7 +34,7 @@ from bough.core.compaction import (
 from bough.core.measure import tokens
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.pruning import Needed, parts
-from bough.core.rules import Rules
+from bough.core.rules import CompactionRules, Rules
 from bough.core.trail import Trail
 from bough.ports import Sandbox, Workspace
 from tests.core.test_pruning import FACT, LONG, TEXT, bash, conversations, edit, needs, template
