@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,18 +17,20 @@ import bough
 from bough.core import events as e
 from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
+from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, checked
 from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
 from bough.core.state import Task, fold, points
-from bough.core.states import State
+from bough.core.tree import leaves
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.adapters.models.wire import Client
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -61,6 +64,12 @@ class Choices(Struct, frozen=True):
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
         return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
+
+    def ledger(self, configured: Limits, goal: Step) -> Limits:
+        """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
+        limits = self.limits(configured)
+        unset = self.rounds is None and configured.rounds == Limits().rounds
+        return replace(limits, rounds=root_grant(leaves(goal), None if unset else limits.rounds))
 
     def models(self, configured: settings.Models) -> dict[str, str]:
         main = _name(self.model) or configured.main
@@ -164,6 +173,8 @@ class Session(Journal, frozen=True):
     config: settings.Config
     workspaces: Workspaces
     env: Mapping[str, str]
+    client: Client
+    """The HTTP client of all its runs, so that they share connections."""
     confined: bool = False
     """Whether commands are kept from writing outside of their workspace."""
 
@@ -181,7 +192,7 @@ class Session(Journal, frozen=True):
                 base=await self.workspaces.take(),
                 folder=self.folder,
                 models=models,
-                limits=choices.limits(self.config.budget),
+                limits=choices.ledger(self.config.budget, step),
                 rules=rules,
                 version=bough.__version__,
                 jobs=choices.jobs or 1,
@@ -218,6 +229,8 @@ class Session(Journal, frozen=True):
             )
         chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
         models = choices.models(chosen)
+        async with self._hold(name):
+            await self._take_back(name)
         async with self._ports(models, choices, watch) as ports:
             again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
             await schedule.resume(name, again, ports)
@@ -227,7 +240,6 @@ class Session(Journal, frozen=True):
     async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
         from bough.adapters.models.providers import make_model, secrets_of
         from bough.adapters.models.recording import RecordingModel
-        from bough.adapters.models.wire import client as make_client
         from bough.adapters.sandboxes.env import make_env
         from bough.adapters.sandboxes.process import make_sandbox
         from bough.adapters.stores.workers import worker_id
@@ -242,13 +254,13 @@ class Session(Journal, frozen=True):
             make_env(self.env, hidden, sandboxed.env),
             [Path(folder).expanduser() for folder in sandboxed.writable],
         )
-        client, given = make_client(rules.model_timeout), choices.given()
+        given = choices.given()
 
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
                 name,
                 base_url=base_url,
-                client=client,
+                client=self.client,
                 timeout=rules.model_timeout,
                 env=self.env,
                 window=self.config.models.window,
@@ -278,7 +290,6 @@ class Session(Journal, frozen=True):
             await verifier.close()
             for model in made.values():
                 await model.close()
-            await client.close()
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
         """Record the beginning of a run under a name that nobody else has taken, and return that."""
@@ -315,24 +326,36 @@ class Session(Journal, frozen=True):
         return changes
 
     async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
-        """Take a task back to the end of one of its rounds (0: before the first); what came after is kept in the
-        journal and no longer counts, but for what it cost."""
-        point = await self._point(name, task, to)
-        async with self._hold(name) as (claim, run), self._held(name, task) as (held, now):
-            if now.state is not State.PENDING:
-                workspace = await self.workspaces.open(name, task, now.tree, run.folder)
-                await workspace.restore(point.tree)
-            await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
-            await self.store.append(claim, [e.RunReopened(task, to)], run.version)
+        """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
+        at that moment. What came after is kept in the journal and no longer counts, but for what it cost."""
+        async with self._hold(name) as (claim, run):
+            await self._take_back(name)
+            records = await self.store.read(name, task)
+            found = points(task, records)
+            if not 0 <= to < len(found):
+                raise UsageError(
+                    f"{name} can be taken back to points 0 to {len(found) - 1} of {task}, not {to}: "
+                    "`bough rewind` lists them."
+                )
+            moment = next(record.seq for record in records if record.version == found[to].version)
+            reopened = e.RunReopened(task, to, moment)
+            await self.store.append(claim, [reopened], run.version)
+            await self._take_back(name)
         return await self.task(name, task)
 
-    async def _point(self, name: str, task: str, to: int) -> Task:
-        points = await self.points(name, task)
-        if not 0 <= to < len(points):
-            raise UsageError(
-                f"{name} can be rewound to rounds 0 to {len(points) - 1}, not {to}: `bough log` shows them."
-            )
-        return points[to]
+    async def _take_back(self, name: str) -> None:
+        """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.
+        The run must be held."""
+        from bough.core.rewind import taking_back
+
+        last = (await self.store.read(name, RUN))[-1]
+        if not isinstance(last.event, e.RunReopened) or not last.event.moment:
+            return
+        for path, event in taking_back(await self.store.read(name), last):
+            async with self._held(name, path) as (held, now):
+                # Its files are in trees; a checkout is made again when it is needed.
+                await self.workspaces.discard(name, path)
+                await self.store.append(held, [event], now.version)
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns who carries it out, or None when nobody does."""
@@ -378,6 +401,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
+    from bough.adapters.models.wire import client as make_client
     from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.sqlite import SqliteStore
@@ -390,6 +414,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     home = prepare_home(root) if create else root / ".bough"
     confined = loaded.sandbox.mode != "none" and landlock_abi() > 0
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
+    client = make_client(loaded.limits.model_timeout)
     try:
         yield Session(
             root=root,
@@ -399,9 +424,11 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
             store=store,
             workspaces=GitWorkspaces(root, home, link_ignored=confined),
             env=env,
+            client=client,
             confined=confined,
         )
     finally:
+        await client.close()
         await store.close()
 
 
@@ -486,6 +513,7 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
     return findings
 
 
+@cache
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
     from importlib.resources import files

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Verdict
 from bough.core.events import AnyEvent, Record
@@ -18,8 +19,7 @@ from bough.core.run import Run
 from bough.core.state import Task
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """The right to append to one stream. The epoch grows with every new holder, so a late one is found out."""
 
     run: str
@@ -98,8 +98,7 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a command ended."""
 
     exit_status: int | None
@@ -155,16 +154,14 @@ class Workspace(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
 
     kind: str
     path: str
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """Two trees brought together."""
 
     tree: str
@@ -213,8 +210,7 @@ class Workspaces(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     output: str
     """What the model sees."""
     ok: bool = True
@@ -239,8 +235,7 @@ class Tools(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """A verdict, and what has to be kept in the blob store beside it."""
 
     verdict: Verdict
@@ -291,8 +286,7 @@ class Stop:
         return lambda: self._wake.remove(wake)
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """What a person says to a proposed plan."""
 
     says: Literal["yes", "no", "change", "own"]
@@ -306,8 +300,7 @@ def _silent(task: str, text: str) -> None:
     """Progress goes nowhere."""
 
 
-@dataclass(frozen=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """Everything the engine is given. `app` puts it together; tests put together their own."""
 
     store: Store

@@ -9,7 +9,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.acceptance import Failure, Tampering, Verdict
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.ids import CONTROL, GOAL, RUN, parent
 from bough.core.messages import Call
 from bough.core.plan import Role
 from bough.core.state import points
@@ -20,7 +20,7 @@ from bough.interfaces.terminal.paper import Paper
 from bough.interfaces.terminal.points import round_words
 from bough.interfaces.terminal.rounds import Conversation
 from bough.interfaces.terminal.runs import runs_table
-from bough.interfaces.terminal.tree import ICONS, heading, parent, rows, table
+from bough.interfaces.terminal.tree import ICONS, heading, rows, table
 from bough.interfaces.terminal.verdicts import shortcomings, verdict_words
 from bough.interfaces.terminal.words import cells
 from bough.interfaces.views import RunView, view

@@ -10,7 +10,7 @@ from bough.core.plan import Step
 from bough.core.states import State
 from bough.core.stuck import Signal
 from bough.core.stuck.signals import Pattern, SoftLimit
-from bough.interfaces.cli.facts import tree_facts
+from bough.interfaces.cli.facts import task_facts
 from bough.interfaces.cli.stats import _lines
 from bough.interfaces.stats import stats
 from bough.interfaces.terminal.lines import PATTERNS, RUNGS, Teller
@@ -92,11 +92,11 @@ def test_stats_count_in_plain_words() -> None:
 
 def test_programs_get_the_trouble_the_rung_and_the_report() -> None:
     run = seen([*BLOCKED, ("goal", climbed("give_up")), ("goal", e.Reported("all that was tried"))])
-    goal = tree_facts(run)[0]
+    goal = task_facts(rows(run)[0])
     assert goal["rung"] == "give_up"
     assert goal["trouble"]["pattern"] == "circular_tools"
     assert goal["report"] == "all that was tried"
-    assert tree_facts(seen(STUCK[:5]))[0]["report"] is None
+    assert task_facts(rows(seen(STUCK[:5]))[0])["report"] is None
 
 
 def test_a_rewound_task_has_no_report_any_more() -> None:

@@ -21,6 +21,8 @@ DIFF = 20_000
 FILES = 8
 MERGE = "merge"
 """The last segment of a task that brings a step's work onto a head that has moved on."""
+MERGE_BESIDE = "merge-work"
+"""The same where the step has a smaller step of that name."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -140,14 +142,21 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     )
 
 
+def merging(task: Task, times: int) -> str:
+    """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
+    name = MERGE if all(step.name != MERGE for step in task.steps) else MERGE_BESIDE
+    return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
+
+
+def merges(task: Task, segment: str) -> bool:
+    """Whether it is one of those tasks, and none of its smaller steps."""
+    name = segment.partition("@")[0]
+    return name in (MERGE, MERGE_BESIDE) and name not in task.begun
+
+
 def _headline(step: Step) -> str:
     """A step in one line."""
     return shortened(step.title or step.instructions.strip().partition("\n")[0], RESULT).rstrip(".")
-
-
-def merging(path: str, times: int) -> str:
-    """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
-    return f"{path}/{MERGE}" if times == 1 else f"{path}/{MERGE}@{times}"
 
 
 def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:

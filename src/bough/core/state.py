@@ -257,7 +257,21 @@ def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
+    then = _unasked(then) if then.asking or then.transport_failures else then
     return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
+
+
+def _unasked(task: Task) -> Task:
+    """Before the round that was under way: it has been paid for, so asking again is another one."""
+    attempt = _current(task)
+    return replace(
+        task,
+        asking=False,
+        transport_failures=0,
+        retry_at=0.0,
+        attempt=replace(attempt, rounds=attempt.rounds - 1),
+        soft_rounds=max(0, task.soft_rounds - 1),
+    )
 
 
 def points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
@@ -428,10 +442,12 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     started = tuple(other for other in task.started if other is not call)
     tree = event.tree or task.tree
     act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
-    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=(*task.acts, act))
+    # A process that dies again and again says nothing about the work.
+    acts = task.acts if event.interrupted else (*task.acts, act)
+    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=acts)
     settled = not started and not task.waiting
     return replace(
-        _watched(task) if settled else task,
+        _watched(task) if settled and acts else task,
         started=started,
         started_writes=task.started_writes and bool(started),
         tree=tree,
@@ -478,12 +494,14 @@ def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
 def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
     """What was read before is not to be seen any more: reading it again is no loop."""
     attempt = _current(task)
+    # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
+    saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
     smaller = replace(
         attempt,
         messages=compacted(attempt.messages, event.at, event.summary),
-        used=attempt.used * event.after // max(event.before, 1),
+        used=attempt.used - saved,
         compacted=True,
-        useless=useless_in_a_row(attempt.useless, event.before, event.after),
+        useless=useless_in_a_row(attempt.useless, attempt.used, attempt.used - saved),
     )
     return replace(task, attempt=smaller, watch=afresh(task.watch))
 

@@ -126,6 +126,11 @@ def _begin(task: Task, step: Step) -> Begin:
     return Begin(step, segment(step, times + 1), wait)
 
 
+def leaves(step: Step) -> int:
+    """How many leaves a plan has; one that repeats counts as often as it may."""
+    return max(1, step.repeat) * sum(map(leaves, step.steps)) if step.steps else 1
+
+
 def segment(step: Step, times: int) -> str:
     """The path segment of a step that is carried out for the n-th time."""
     return step.name if times <= 1 else f"{step.name}@{times}"
@@ -178,19 +183,20 @@ def regranted(task: Task) -> list[ChildStarted]:
 
 
 def grant(task: Task, step: Step) -> Limits:
-    """What a step that begins (or goes on) now may spend. What was already charged for it is part of that."""
-    times = task.begun.get(step.name, 0)
+    """What a step that begins (or goes on) now may spend, on top of what was already charged for its task: one that was
+    blocked or taken back goes on spending there."""
     again = step.name in task.reopened or step.name in task.running
-    charged = task.charged.get(segment(step, times), Spend()) if again else Spend()
-    return grants.grant(
+    times = task.begun.get(step.name, 0) + (not again)
+    fresh = grants.grant(
         task.limits,
-        task.spend.minus(charged),
+        task.spend,
         [reserved for name, reserved in task.reserved.items() if name != step.name],
         weight=step.complexity,
         waiting=_waiting(task, step),
         alone=not task.parallel,
         rounds=step.rounds,
     )
+    return grants.more(fresh, grants.spent(task.charged.get(segment(step, times), Spend())))
 
 
 def _waiting(task: Task, step: Step) -> list[int]:

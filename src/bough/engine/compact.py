@@ -70,10 +70,10 @@ async def _plan(task: Task, messages: Trail[Message], site: Site) -> Plan:
 
 def _parts(plan: Plan, task: Task, site: Site) -> list[str]:
     """What the fast model is to be shown; nothing when plain rules are wanted, or are all that is worth it."""
-    before = compaction.measured(plan.messages)
     if task.rules.compaction.summarizer == "truncate" or used_up(task.spend, task.limits, LAST_SHARE):
         return []
-    if not compaction.helped(before, before - compaction.measured(plan.gone)):
+    used = max(compaction.measured(plan.messages), task.attempt.used if task.attempt else 0)
+    if not compaction.helped(used, used - compaction.measured(plan.gone)):
         return []
     window = site.ports.models["fast"].window
     parts = pruning.parts(plan.gone, min(PART, window // 2) if window else PART)

@@ -3,9 +3,9 @@ just like that (a conflict, a check that fails beside the other work) becomes a 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 from msgspec.structs import replace
 
@@ -24,17 +24,26 @@ Carry = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]
 """Carries a task out on behalf of a step, for which so much was spent before."""
 
 
+async def mergings(run: str, ports: Ports, child: Task) -> list[Task]:
+    """The tasks that have tried to bring a child's work onto the head; also those that a rewind has undone, since what
+    they cost stays spent."""
+    found: list[Task] = []
+    while records := await ports.store.read(run, path := context.merging(child, len(found) + 1)):
+        found.append(fold(path, records))
+    return found
+
+
+def total(spends: Iterable[Spend]) -> Spend:
+    return reduce(Spend.plus, spends, Spend())
+
+
 @dataclass(frozen=True)
 class Brought:
     """What came of it: the task that has the work on top of the parent's tree, when it is completed."""
 
     task: Task
-    before: Spend
-    """What was spent for the step before that task."""
-
-    @property
-    def spend(self) -> Spend:
-        return self.before.plus(self.task.spend)
+    spend: Spend
+    """For the step in all."""
 
 
 @dataclass(frozen=True)
@@ -56,21 +65,23 @@ class MergeQueue:
 
     async def bring(self, step: Step, child: Task, again: Tier | None) -> Brought:
         """With `again` a merge that was given up is taken up again, with that model."""
-        work, before, times = child, Spend(), 1
+        known = await mergings(self.run.name, self.ports, child)
+        spends = [child.spend, *(task.spend for task in known)]
+        work, times = child, 1
         while True:
-            path = context.merging(child.id, times)
-            begun = await self._begun(path)
+            path = context.merging(child, times)
+            begun = times <= len(known) and known[times - 1].created
             tried, instructions = _Tried(), ""
             if not begun:
                 head = self.book.task.tree
                 if head in (work.base, work.tree):
-                    return Brought(work, before)
+                    return Brought(work, total(spends))
                 tried = await self._try(step, work, head)
                 if tried.why == "":
-                    return Brought(replace(work, tree=tried.tree), before)
+                    return Brought(replace(work, tree=tried.tree), total(spends))
                 instructions = await self._brief(step, work, tried.why)
             # One that was begun in an earlier life goes on, whatever the head is by now: what it makes is merged again.
-            before = before.plus(work.spend)
+            before = total(spends[:times] + spends[times + 1 :])
             limits = await self._fund(step, before, begun)
             focused = context.onto_head(step, instructions, tried.conflicts)
             task = self.book.task
@@ -78,14 +89,12 @@ class MergeQueue:
                 focused, task.tree, limits, self.run.rules, task.means, tree.inherited(task, step), grows=True
             )
             work = await self.carry(step, path, first, again, before)
+            spends[times : times + 1] = [work.spend]
             if work.halt is None:
                 await self.ports.workspaces.discard(self.run.name, path)
             if work.halt is not None or work.state is not State.COMPLETED:
-                return Brought(work, before)
+                return Brought(work, total(spends))
             times += 1
-
-    async def _begun(self, path: str) -> bool:
-        return fold(path, await self.ports.store.read(self.run.name, path)).created
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
         """What is left of the step's grant, and what the parent has beside it: reserved before it is used."""

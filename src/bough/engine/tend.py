@@ -20,7 +20,8 @@ from bough.core.state import Task
 from bough.core.states import SETTLED, State
 from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised, regranted
 from bough.engine.drive import STOPPED, Book, drive
-from bough.engine.merge import MergeQueue
+from bough.engine.merge import MergeQueue, mergings, total
+from bough.engine.rungs import conclude
 from bough.engine.site import Site, pause
 from bough.ports import Ports
 
@@ -73,19 +74,28 @@ class Crew:
             book = await Book.open(claim, ports)
             for name, started in book.task.running.items():
                 below_it = below(path, started.task)
-                spend = (await self.end(below_it, State.CANCELLED, why)).spend.plus(await self.end_merging(below_it))
+                child = await self.end(below_it, State.CANCELLED, why)
+                await self.end_merging(child)
+                spend = await self.spent(child)
                 await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
-            if book.task.created and book.task.state not in SETTLED:
-                await book.write([e.StateChanged(to, why)])
+            task = book.task
+            if task.created and task.state not in SETTLED:
+                if task.tree != task.base:
+                    async for events in conclude(to, why, task, Site(self.run, ports)):
+                        await book.write(events)
+                else:
+                    await book.write([e.StateChanged(to, why)])
             await self.discard(path)
             return book.task
 
-    async def end_merging(self, path: str) -> Spend:
-        """End the tasks that bring a task's work onto the head, and say what they spent."""
-        spend, times = Spend(), 1
-        while (merging := await self.end(context.merging(path, times), State.CANCELLED, CALLED_OFF)).version:
-            spend, times = spend.plus(merging.spend), times + 1
-        return spend
+    async def end_merging(self, task: Task) -> None:
+        """End the tasks that bring a task's work onto the head."""
+        for merging in await mergings(self.run.name, self.ports, task):
+            await self.end(merging.id, State.CANCELLED, CALLED_OFF)
+
+    async def spent(self, task: Task) -> Spend:
+        """By a task, all below it, and those that bring its work onto the head."""
+        return total(each.spend for each in (task, *await mergings(self.run.name, self.ports, task)))
 
 
 @dataclass
@@ -160,8 +170,9 @@ class Steps:
         book = self.book
         for name, started in book.task.running.items():
             path = below(book.task.id, started.task)
-            spend = (await self.crew.end(path, State.CANCELLED, CALLED_OFF)).spend
-            spend = spend.plus(await self.crew.end_merging(path))
+            child = await self.crew.end(path, State.CANCELLED, CALLED_OFF)
+            await self.crew.end_merging(child)
+            spend = await self.crew.spent(child)
             await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
 
     async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
@@ -178,10 +189,10 @@ class Steps:
         child = await self._carry(step, path, first, again, Spend())
         if child.halt is None:
             await self._merge(step, child, again)
-        elif not await self._halted(step, child, Spend()):
+        elif not await self._halted(step, child, spend := await self.crew.spent(child)):
             why = f"its grant is spent: {child.halt.message}"
             child = await self.crew.end(path, State.BLOCKED, why)
-            await self.book.write([context.settled(step, child, State.BLOCKED, why, self.book.task.tree, child.spend)])
+            await self.book.write([context.settled(step, child, State.BLOCKED, why, self.book.task.tree, spend)])
 
     async def _carry(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
         """A task on behalf of a step, with a grant that grows while there is something for it. `before`: what was
@@ -200,13 +211,13 @@ class Steps:
     def _others(self, step: Step) -> bool:
         return any(name != step.name and not work.done() for name, work in self.live.items())
 
-    async def _halted(self, step: Step, child: Task, before: Spend) -> bool:
-        """A task that carries a step rests: the parent rests too, or the step waits for others to give something back.
-        False: its own grant alone is spent, and the parent goes on without it."""
+    async def _halted(self, step: Step, child: Task, spend: Spend) -> bool:
+        """A task that carries a step rests, for which so much was spent in all: the parent rests too, or the step waits
+        for others to give something back. False: its own grant alone is spent, and the parent goes on without it."""
         book, halt = self.book, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._others(step) and self._may_begin()
-        if spent and not (others and child.grows) and affords(book.task, step, before.plus(child.spend)):
+        if spent and not (others and child.grows) and affords(book.task, step, spend):
             return False
         if spent and others:
             self.parked.add(step.name)
@@ -219,11 +230,13 @@ class Steps:
         book, crew = self.book, self.crew
         async with book.merging:
             state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
-            if state is State.COMPLETED:
+            if state is not State.COMPLETED:
+                spend = await crew.spent(child)
+            else:
                 brought = await MergeQueue(crew.run, crew.ports, book, self._carry).bring(step, child, again)
                 merged, spend = brought.task, brought.spend
                 if merged.halt is not None:
-                    if await self._halted(step, merged, brought.before):
+                    if await self._halted(step, merged, spend):
                         return
                     merged = await crew.end(merged.id, State.BLOCKED, f"its grant is spent: {merged.halt.message}")
                 tree = merged.tree

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, cast
+
+from msgspec.structs import replace
 
 from bough.ports import Model, Ports, Store, Tools, Verifier, Workspace, Workspaces
 

@@ -6,7 +6,8 @@ import difflib
 import errno
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bough.adapters.tools.arguments import decode, schema
 from bough.adapters.tools.bash import BASH

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from bough.core.budget import Spend
-from bough.interfaces.terminal.tree import Row, parent, rows
+from bough.core.ids import parent
+from bough.interfaces.terminal.tree import Row
 from bough.interfaces.views import RunView, TaskView
 
 
@@ -27,11 +28,6 @@ def run_facts(run: RunView, standing: str, holder: str | None) -> dict[str, Any]
         "spend": _spend(run.spend),
         "applied": bool(run.applied),
     }
-
-
-def tree_facts(run: RunView) -> list[dict[str, Any]]:
-    """All tasks, parents before their children."""
-    return [task_facts(row) for row in rows(run)]
 
 
 def task_facts(row: Row) -> dict[str, Any]:

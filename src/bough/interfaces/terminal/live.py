@@ -22,7 +22,7 @@ from bough.core.ids import GOAL
 from bough.core.states import SETTLED, State
 from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line, state_words
 from bough.interfaces.terminal.paper import Line, Paper, Span
-from bough.interfaces.terminal.tree import Row, about, named, rows, stuck_words
+from bough.interfaces.terminal.tree import Row, about, named, rounds_words, rows, stuck_words
 from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
 from bough.interfaces.views import RunView
 
@@ -205,7 +205,9 @@ class LiveDisplay:
         style = STATE_STYLES.get(task.state, "")
         first = [*named(row, min(width, 40)), ("  ", ""), (state_words(task.state), style)]
         if task.started_at:
-            first.append((f"  {row.subtree.rounds}/{task.limits.rounds} rounds", ""))
+            first.append((f"  {rounds_words(row)} rounds", ""))
+            if row.subtree.cost and not row.leaf:
+                first.append((f"  {cost(row.subtree)} in all, {cost(row.spend)} own", "dim"))
         if task.path != GOAL:
             first.append((f"  {about(task)}", "dim"))
         bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
