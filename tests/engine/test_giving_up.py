@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bough.core import events as e
+from bough.core.plan import Step
+from bough.core.states import State
 from tests.engine.cast import (
     DEFAULT_STEPS,
     DONE,
@@ -17,7 +19,7 @@ from tests.engine.cast import (
     split,
 )
 from tests.engine.telling import FINER, VERIFIED, WRITERS, project_in, replace_steps, told
-from tests.harness import git
+from tests.harness import CHECK, git
 from tests.interfaces.shell import bough, run_args
 from tests.wire import WireModel
 
@@ -116,3 +118,14 @@ def test_dead_ends_reach_the_bug_hunter_and_the_decomposer(tmp_path: Path) -> No
     assert len(hunters) == 3
     for brief in [*hunters, *planner, *steps]:
         assert "operator.sub is no help" in brief
+
+
+def test_the_work_of_a_step_whose_grant_is_spent_is_on_its_branch(tmp_path: Path) -> None:
+    short = Step("sum", "Turn minus into plus.", test_command=CHECK, on_error="escalate", rounds=3)
+    goal = replace_steps(VERIFIED, VERIFIED.steps[0], VERIFIED.steps[1], short)
+    run = told(project_in(tmp_path), Cast(slow, {**WRITERS, "fix-goal": FIX}), goal=goal)
+    assert run.outcome.completed, run.outcome.summary
+    assert run.tree["sum"].state is State.BLOCKED
+    assert run.tree["sum"].why.startswith("its grant is spent")
+    commit = run.tree["sum"].commit
+    assert "notes/0.txt" in git(run.project / ".bough" / "repo.git", "show", "--stat", commit)

@@ -21,6 +21,7 @@ from bough.core.states import SETTLED, State
 from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised, regranted
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.merge import MergeQueue, mergings, total
+from bough.engine.rungs import conclude
 from bough.engine.site import Site, pause
 from bough.ports import Ports
 
@@ -77,8 +78,13 @@ class Crew:
                 await self.end_merging(child)
                 spend = await self.spent(child)
                 await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
-            if book.task.created and book.task.state not in SETTLED:
-                await book.write([e.StateChanged(to, why)])
+            task = book.task
+            if task.created and task.state not in SETTLED:
+                if task.tree != task.base:
+                    async for events in conclude(to, why, task, Site(self.run, ports)):
+                        await book.write(events)
+                else:
+                    await book.write([e.StateChanged(to, why)])
             await self.discard(path)
             return book.task
 
