@@ -58,6 +58,7 @@ class ProjectVerifier:
         self._begun: set[asyncio.Task[None]] = set()
         self._texts: dict[tuple[str, str], dict[str, str]] = {}
         """By tree and command."""
+        self._sweeping: dict[str, asyncio.Task[None]] = {}
 
     async def find(self, task: Task) -> Check | None:
         """The check that the base has stands: what the agent writes cannot put another one in its place. One that is
@@ -87,6 +88,7 @@ class ProjectVerifier:
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
+        await self._swept(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
             await asyncio.wait([self._baseline(run, task, check)])
@@ -98,6 +100,7 @@ class ProjectVerifier:
         return self._baselines.begin(task.base, check, measure)
 
     async def _at_base(self, run: Run, task: Task, check: Check) -> Ran:
+        await self._swept(run)
         # A checkout for each check: another one may be under way at the same base.
         name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
         workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
@@ -106,7 +109,15 @@ class ProjectVerifier:
         finally:
             await self._workspaces.discard(run.name, name)
 
+    async def _swept(self, run: Run) -> None:
+        """Checkouts that an earlier life of bough was measuring in are gone: whoever needs that baseline makes his own.
+        Shielded, since the one who comes first does it for all."""
+        if run.name not in self._sweeping:
+            self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
+        await asyncio.shield(self._sweeping[run.name])
+
     async def close(self) -> None:
+        await asyncio.gather(*self._sweeping.values(), return_exceptions=True)
         for begun in self._begun:
             begun.cancel()
         await asyncio.gather(*self._begun, return_exceptions=True)

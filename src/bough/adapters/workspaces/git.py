@@ -319,6 +319,14 @@ class GitWorkspaces:
                 with suppress(OSError):  # other tasks of the run are still there, or none ever was
                     place.parent.rmdir()
 
+    async def sweep(self, run: str, mark: str) -> None:
+        await _aside(f"clear the workspaces of {run}", self._sweep, run, mark)
+
+    def _sweep(self, run: str, mark: str) -> None:
+        for part in ("work", "scratch"):
+            for place in (self._home / part / safe(run)).glob(f"*{safe(mark)}*"):
+                disk.remove(os.fsencode(place))
+
     async def changes(self, base: str, tree: str) -> list[Change]:
         return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]
 

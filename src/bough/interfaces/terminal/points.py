@@ -14,11 +14,12 @@ from bough.interfaces.views import in_short
 
 def point_lines(points: Sequence[Task]) -> list[list[Span]]:
     room = len(str(len(points) - 1))
+    word = "point" if any(point.steps for point in points) else "round"
     lines: list[list[Span]] = []
     for number, point in enumerate(points):
         lines.append(
             [
-                (f"point {pad(str(number), room, right=True)}", "bold"),
+                (f"{word} {pad(str(number), room, right=True)}", "bold"),
                 (f"  {clock(point.at)}  {point.tree[:10]}  ", "dim"),
                 (point_words(point), ""),
             ]
