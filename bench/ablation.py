@@ -1,10 +1,10 @@
-"""Which of bough's answers to being stuck help, which do not: one fallible model, the same goals, one mechanism at a time.
+"""Which of bough's answers to being stuck help and which do not: one fallible model, one mechanism more in each arm.
 
     python bench/ablation.py --goals 25 --seed 1 --json FILE
     python bench/ablation.py --goals 10 --only flat,ladder --settings foggy,careless
 
-The model is a server on loopback that fails in known ways at known rates; everything else is real: bough's client, engine,
-journal, git workspaces, sandbox and checks. What is measured, and how to read it, is in docs/design/ablation.md.
+The model is a server on loopback that fails in known ways at known rates; everything else is real: bough's client,
+engine, journal, git workspaces, sandbox and checks. What is measured, and how to read it: docs/design/ablation.md.
 """
 
 from __future__ import annotations

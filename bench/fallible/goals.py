@@ -9,6 +9,7 @@ from random import Random
 from fallible.catalogue import ITEMS, MODULES, Item
 
 HANDBOOK_LINES = 600
+WORDS = "the rule house style says when a name is chosen prefer plain short words and keep order of old lists"
 
 
 @dataclass(frozen=True)
@@ -99,9 +100,7 @@ def tests(items: list[Item]) -> str:
 def handbook(number: int) -> str:
     """Something long to read that does not matter."""
     random = Random(f"handbook {number}")
-    words = (
-        "the rule house style says when a name is chosen prefer plain short words and keep order of old lists".split()
-    )
+    words = WORDS.split()
     return "".join(
         f"{line:04d} {' '.join(random.choice(words) for _ in range(9))}.\n" for line in range(1, HANDBOOK_LINES + 1)
     )

@@ -1,8 +1,8 @@
 """The model: an answer for a request, made of nothing but what the request shows, the rates and a seed.
 
-It is not told what bough is configured to do, and keeps nothing between requests: two requests that show the same get the
-same answer. What it "knows" is the catalogue of functions. What it does is what a careful engineer would do next, unless one
-of its failures strikes.
+It is not told what bough is configured to do, and keeps nothing between requests: two requests that show the same get
+the same answer. What it "knows" is the catalogue of functions. What it does is what a careful engineer would do next,
+unless one of its failures strikes.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from fallible.shown import Shown
 
 SPELLS = {
     "repeat": "Let me try that again.",
+    "reread": "I look at the file once more to be sure.",
     "refused": "This edit should do it.",
     "paging": "The handbook may have a rule for this.",
     "talking": "I will now think about how to go on with this.",
 }
 """How the model sounds while it is stuck, by the way in which it is. Its own words are its memory of being stuck."""
-KINDS = ("repeat", "repeat", "refused", "paging", "talking")
+KINDS = ("repeat", "reread", "reread", "refused", "paging", "talking")
 NUDGED = ("it does not seem to move", "Your answer called no tool")
 PAGE = 40
 
@@ -144,8 +145,9 @@ class Engineer:
         if kind == "paging":
             pages = sum(call.arguments.get("path") == "HANDBOOK.txt" for call in made)
             return _call("read", text, path="HANDBOOK.txt", start=1 + PAGE * (pages % 15), lines=PAGE)
-        item = self.random.choice(self.shown.items) if self.shown.items else None
-        path = path_of(item.module) if item else "HANDBOOK.txt"
+        path = path_of(self.shown.items[0].module) if self.shown.items else "HANDBOOK.txt"
+        if kind == "reread":
+            return _call("read", text, path=path)
         old = f"    return {self.random.choice(('result', 'value', 'found', 'answer'))}"
         return _call("edit", text, path=path, old=old, new="    return None")
 

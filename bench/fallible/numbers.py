@@ -31,12 +31,12 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def mcnemar(gained: int, lost: int) -> float:
-    """The exact two-sided p of as uneven a division of the goals that came out differently, if neither arm is better."""
+    """The exact two-sided p of the goals that came out differently being so unevenly divided, were no arm better."""
     total = gained + lost
     if not total:
         return 1.0
-    tail = sum(comb(total, k) for k in range(min(gained, lost) + 1)) / 2**total
-    return min(1.0, 2 * tail)
+    tail = sum(comb(total, k) for k in range(min(gained, lost) + 1))
+    return min(1.0, 2 * tail / float(2**total))
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Compared:
         if self.p < 0.05:
             return "more" if self.gained > self.lost else "FEWER"
         low, high = self.share[1:]
-        if -0.1 <= low and high <= 0.1:
+        if low >= -0.1 and high <= 0.1:
             return "no effect (within 10 points)"
         return "not shown"
 

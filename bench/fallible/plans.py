@@ -37,7 +37,7 @@ def split(shown: Shown, rates: Rates, random: Random) -> str:
     criteria = [(int(number), text) for number, text in CRITERION.findall(CRITERIA.split(rest)[-1])]
     another = "What did not work" in asked or "Another way" in task or "What can still be reached" in task
     bad = random.choice(BAD) if random.random() < rates.bad_plan else ""
-    groups = _another(items, DONE.findall(asked), random) if another else _groups(items)
+    groups = _another(items, DONE.findall(asked), random) if another else _groups(_unwritten(items, asked))
     steps = [_step(group, criteria, another) for group in groups]
     if bad == "again" or len(steps) < 2:
         steps = [_restated(rest, criteria), _restated(rest, criteria) | {"name": "the-rest"}]
@@ -56,12 +56,20 @@ def split(shown: Shown, rates: Rates, random: Random) -> str:
     return json.dumps({"approach": "Smaller steps, each proven alone.", "steps": steps})
 
 
+def _unwritten(items: tuple[Item, ...], asked: str) -> tuple[Item, ...]:
+    """What is not written is not done; of a module that is only partly written, all of it. Whether what is written is
+    right, the model cannot tell from a diff."""
+    left = {item.module for item in items if f"-    {item.stub}" not in asked}
+    return tuple(item for item in items if item.module in left) or items
+
+
 def _groups(items: tuple[Item, ...]) -> list[tuple[Item, ...]]:
     """By module when there are several, else by function; at most four."""
     modules = list(dict.fromkeys(item.module for item in items))
     if len(modules) > 1:
         return [tuple(item for item in items if item.module == module) for module in modules][:4]
-    return [(item,) for item in items][:4]
+    count = min(4, len(items))
+    return [items[at::count] for at in range(count)]
 
 
 def _another(items: tuple[Item, ...], done: list[str], random: Random) -> list[tuple[Item, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class Rates:
-    """Probabilities for one round, unless said otherwise. `_fog` is what a full head adds, `_load` what a big task adds.
+    """Probabilities for one round, unless said otherwise. `_fog` is what a full head adds, `_load` a big task.
 
     The fog is 0 up to `clear` tokens of conversation and 1 from `full` tokens on. The load is 0 for a task of
     `few` functions and 1 for one of `many`.
@@ -72,9 +72,9 @@ FOGGY = Rates(
 
 SETTINGS: dict[str, tuple[Rates, str]] = {
     "foggy": (FOGGY, "fails more the more it is shown and the bigger the task is; heeds 4 of 10 nudges"),
-    "deaf": (
-        replace(FOGGY, heeds=0.0, stays=0.97),
-        "the same, but no nudge ever ends a spell, and spells are longer",
+    "loops": (
+        replace(FOGGY, stuck=0.08, stuck_fog=0.1, heeds=0.3, stays=0.95),
+        "as foggy, and falls into long loops often; heeds 3 of 10 nudges",
     ),
     "steady": (
         Rates(wrong=0.25, breaks=0.04, early=0.05, stuck=0.06, heeds=1.0),

@@ -1,4 +1,4 @@
-"""The model at the wire: chat completions on loopback. Setting and seed are in the address; who asks, and why, is not."""
+"""The model at the wire: chat completions on loopback. Setting and seed are in the address; who asks is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial: a goal, carried out by bough as a person would have it, with the fallible model at the other end of the wire."""
+"""One trial: a goal, carried out by bough as a person would have it, with the fallible model at the end of the wire."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pathlib import Path
 from bough import app
 from bough.core import events as e
 from bough.core.plan import goal_step
+from bough.interfaces.views import Outcome
 from fallible.goals import Goal, goal
 from fallible.serving import FallibleModel
 
@@ -41,7 +42,7 @@ def _rungs(*rungs: str) -> dict[str, str]:
 ARMS: tuple[Arm, ...] = (
     Arm(
         "flat",
-        "one loop until the check passes, its repairs are used up or the budget is: no signals, no soft limit, no rungs",
+        "one loop until the check passes, the repairs are used up or the budget is: no signals, soft limit or rungs",
         {**_rungs(), "BOUGH_STUCK_PATTERNS": "", "BOUGH_LADDER_TASK_ROUNDS": NO_SOFT_LIMIT},
     ),
     Arm("nudge", "+ signals and nudges", _rungs("nudge")),
@@ -116,7 +117,7 @@ def carry_out(trial: Trial, model: FallibleModel) -> Result:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _run(made: Goal, folder: Path, url: str, arm: Arm, rounds: int) -> tuple[app.Outcome, list[e.AnyEvent]]:
+async def _run(made: Goal, folder: Path, url: str, arm: Arm, rounds: int) -> tuple[Outcome, list[e.AnyEvent]]:
     choices = app.Choices(
         model="openai:fallible",
         strong_model="openai:fallible-strong" if arm.strong else None,
