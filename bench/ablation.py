@@ -24,8 +24,7 @@ from statistics import fmean, median
 
 from fallible.numbers import Compared, compared, mean_interval, wilson
 from fallible.rates import SETTINGS
-from fallible.serving import FallibleModel
-from fallible.trial import ARMS, Result, Trial, carry_out
+from fallible.trial import ARMS, Result, Unit, carry_out, key_of
 
 Grouped = dict[str, list[Result]]
 """Results of one setting by arm, each in the order of the goals."""
@@ -35,19 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = _parser().parse_args(arguments)
     arms = _known(chosen.only, [arm.name for arm in ARMS], "arm")
     settings = _known(chosen.settings, list(SETTINGS), "setting")
-    trials = [
-        Trial(setting, arm, number, chosen.seed, chosen.rounds)
-        for number in range(chosen.goals)  # Goals outermost: what is there after an interruption can be compared.
-        for setting in settings
-        for arm in arms
+    units = [
+        Unit(setting, number, chosen.seed, chosen.rounds) for number in range(chosen.goals) for setting in settings
     ]
     began = time.perf_counter()
-    results = list(_carried_out(trials, chosen.jobs))
-    if chosen.json:
-        chosen.json.write_text(json.dumps([asdict(result) for result in results], indent=1))
+    results = _carried_out(units, arms, chosen)
+    alone = sum(not result.same_as for result in results)
     print(
-        f"{chosen.goals} goals of {_sizes(results)} functions, seed {chosen.seed}, {chosen.rounds} rounds each; "
-        f"{len(results)} runs in {time.perf_counter() - began:.0f} s.\n"
+        f"{chosen.goals} goals of {_sizes(results)} functions, seed {chosen.seed}, {chosen.rounds} rounds each. "
+        f"{len(results)} results from {alone} runs ({time.perf_counter() - began:.0f} s).\n"
     )
     for setting in settings:
         print(f"### {setting}: {SETTINGS[setting][1]}\n")
@@ -65,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help=f"arms, with commas: {', '.join(arm.name for arm in ARMS)}")
     parser.add_argument("--settings", default="", help=f"with commas: {', '.join(SETTINGS)}")
     parser.add_argument("--jobs", type=int, default=2, help="runs at the same time; results do not depend on it")
-    parser.add_argument("--json", type=Path, help="where to keep every single result")
+    parser.add_argument("--again", action="store_true", help="run every arm, also where it must come out the same")
+    parser.add_argument("--json", type=Path, help="keep every single result here, and go on from what is there")
     return parser
 
 
@@ -77,26 +73,30 @@ def _known(wanted: str, names: list[str], what: str) -> list[str]:
     return [name for name in names if name in chosen]
 
 
-def _carried_out(trials: Sequence[Trial], jobs: int) -> Iterable[Result]:
-    """All results, in the order of the trials."""
-    done: dict[Trial, Result] = {}
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(_one, trial): trial for trial in trials}
-        for future in as_completed(waiting):
-            done[waiting[future]] = future.result()
-            print(f"\r{len(done)} of {len(trials)} runs", end="", file=sys.stderr, flush=True)
+def _carried_out(units: Sequence[Unit], arms: Sequence[str], chosen: argparse.Namespace) -> list[Result]:
+    """All results. They are kept as they come, so that an interrupted benchmark can go on."""
+    kept = {key_of(result): result for result in _kept(chosen.json)}
+    wanted = {(unit, arm) for unit in units for arm in arms}
+    left = [unit for unit in units if any((unit, arm) not in kept for arm in arms)]
+    with ProcessPoolExecutor(chosen.jobs, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(carry_out, unit, tuple(arms), chosen.again) for unit in left]):
+            kept |= {key_of(result): result for result in future.result()}
+            if chosen.json:
+                chosen.json.write_text(json.dumps([asdict(result) for result in kept.values()], indent=1))
+            print(
+                f"\r{sum(key in wanted for key in kept)} of {len(wanted)} results", end="", file=sys.stderr, flush=True
+            )
     print(file=sys.stderr)
-    return [done[trial] for trial in trials]
+    return [kept[key] for key in sorted(wanted, key=lambda key: (key[0].number, key[0].setting, arms.index(key[1])))]
 
 
-def _one(trial: Trial) -> Result:
-    with FallibleModel() as model:
-        return carry_out(trial, model)
+def _kept(path: Path | None) -> list[Result]:
+    return [Result(**fields) for fields in json.loads(path.read_text())] if path and path.exists() else []
 
 
 def _grouped(results: Iterable[Result], setting: str, arms: Sequence[str]) -> Grouped:
     of = [result for result in results if result.setting == setting]
-    return {arm: sorted((r for r in of if r.arm == arm), key=lambda r: r.goal) for arm in arms}
+    return {arm: sorted((r for r in of if r.arm == arm), key=lambda r: r.number) for arm in arms}
 
 
 # ── the tables ──────────────────────────────────────────────────────────────────────────────────────────────────
