@@ -19,6 +19,10 @@ DEFINED = re.compile(r"^def (\w+)\(.*?\n(.*?)(?=^def |\Z)", re.MULTILINE | re.DO
 NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 VOLATILE = re.compile(r"/\S+|\b\d+\.\d+ ?s\b|\b[0-9a-f]{7,}\b")
 """Paths of workspaces, durations and hashes: they differ from run to run and mean nothing to the model."""
+ROUNDS = re.compile(r"You have (\d+) rounds")
+FAILED = re.compile(r"\[\w[\w-]*\] \S*?test_(\w+)")
+PAST = re.compile(r"^- `([\w-]+)` \((\w+)\)", re.MULTILINE)
+AGAIN = "You have answered this question once"
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Shown:
     """What was said to it after its last answer, beside results."""
     digest: str
     size: int
-    """Tokens of the conversation, at four characters each, without the system prompt."""
+    """Tokens of the conversation in whole hundreds, at four characters each, without the system prompt."""
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
@@ -120,13 +124,23 @@ def read_request(body: dict[str, Any]) -> Shown:
             made += [_made(call, _text(message), results) for call in message.get("tool_calls", ())]
         elif message["role"] == "user":
             told.append(_text(message))
-    everything = "\n".join(
-        f"{m['role']} {_text(m)} {' '.join(c['function']['arguments'] for c in m.get('tool_calls', ()))}"
-        for m in messages
-    )
-    digest = hashlib.sha256(VOLATILE.sub("~", everything).encode()).hexdigest()
-    brief = _text(messages[0])
-    return Shown(body["model"], tools, brief, made, words, "\n".join(told), digest, len(everything) // 4)
+    everything = [_text(m) + "".join(c["function"]["arguments"] for c in m.get("tool_calls", ())) for m in messages]
+    size = sum(len(VOLATILE.sub("~", text)) for text in everything) // 400 * 100
+    digest = hashlib.sha256("\n".join(_gist(m) for m in messages).encode()).hexdigest()
+    return Shown(body["model"], tools, _text(messages[0]), made, words, "\n".join(told), digest, size)
+
+
+def _gist(message: dict[str, Any]) -> str:
+    """What a message says, without what differs from run to run: paths, durations, and where a text was cut for length
+    because of them. Two requests with the same gist get the same answer."""
+    text = _text(message)
+    if message["role"] == "assistant":
+        calls = [(c["function"]["name"], c["function"]["arguments"]) for c in message.get("tool_calls", ())]
+        return f"{text} {calls}"
+    if message["role"] == "tool":
+        return VOLATILE.sub("~", text.partition("\n")[0])[:40] + " ".join(BROKEN.findall(text))
+    facts = (ROUNDS.findall(text), PAST.findall(text), sorted(set(FAILED.findall(text))), text.count(AGAIN))
+    return f"{text[:60]} {len(items_in(text))} {facts}"
 
 
 def _made(call: dict[str, Any], text: str, results: dict[str, str]) -> Made:
