@@ -16,7 +16,7 @@ sys.path.insert(0, str(BENCH))
 from fallible.catalogue import ITEMS, Item  # noqa: E402
 from fallible.goals import goal, source  # noqa: E402
 from fallible.mind import SPELLS, reply  # noqa: E402
-from fallible.numbers import compared, mcnemar, wilson  # noqa: E402
+from fallible.numbers import compared, mcnemar, paired_interval, wilson  # noqa: E402
 from fallible.rates import Rates  # noqa: E402
 from fallible.shown import read_request  # noqa: E402
 
@@ -104,6 +104,7 @@ def test_intervals_and_tests_have_their_known_values() -> None:
     low, high = wilson(8, 10)
     assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
     assert wilson(0, 10)[0] == 0.0
+    assert [round(end, 3) for end in paired_interval(0, 0, 30)] == [-0.087, 0.087]
     assert mcnemar(0, 6) == pytest.approx(0.03125)
     assert mcnemar(3, 3) == 1.0
 
@@ -111,6 +112,7 @@ def test_intervals_and_tests_have_their_known_values() -> None:
 def test_a_mechanism_that_does_not_help_is_seen() -> None:
     half = [(number % 2 == 0, 20) for number in range(40)]
     assert compared(half, half).says == "no effect (within 10 points)"
+    assert compared(half[:10], half[:10]).says == "not shown"
     assert compared(half, [(True, 20)] * 40).says == "more"
     assert compared([(True, 20)] * 40, half).says == "FEWER"
     assert compared(half[:6], [(True, 20)] * 6).says == "not shown"
