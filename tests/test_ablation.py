@@ -125,6 +125,6 @@ def test_a_whole_run(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     results = json.loads(kept.read_text())
-    assert [result["arm"] for result in results] == ["flat", "ladder"]
+    assert {result["arm"] for result in results} == {"flat", "ladder"}
     assert all(0 < result["rounds"] <= 14 and result["rightly"] for result in results)
     assert "| flat → ladder |" in done.stdout

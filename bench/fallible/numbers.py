@@ -31,7 +31,7 @@ def mean_interval(values: Sequence[float]) -> tuple[float, float]:
 
 
 def paired_interval(gained: int, lost: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a difference of two shares on the same goals (Bonett and Price). It does not shrink to a point
+    """The 95 % interval of a difference of two shares on the same goals (Bonett, Price). It does not shrink to a point
     when no goal came out differently, as a bootstrap's would: few goals cannot show that there is no effect."""
     more, fewer, count = (gained + 1) / (total + 2), (lost + 1) / (total + 2), total + 2
     half = Z * sqrt((more + fewer - (more - fewer) ** 2) / count)
