@@ -41,6 +41,7 @@ KINDS = (
     "Granted",
     "PlanRefused",
     "Reported",
+    "PersonAnswered",
     "ChildStarted",
     "TakenUp",
     "CheckStarted",
@@ -382,6 +383,14 @@ def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
     task.report = event.text
 
 
+def _person_answered(task: TaskView, event: e.PersonAnswered, record: e.Record) -> None:
+    """A fresh agent hears the answer, unless steps are blocked: then the planner does."""
+    task.doing = ""
+    if event.text and not (task.trouble and task.trouble.cause == "children"):
+        task.role, task.repairs = "", 0
+        _remember(task, record.version)
+
+
 def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
     task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
     _remember(task, record.version)
@@ -475,6 +484,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.PlanRefused: _plan_refused,
     e.Granted: _granted,
     e.Reported: _reported,
+    e.PersonAnswered: _person_answered,
     e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,
