@@ -134,6 +134,8 @@ def _tier(task: Task) -> Tier:
 
 def _plan(task: Task) -> c.Command:
     """Its smaller steps are not known yet."""
+    if limit := used_up(task.spend, task.limits):
+        return c.Rest("budget", f"the budget of {limit} is spent")
     if depth(task.id) == 0 and task.estimate is None:
         return c.Estimate()
     if task.proposed and not task.wish:

@@ -11,7 +11,7 @@ from bough.core.compaction import measured
 from bough.core.errors import Unavailable
 from bough.core.escalation import Decision, Rung
 from bough.core.measure import tokens
-from bough.core.messages import Answer, ToolSpec
+from bough.core.messages import Answer
 from bough.core.plan import Step, Tier
 from bough.core.planning import brief
 from bough.core.planning.brief import Past
@@ -20,14 +20,13 @@ from bough.core.state import Task
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.tree import not_well
-from bough.engine.consult import Consulted, consult, said
+from bough.engine.consult import Consulted, consult
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
+from bough.engine.steps import Taken, ask_for_steps
 from bough.ports import Batches
 
 PART = 24_000
 """Tokens of a conversation that a helper is shown at once."""
-
-Read = Callable[[Answer], tuple[Step, ...] | Problems]
 
 
 def climb(command: c.Climb, task: Task, site: Site) -> Batches:
@@ -95,7 +94,8 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
         kept=context.known(task),
         command=await check_command(task, site),
     )
-    async for batch in _plan(task, site, "decomposer", values, planning.SPLIT, read, "it is split", ()):
+    taken = _split(task, "it is split")
+    async for batch in ask_for_steps(task, site, "decomposer", values, planning.SPLIT, read, taken):
         yield batch
 
 
@@ -121,43 +121,15 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
     past = [Past(c.child, c.state, c.result or c.why, c.files) for c in task.settled.values()]
     command = await check_command(task, site)
     values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.known(task), command=command)
-    async for batch in _plan(task, site, helper, values, planning.SPLIT, read, "another approach", tuple(sorted(bad))):
+    instead = _split(task, "another approach", tuple(sorted(bad)))
+    async for batch in ask_for_steps(task, site, helper, values, planning.SPLIT, read, instead):
         yield batch
 
 
-async def _plan(
-    task: Task,
-    site: Site,
-    helper: str,
-    values: dict[str, str],
-    tool: ToolSpec,
-    read: Read,
-    why: str,
-    dropped: tuple[str, ...],
-) -> Batches:
-    """Ask for steps; a bad answer may be mended once, then the rung has come to nothing."""
-    problems, answered = task.problems, task.answered
-    while True:
-        mend = brief.repair(tool.name, Problems(problems), answered)
-        repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
-        try:
-            asked = await consult(task, site, helper, "main", values, tool, repair)
-        except Unavailable as error:
-            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
-            return
-        if asked.answer is None:  # Whoever wants to stop is not kept waiting: that is no fault of the model.
-            halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
-            yield [*asked.events, *halted]
-            return
-        steps = read(asked.answer)
-        if not isinstance(steps, Problems):
-            split = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
-            yield [*asked.events, e.Planned(steps, why, dropped), *split]
-            return
-        yield [*asked.events, e.PlanRefused(helper, steps.said, final=bool(problems))]
-        if problems:
-            return
-        problems, answered = steps.said, said(asked.answer)
+def _split(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
+    """New steps carry the task, in place of those that are dropped."""
+    change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
+    return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
 async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
