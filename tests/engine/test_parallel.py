@@ -319,6 +319,7 @@ def test_the_budget_ends_with_steps_under_way_and_then_on(tmp_path: Path) -> Non
     assert (outcome.status, outcome.exit_status) == ("budget", 4)
     assert outcome.spend.rounds <= 3
     done = [path for path, state in states(outcome).items() if state == "completed"]
+    assert len(look(project).of(e.TaskHalted)) < 12, "those that wait for each other's rounds do not wake each other up"
     again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(agents), rounds=20))
     assert again.completed
     journal = look(project)

@@ -93,9 +93,9 @@ def test_crashes_one_after_the_other(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
     with pytest.raises(Blown):
         asyncio.run(begin(project, ScriptedModel(model_answer), goal=GOAL, jobs=2, fuse=Fuse(20)))
-    for _ in range(40):
+    for life in range(40):
         try:
-            outcome = asyncio.run(resume(project, ScriptedModel(model_answer), Fuse(23)))
+            outcome = asyncio.run(resume(project, ScriptedModel(model_answer), Fuse(24 + 3 * life)))
         except Blown:
             continue
         told_whole(project, outcome)

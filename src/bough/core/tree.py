@@ -136,6 +136,12 @@ def segment(step: Step, times: int) -> str:
     return step.name if times <= 1 else f"{step.name}@{times}"
 
 
+def fatal(task: Task, step: Step) -> bool:
+    """Its bad end would be its parent's too, and only for want of rounds: then it is the parent that rests."""
+    joins_all = not task.step.parallel or task.step.join == "all"
+    return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
+
+
 def affords(task: Task, step: Step, spend: Spend) -> bool:
     """The step used up its grant, and the task itself could still go on without it."""
     charged = task.charged.get(task.running[step.name].task, Spend())

@@ -18,7 +18,7 @@ from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task
 from bough.core.states import SETTLED, State
-from bough.core.tree import Begin, EndPass, Skip, affords, grant, inherited, joined, moves, raised, regranted
+from bough.core.tree import Begin, EndPass, Skip, affords, fatal, grant, inherited, joined, moves, raised, regranted
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.merge import MergeQueue, mergings, total
 from bough.engine.rungs import conclude
@@ -105,8 +105,8 @@ class Steps:
     crew: Crew
     book: Book
     live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    parked: set[str] = field(default_factory=set)
-    """Steps whose grant is spent and that wait for what the others give back."""
+    parked: dict[str, int] = field(default_factory=dict)
+    """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
 
     async def tend(self) -> None:
         """Until the steps are over, or the task rests."""
@@ -142,9 +142,11 @@ class Steps:
     async def _begin(self) -> None:
         """Everything that can be begun now. What is ready is asked anew after each event."""
         book = self.book
-        for name in sorted(self.parked):
-            self.parked.remove(name)
-            self._start(self._named(name), book.task.running[name].task)
+        for name, free in list(self.parked.items()):
+            # When nobody is left who could give something back, the first of them has to do with what there is.
+            if not self.live or book.task.left.rounds > free:
+                del self.parked[name]
+                self._start(self._named(name), book.task.running[name].task)
         while found := moves(book.task):
             match found[0]:
                 case Skip(step, why):
@@ -217,10 +219,10 @@ class Steps:
         book, halt = self.book, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._others(step) and self._may_begin()
-        if spent and not (others and child.grows) and affords(book.task, step, spend):
+        if spent and not fatal(book.task, step) and affords(book.task, step, spend):
             return False
         if spent and others:
-            self.parked.add(step.name)
+            self.parked[step.name] = book.task.left.rounds
         elif book.task.halt is None:
             await book.write([e.TaskHalted(halt.reason, halt.message)])
         return True
