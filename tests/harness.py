@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Replied, Result
-from bough.core.plan import Plan, goal_step
+from bough.core.plan import Plan, Step, goal_step
 from bough.engine import schedule
 from bough.interfaces.views import Outcome
 from bough.ports import Model, Ports
@@ -72,18 +72,25 @@ async def ports_in(session: app.Session, model: Model, fuse: Fuse | None = None)
 
 
 async def begin(
-    folder: Path, model: Model, *, goal: str = "Make add add.", check: str | None = CHECK, fuse: Fuse | None = None
+    folder: Path,
+    model: Model,
+    *,
+    goal: str | Step = "Make add add.",
+    check: str | None = CHECK,
+    fuse: Fuse | None = None,
+    jobs: int = 1,
 ) -> str:
     """Start a run with the fuse in; returns its name."""
     async with app.session(folder, create=True) as session, ports_in(session, model, fuse) as ports:
         first = e.RunStarted(
-            plan=Plan(goal_step(goal, check=check)),
+            plan=Plan(goal_step(goal, check=check) if isinstance(goal, str) else goal),
             base=await session.workspaces.take(),
             folder="",
             models={"main": model.name, "strong": model.name},
             limits=session.config.budget,
             rules=session.config.limits,
             version="test",
+            jobs=jobs,
         )
         await schedule.begin("test-run", first, ports)
         return (await schedule.go_on("test-run", ports)).name

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,22 +15,22 @@ from msgspec.structs import replace
 
 import bough
 from bough.core import events as e
-from bough.core import rewinding
 from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
-from bough.core.plan import Plan, Step, at_once, checked, passes
+from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
-from bough.core.state import Task, fold
-from bough.core.states import State
+from bough.core.state import Task, fold, points
+from bough.core.tree import leaves
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.adapters.models.wire import Client
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -69,6 +70,12 @@ class Choices(Struct, frozen=True):
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
         return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
+
+    def ledger(self, configured: Limits, goal: Step) -> Limits:
+        """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
+        limits = self.limits(configured)
+        unset = self.rounds is None and configured.rounds == Limits().rounds
+        return replace(limits, rounds=root_grant(leaves(goal), None if unset else limits.rounds))
 
     def models(self, configured: settings.Models) -> dict[str, str]:
         main = _name(self.model) or configured.main
@@ -159,8 +166,8 @@ class Journal(Struct, frozen=True):
         return outcome(await self.view(name))
 
     async def points(self, name: str, task: str = GOAL) -> list[Task]:
-        """The ends of the task's rounds, or of its steps, that it can be rewound to, oldest first."""
-        return rewinding.points(task, await self.store.read(name, task))
+        """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
+        return points(task, await self.store.read(name, task))
 
 
 class Session(Journal, frozen=True):
@@ -172,6 +179,8 @@ class Session(Journal, frozen=True):
     config: settings.Config
     workspaces: Workspaces
     env: Mapping[str, str]
+    client: Client
+    """The HTTP client of all its runs, so that they share connections."""
     confined: bool = False
     """Whether commands are kept from writing outside of their workspace."""
 
@@ -187,13 +196,12 @@ class Session(Journal, frozen=True):
             rules = choices.rules(self.config.limits)
             plan = checked(goal if isinstance(goal, Plan) else Plan(_to_plan(goal, rules)))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
-            limits = choices.limits(self.config.budget)
             first = e.RunStarted(
                 plan=plan,
                 base=await self.workspaces.take(),
                 folder=self.folder,
                 models=models,
-                limits=replace(limits, rounds=root_grant(passes(plan.goal))) if grows and plan.goal.steps else limits,
+                limits=choices.ledger(self.config.budget, plan.goal),
                 rules=rules,
                 version=bough.__version__,
                 jobs=choices.jobs or (JOBS if at_once(plan.goal) else 1),
@@ -231,6 +239,8 @@ class Session(Journal, frozen=True):
             )
         chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
         models = choices.models(chosen)
+        async with self._hold(name):
+            await self._take_back(name)
         async with self._ports(models, choices, watch) as ports:
             again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
             await schedule.resume(name, again, ports)
@@ -240,7 +250,6 @@ class Session(Journal, frozen=True):
     async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
         from bough.adapters.models.providers import make_model, secrets_of
         from bough.adapters.models.recording import RecordingModel
-        from bough.adapters.models.wire import client as make_client
         from bough.adapters.sandboxes.env import make_env
         from bough.adapters.sandboxes.process import make_sandbox
         from bough.adapters.stores.workers import worker_id
@@ -255,11 +264,16 @@ class Session(Journal, frozen=True):
             make_env(self.env, hidden, sandboxed.env),
             [Path(folder).expanduser() for folder in sandboxed.writable],
         )
-        client, given = make_client(rules.model_timeout), choices.given()
+        given = choices.given()
 
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
-                name, base_url=base_url, client=client, timeout=rules.model_timeout, env=self.env
+                name,
+                base_url=base_url,
+                client=self.client,
+                timeout=rules.model_timeout,
+                env=self.env,
+                window=self.config.models.window,
             )
             return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
 
@@ -286,7 +300,6 @@ class Session(Journal, frozen=True):
             await verifier.close()
             for model in made.values():
                 await model.close()
-            await client.close()
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
         """Record the beginning of a run under a name that nobody else has taken, and return that."""
@@ -323,38 +336,36 @@ class Session(Journal, frozen=True):
         return changes
 
     async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
-        """Take a task back to the end of one of its rounds or steps (0: before the first); what came after is kept in
-        the journal and no longer counts, but for what it cost. The tasks above it wait for it again."""
-        point = await self._point(name, task, to)
+        """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
+        at that moment. What came after is kept in the journal and no longer counts, but for what it cost."""
         async with self._hold(name) as (claim, run):
-            await self._take_back(run, task, point)
-            path = task
-            while path != GOAL:
-                above, _, segment = path.rpartition("/")
-                above = above or GOAL
-                records = await self.store.read(name, above)
-                version = rewinding.before_end_of(records, segment)
-                if version is not None:
-                    kept = [record for record in records if record.version <= version]
-                    await self._take_back(run, above, fold(above, kept))
-                path = above
-            await self.store.append(claim, [e.RunReopened(task, to)], run.version)
+            await self._take_back(name)
+            records = await self.store.read(name, task)
+            found = points(task, records)
+            if not 0 <= to < len(found):
+                raise UsageError(
+                    f"{name} can be taken back to points 0 to {len(found) - 1} of {task}, not {to}: "
+                    "`bough rewind` lists them."
+                )
+            moment = next(record.seq for record in records if record.version == found[to].version)
+            reopened = e.RunReopened(task, to, moment)
+            await self.store.append(claim, [reopened], run.version)
+            await self._take_back(name)
         return await self.task(name, task)
 
-    async def _take_back(self, run: Run, task: str, point: Task) -> None:
-        async with self._held(run.name, task) as (held, now):
-            if now.state is not State.PENDING and not now.steps:
-                workspace = await self.workspaces.open(run.name, task, now.tree, run.folder)
-                await workspace.restore(point.tree)
-            await self.store.append(held, [e.TaskRewound(point.version, point.tree)], now.version)
+    async def _take_back(self, name: str) -> None:
+        """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.
+        The run must be held."""
+        from bough.core.rewind import taking_back
 
-    async def _point(self, name: str, task: str, to: int) -> Task:
-        points = await self.points(name, task)
-        if not 0 <= to < len(points):
-            raise UsageError(
-                f"{name} can be rewound to rounds 0 to {len(points) - 1}, not {to}: `bough log` shows them."
-            )
-        return points[to]
+        last = (await self.store.read(name, RUN))[-1]
+        if not isinstance(last.event, e.RunReopened) or not last.event.moment:
+            return
+        for path, event in taking_back(await self.store.read(name), last):
+            async with self._held(name, path) as (held, now):
+                # Its files are in trees; a checkout is made again when it is needed.
+                await self.workspaces.discard(name, path)
+                await self.store.append(held, [event], now.version)
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns who carries it out, or None when nobody does."""
@@ -400,6 +411,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
+    from bough.adapters.models.wire import client as make_client
     from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.sqlite import SqliteStore
@@ -412,6 +424,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     home = prepare_home(root) if create else root / ".bough"
     confined = loaded.sandbox.mode != "none" and landlock_abi() > 0
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
+    client = make_client(loaded.limits.model_timeout)
     try:
         yield Session(
             root=root,
@@ -421,9 +434,11 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
             store=store,
             workspaces=GitWorkspaces(root, home, link_ignored=confined),
             env=env,
+            client=client,
             confined=confined,
         )
     finally:
+        await client.close()
         await store.close()
 
 
@@ -508,6 +523,7 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
     return findings
 
 
+@cache
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
     from importlib.resources import files

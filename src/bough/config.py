@@ -10,18 +10,18 @@ import difflib
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from bough.core.budget import Limits
 from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
 from bough.core.plan import PlanningRules
-from bough.core.rules import Rules
-from bough.core.stuck import StuckRules
+from bough.core.rules import CompactionRules, Rules
+from bough.core.signals import StuckRules
 
 
 class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -34,6 +34,8 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Taken for the last repair and when work is stuck; the main model when it is not set."""
     base_url: str | None = None
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
+    window: Annotated[int, Meta(ge=0)] = 0
+    """Tokens that a model can be shown at once, for models of which bough does not know it."""
 
 
 class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -53,11 +55,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     stuck: StuckRules = field(default_factory=StuckRules)
     ladder: LadderRules = field(default_factory=LadderRules)
     planning: PlanningRules = field(default_factory=PlanningRules)
+    compaction: CompactionRules = field(default_factory=CompactionRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
-OWN_SECTIONS = ("stuck", "ladder", "planning")
+OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction")
 """Parts of the rules that have a section to themselves."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
@@ -66,6 +69,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "stuck": StuckRules.__struct_fields__,
     "ladder": LadderRules.__struct_fields__,
     "planning": PlanningRules.__struct_fields__,
+    "compaction": CompactionRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
 }
 MANY = frozenset(

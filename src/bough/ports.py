@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Verdict
 from bough.core.events import AnyEvent, Record
@@ -18,8 +19,7 @@ from bough.core.run import Run
 from bough.core.state import Task
 
 
-@dataclass(frozen=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """The right to append to one stream. The epoch grows with every new holder, so a late one is found out."""
 
     run: str
@@ -84,6 +84,12 @@ class Model(Protocol):
     name: str
     """`provider:model`."""
 
+    @property
+    def window(self) -> int:
+        """Tokens that it can be shown at once; 0: not known. Read after an answer, when all that is needed to know it
+        has been loaded."""
+        ...
+
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         """The model's answer. `progress` gets the text as it streams in, piece by piece. Raises `Passing` for a
         transport error that is worth another try and `Refused` for one that is not; all else is an answer."""
@@ -92,8 +98,7 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a command ended."""
 
     exit_status: int | None
@@ -149,16 +154,14 @@ class Workspace(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
 
     kind: str
     path: str
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(Struct, frozen=True):
     """Two trees brought together."""
 
     tree: str
@@ -180,6 +183,10 @@ class Workspaces(Protocol):
 
     async def discard(self, run: str, task: str) -> None:
         """Remove the checkout (not its commits and trees)."""
+        ...
+
+    async def sweep(self, run: str, mark: str) -> None:
+        """Remove the checkouts of a run whose names have the mark. Only for whoever knows that nobody uses them."""
         ...
 
     async def changes(self, base: str, tree: str) -> list[Change]: ...
@@ -207,8 +214,7 @@ class Workspaces(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True):
     output: str
     """What the model sees."""
     ok: bool = True
@@ -218,6 +224,8 @@ class ToolResult:
     """All of the output, when the model sees only head and tail."""
     events: tuple[AnyEvent, ...] = ()
     """What the call means beside its output (`NoteKept`, `DoneClaimed`)."""
+    proposal: str = ""
+    """Smaller steps in place of the task, as JSON that can be read: whoever knows the task weighs them."""
 
 
 class Tools(Protocol):
@@ -231,8 +239,7 @@ class Tools(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """A verdict, and what has to be kept in the blob store beside it."""
 
     verdict: Verdict
@@ -283,8 +290,7 @@ class Stop:
         return lambda: self._wake.remove(wake)
 
 
-@dataclass(frozen=True)
-class Approval:
+class Approval(Struct, frozen=True):
     """What a person says to a proposed plan."""
 
     says: Literal["yes", "no", "change", "own"]
@@ -298,8 +304,7 @@ def _silent(task: str, text: str) -> None:
     """Progress goes nowhere."""
 
 
-@dataclass(frozen=True)
-class Ports:
+class Ports(Struct, frozen=True):
     """Everything the engine is given. `app` puts it together; tests put together their own."""
 
     store: Store

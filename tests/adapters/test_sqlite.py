@@ -86,6 +86,22 @@ def test_a_missing_journal_is_made_or_not_found(tmp_path: Path) -> None:
     assert len(with_store(path, lambda store: store.read("run"), create=False)) == 2
 
 
+def test_runs_are_listed_while_the_first_one_begins(tmp_path: Path) -> None:
+    async def look(store: SqliteStore) -> None:
+        for _ in range(20):
+            assert await store.runs() in ([], ["run"])
+
+    async def use(store: SqliteStore) -> None:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(4):
+                group.create_task(look(store))
+            await asyncio.sleep(0.005)
+            await store.post("run", CONTROL, StopRequested())
+
+    for number in range(12):
+        with_store(tmp_path / str(number) / "journal.db", use)
+
+
 def test_an_empty_file_is_a_journal_without_runs(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     path.touch()

@@ -1,4 +1,4 @@
-"""The check, and the verdict that comes of it."""
+"""A check's command as it is run, and what is said of how it ended."""
 
 from __future__ import annotations
 
@@ -10,34 +10,26 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.adapters.verifiers.command import CommandVerifier, needs_shell, to_argv
-from bough.core.acceptance import Verdict
-from bough.core.events import CheckFinished, encode
-from bough.core.plan import Step
-from bough.core.rules import Rules
+from bough.adapters.verifiers.command import needs_shell, reason_of, to_argv
+from bough.ports import Finished
 from tests.adapters.test_sandbox import Checkout, alive, checkout, linux, token
 
 __all__ = ["checkout", "token"]
 
-VERIFIER = CommandVerifier(make_sandbox("auto", make_env(os.environ)))
+SANDBOX = make_sandbox("auto", make_env(os.environ))
 
 
-def verify(checkout: Checkout, step: Step, rules: Rules | None = None) -> tuple[Verdict, bytes | None]:
-    verdict, whole = asyncio.run(VERIFIER.verify(step, checkout, "tree", rules or Rules(), lambda line: None))
-    assert verdict.reason and "\n" not in verdict.reason
-    assert verdict.tree == "tree"
-    assert encode(CheckFinished(verdict))
-    return verdict, whole
-
-
-def check(checkout: Checkout, command: str, rules: Rules | None = None) -> Verdict:
-    return verify(checkout, Step("s", "do", test_command=command), rules)[0]
+def check(checkout: Checkout, command: str, timeout: float = 30, limit: int = 1_000_000) -> tuple[Finished, str]:
+    finished = asyncio.run(SANDBOX.run(to_argv(command), workspace=checkout, timeout=timeout, limit=limit))
+    reason = reason_of(finished)
+    assert reason and "\n" not in reason
+    return finished, reason
 
 
 def test_exit_status_0_passes(checkout: Checkout) -> None:
-    verdict = check(checkout, "echo fine")
-    assert verdict.ruling == "passed" and verdict.exit_status == 0 and verdict.output == "fine"
-    assert verdict.command == "echo fine" and verdict.seconds > 0
+    finished, reason = check(checkout, "echo fine")
+    assert finished.exit_status == 0 and finished.output == b"fine\n" and finished.seconds > 0
+    assert reason.startswith("the check passed")
 
 
 @pytest.mark.parametrize(
@@ -55,71 +47,40 @@ def test_exit_status_0_passes(checkout: Checkout) -> None:
 )
 def test_anything_else_fails_and_says_why(checkout: Checkout, command: str, status: int, says: str) -> None:
     (checkout.root / "data.txt").write_text("x")
-    verdict = check(checkout, command)
-    assert verdict.ruling == "failed" and verdict.exit_status == status and says in verdict.reason
+    finished, reason = check(checkout, command)
+    assert finished.exit_status == status and says in reason
 
 
 def test_a_check_that_takes_too_long_fails(checkout: Checkout) -> None:
-    verdict = check(checkout, "echo started; sleep 60", Rules(check_timeout=0.3))
-    assert verdict.ruling == "failed" and verdict.exit_status is None
-    assert "killed after 0.3 s" in verdict.reason and "check_timeout" in verdict.reason
-    assert verdict.output == "started"
+    finished, reason = check(checkout, "echo started; sleep 60", timeout=0.3)
+    assert finished.exit_status is None and finished.output == b"started\n"
+    assert "killed after 0.3 s" in reason and "check_timeout" in reason
 
 
 def test_a_check_that_prints_too_much_fails(checkout: Checkout) -> None:
-    verdict = check(checkout, "yes", Rules(kept=100_000))
-    assert verdict.ruling == "failed" and "killed after 100,000 bytes of output" in verdict.reason
-
-
-def test_long_output_is_head_and_tail_and_whole(checkout: Checkout) -> None:
-    verdict, whole = verify(checkout, Step("s", "do", test_command="seq 50000"))
-    assert len(verdict.output) <= Rules().shown
-    assert verdict.output.startswith("1\n2\n") and verdict.output.endswith("\n50000") and "left out" in verdict.output
-    assert whole == "".join(f"{n}\n" for n in range(1, 50001)).encode()
-    assert verify(checkout, Step("s", "do", test_command="seq 5"))[1] is None
-
-
-def test_output_that_is_no_text(checkout: Checkout) -> None:
-    assert check(checkout, r"printf '\xff\033[31mred\033[0m'").output == "�red"
-
-
-def test_without_a_check_nothing_is_verified(checkout: Checkout) -> None:
-    verdict, whole = verify(checkout, Step("s", "do"))
-    assert verdict.ruling == "not_verified" and whole is None
-    assert verdict.reason == "finished, not verified: no check was given (use --check CMD)"
-    assert VERIFIER.command(Step("s", "do")) == ""
-
-
-def test_a_step_that_needs_none_passes(checkout: Checkout) -> None:
-    step = Step("s", "plan", test_command="touch ran; false", requires_testing=False)
-    verdict, _ = verify(checkout, step)
-    assert verdict.ruling == "passed" and verdict.reason == "no check was required" and verdict.exit_status is None
-    assert VERIFIER.command(step) == "" and not (checkout.root / "ran").exists()
-
-
-def test_the_command_is_the_steps_own() -> None:
-    assert VERIFIER.command(Step("s", "do", test_command="pytest -q")) == "pytest -q"
+    finished, reason = check(checkout, "yes", limit=100_000)
+    assert finished.exit_status is None and "killed after 100,000 bytes of output" in reason
 
 
 def test_it_runs_where_the_person_stood(checkout: Checkout) -> None:
     (checkout.root / "sub").mkdir()
     below = Checkout(checkout.root, checkout.root / "sub", checkout.scratch)
-    assert check(below, "pwd").output == str(checkout.root / "sub")
+    assert check(below, "pwd")[0].output.decode().strip() == str(checkout.root / "sub")
 
 
 def test_an_edit_of_the_same_size_in_the_same_second_is_seen(checkout: Checkout) -> None:
     """Python would otherwise run the bytecode of what was there before."""
     command = f"{sys.executable} -c 'import calc; assert calc.add(2, 2) == 5'"
     source = checkout.root / "calc.py"
-    for operator, ruling in (("+ 0 +", "failed"), ("+ 1 +", "passed"), ("+ 0 +", "failed")):
+    for operator, status in (("+ 0 +", 1), ("+ 1 +", 0), ("+ 0 +", 1)):
         source.write_text(f"def add(a, b): return a {operator} b\n")
         os.utime(source, (1_700_000_000, 1_700_000_000))
-        assert check(checkout, command).ruling == ruling
+        assert check(checkout, command)[0].exit_status == status
 
 
 @linux
 def test_nothing_of_a_check_is_left(checkout: Checkout, token: str) -> None:
-    assert check(checkout, f"setsid sleep {token} & true").ruling == "passed"
+    assert check(checkout, f"setsid sleep {token} & true")[0].exit_status == 0
     assert alive(token) == []
 
 

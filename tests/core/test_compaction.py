@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from pathlib import Path
@@ -16,7 +17,6 @@ from bough.adapters.tools.tool import Bench
 from bough.core import compaction, context
 from bough.core.compaction import (
     HEADINGS,
-    CompactionRules,
     broken,
     compacted,
     cut,
@@ -34,7 +34,7 @@ from bough.core.compaction import (
 from bough.core.measure import tokens
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.pruning import Needed, parts
-from bough.core.rules import Rules
+from bough.core.rules import CompactionRules, Rules
 from bough.core.trail import Trail
 from bough.ports import Sandbox, Workspace
 from tests.core.test_pruning import FACT, LONG, TEXT, bash, conversations, edit, needs, template
@@ -186,7 +186,7 @@ def really_read(root: Path, path: str, **more: int) -> str:
     workspace: Workspace = _Folder(root)  # type: ignore[assignment]
     sandbox: Sandbox = None  # type: ignore[assignment]
     bench = Bench(workspace, Rules(), sandbox, lambda text: None)
-    return file_tools.read(file_tools.Read(path, **more), bench).output
+    return asyncio.run(file_tools.read(file_tools.Read(path, **more), bench)).output
 
 
 @pytest.mark.parametrize("content", [b"one\ntwo\n", b"one\n\n\ttwo", b"\r\n1\r\n", "ä 中\n".encode(), b"(end of it)\n"])

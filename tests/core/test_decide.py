@@ -8,10 +8,11 @@ from bough.core import commands as c
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.decide import decide
-from bough.core.escalation import Decision, Trouble
+from bough.core.escalation import Decision, LadderRules, Trouble
 from bough.core.events import ChildSettled, TaskHalted
 from bough.core.messages import Call, Message, Said
 from bough.core.plan import Step
+from bough.core.rules import Rules
 from bough.core.state import Attempt, Task
 from bough.core.states import State
 from bough.core.trail import Trail
@@ -97,10 +98,13 @@ def test_three_bug_hunters_the_last_of_them_strong_then_the_end() -> None:
 
 def test_unusable_answers_are_bounded_and_told() -> None:
     assert decide(replace(WORKING, faulty="no_tool_call", faults=1), 0) == c.Say("no_tool_call")
-    given_up = decide(replace(WORKING, faulty="no_tool_call", faults=5), 0)
+    says = "the model gave 5 unusable answers in a row (no tool call)"
+    lost = replace(WORKING, faulty="no_tool_call", faults=5)
+    afresh, given_up = decide(lost, 0), decide(replace(lost, taken={"prune": 1}), 0)
+    assert isinstance(afresh, c.Escalate)
     assert isinstance(given_up, c.Escalate)
-    assert given_up.trouble == Trouble("faults", "the model gave 5 unusable answers in a row (no tool call)")
-    assert given_up.decision.rung == "give_up"
+    assert afresh.trouble == Trouble("faults", says, recommended="prune")
+    assert [afresh.decision.rung, given_up.decision.rung] == ["prune", "give_up"]
 
 
 def test_transport_errors_wait_then_halt_and_are_never_failure() -> None:
@@ -161,3 +165,16 @@ def test_trouble_that_a_rung_left_behind_is_escalated_again() -> None:
     )
     assert isinstance(command, c.Escalate)
     assert command.decision.rung == "give_up"
+
+
+def test_a_round_without_an_answer_is_asked_again_before_anything_else_is_decided() -> None:
+    """The process died, or the wire did: the round is paid for, it is not over, and it proves nothing."""
+    rules = Rules(ladder=LadderRules(task_rounds=2))
+    under_way = replace(WORKING, rules=rules, soft_rounds=2, spend=Spend(rounds=2), asking=True)
+    assert decide(under_way, 0) == c.AskModel(0.0, last=False), "a soft limit is reached when the round is over"
+    assert isinstance(decide(replace(under_way, asking=False), 0), c.Escalate)
+    failed = replace(under_way, asking=False, transport_failures=1)
+    assert decide(failed, 0) == c.AskModel(0.0, last=False)
+    last = replace(WORKING, limits=Limits(rounds=3), spend=Spend(rounds=3), handing_over=True, asking=True)
+    assert decide(last, 0) == c.AskModel(0.0, last=True), "the hand-over is not lost"
+    assert decide(replace(last, spend=Spend(rounds=2), handing_over=False), 0) == c.AskModel(0.0, last=False)

@@ -13,7 +13,7 @@ from bough.core.errors import IllegalTransition
 from bough.core.messages import Call, Result
 from bough.core.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import Task, ends_of_rounds, evolve, fold
+from bough.core.state import Task, evolve, fold, points
 from bough.core.states import SETTLED, TRANSITIONS, State, move
 from bough.interfaces.views import view
 from tests.core.worlds import journals
@@ -87,7 +87,7 @@ def test_the_light_view_agrees_with_the_fold(records: list[e.Record]) -> None:
 @given(journals(), st.data())
 @settings(max_examples=50)
 def test_a_rewound_task_is_as_it_was_but_for_what_it_cost(records: list[e.Record], data: st.DataObject) -> None:
-    ends = ends_of_rounds("goal", records)
+    ends = points("goal", records)
     point = data.draw(st.sampled_from(ends)) if ends else None
     if point is None:
         return
@@ -103,7 +103,7 @@ def test_a_rewound_task_is_as_it_was_but_for_what_it_cost(records: list[e.Record
         point.repairs,
     )
     assert not back.resting
-    assert ends_of_rounds("goal", again) == [end for end in ends if end.version <= point.version]
+    assert points("goal", again) == [end for end in ends if end.version <= point.version]
 
 
 def test_rounds_end_when_their_calls_are_answered() -> None:
@@ -121,7 +121,7 @@ def test_rounds_end_when_their_calls_are_answered() -> None:
         e.RoundStarted(),
         e.ModelAnswered("thinking aloud"),
     )
-    ends = ends_of_rounds("goal", records)
+    ends = points("goal", records)
     assert [end.version for end in ends] == [3, 7, 11]
     assert fold("goal", records).spend.rounds == 2
 

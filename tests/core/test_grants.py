@@ -11,7 +11,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from msgspec.structs import replace
 
 from bough.core.budget import Limits, Spend, left, used_up
-from bough.core.grants import free, grant, may_split, root_grant
+from bough.core.escalation import Standing, Trouble
+from bough.core.grants import free, grant, more, root_grant, spent
 
 NEAR = 1e-6
 """Money and time are floats."""
@@ -19,6 +20,11 @@ NEAR = 1e-6
 weights = st.integers(1, 5)
 many_weights = st.lists(weights, max_size=8)
 picks = st.integers(0, 20)
+
+
+def may_split(limits: Limits, spend: Spend) -> bool:
+    """The ladder's own rule, for a task at depth 1."""
+    return Standing(Trouble("soft_limit", ""), 1, rounds_left=left(spend, limits).rounds).may_split
 
 
 @dataclass(eq=False)
@@ -292,3 +298,11 @@ def test_no_splitting_under_ten(rounds: int, spent: int, may: bool) -> None:
 def test_thirty_percent_is_rounded_up_exactly(rounds: int) -> None:
     got = grant(Limits(rounds), Spend()).rounds
     assert 10 * got >= 3 * rounds > 10 * (got - 1) or rounds == got == 0
+
+
+@given(ledgers, calls)
+def test_a_grant_on_top_of_what_was_spent_leaves_just_that(limits: Limits, spend: Spend) -> None:
+    after = left(spend, more(limits, spent(spend)))
+    for name in Limits.__struct_fields__:
+        was, now = getattr(limits, name), getattr(after, name)
+        assert (was is None and now is None) or now == pytest.approx(was, abs=NEAR)

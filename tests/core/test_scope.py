@@ -26,9 +26,10 @@ from bough.core.state import Note, Task
 from bough.core.states import State
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
+RIGHT = Step("right", "Look right.")
 TASK = Task(
     "hall",
-    step=Step("hall", "Search the hall.", steps=(Step("left", "Look left."), Step("right", "Look right."))),
+    step=Step("hall", "Search the hall.", steps=(Step("left", "Look left."), RIGHT)),
     inherited=Inherited(above=("goal: Find it.",), results=("cellar: a key",), decisions=("quietly",)),
     ended={"left": DONE},
     notes=(Note("decision", "with a lamp"), Note("dead_end", "the stairs")),
@@ -37,7 +38,7 @@ TASK = Task(
 
 
 def test_a_tree_tells_the_way_down_and_what_siblings_made() -> None:
-    told = TaskTree().told(TASK)
+    told = TaskTree().told(TASK, RIGHT)
     assert told.above == ("goal: Find it.", "hall: Search the hall.")
     assert told.results == ("left: a wolf (changed a.py)",)
     assert told.dead_ends == ("the stairs", "left: the carpet")
@@ -45,20 +46,20 @@ def test_a_tree_tells_the_way_down_and_what_siblings_made() -> None:
 
 
 def test_a_list_tells_all_that_is_finished() -> None:
-    told = TaskList().told(TASK)
+    told = TaskList().told(TASK, RIGHT)
     assert told.above == ("goal: Find it.",)
     assert told.results == ("cellar: a key", "left: a wolf (changed a.py)")
     flat = replace(TASK, rules=Rules(planning=PlanningRules(context="list")))
-    assert isinstance(scope_of(flat).context, TaskList) and isinstance(scope_of(TASK).context, TaskTree)
+    assert isinstance(scope_of(flat, RIGHT).context, TaskList) and isinstance(scope_of(TASK, RIGHT).context, TaskTree)
 
 
 def test_modes() -> None:
-    scope = scope_of(TASK)
-    isolated, shared, inherited = (scope.child(mode) for mode in ("isolated", "shared", "inherited"))  # type: ignore[arg-type]
+    scope = scope_of(TASK, RIGHT)
+    isolated, shared, inherited = (scope.child(mode) for mode in ("isolated", "shared", "inherited"))
     assert isolated.told == Inherited() and not isolated.writes
     assert shared.told == inherited.told == scope.told
     assert shared.writes and not inherited.writes
-    loop = scope_of(replace(TASK, step=replace(TASK.step, repeat=2)))
+    loop = scope_of(replace(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
     assert loop.child("isolated").told == Inherited(loop=True), "what `break` means is not a matter of context"
 
 

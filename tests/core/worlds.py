@@ -10,6 +10,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import Ruling, Verdict
 from bough.core.budget import Limits, Spend
+from bough.core.compaction import cut
 from bough.core.decide import decide
 from bough.core.escalation import Decision, LadderRules, Means
 from bough.core.messages import Call, Usage
@@ -24,7 +25,7 @@ Draw = st.DrawFn
 
 def answers(draw: Draw, place: str) -> e.ModelAnswered:
     calls = tuple(
-        Call(f"{place}.{i}", draw(st.sampled_from(["read", "write", "bash", "done", "nonsense"])), "{}")
+        Call(f"{place}.{i}", draw(st.sampled_from(["read", "write", "bash", "split", "done", "nonsense"])), "{}")
         for i in range(draw(st.integers(0, 3)))
     )
     return e.ModelAnswered(
@@ -34,10 +35,11 @@ def answers(draw: Draw, place: str) -> e.ModelAnswered:
         usage=Usage(draw(st.integers(0, 500)), draw(st.integers(0, 50))),
         cost=draw(st.sampled_from([None, 0.01])),
         seconds=1.0,
+        window=draw(st.sampled_from([0, 0, 400])),
     )
 
 
-def tool_events(draw: Draw, call: Call, tree: str) -> list[e.AnyEvent]:
+def tool_events(draw: Draw, call: Call, tree: str, task: Task) -> list[e.AnyEvent]:
     writes = call.name in ("write", "bash")
     fault = call.name == "nonsense"
     finished: list[e.AnyEvent] = [
@@ -45,6 +47,9 @@ def tool_events(draw: Draw, call: Call, tree: str) -> list[e.AnyEvent]:
     ]
     if call.name == "done":
         finished.append(e.DoneClaimed("all done"))
+    if call.name == "split" and not task.steps and draw(st.booleans()):
+        names = (f"own-{call.id.replace('.', '-')}-{number}" for number in range(2))
+        finished.append(e.SplitProposed(tuple(Step(name, f"do {name}", on_error="escalate") for name in names)))
     return finished
 
 
@@ -81,12 +86,29 @@ def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Seq
             yield [e.StateChanged(State.TESTING, decision.reason)]
         case "ask":
             text = draw(st.sampled_from(["", "try the other file"]))
-            yield [e.PersonAnswered("how?", text), *(working if text else ())]
+            yield [e.PersonAnswered("how?", text)]
         case "give_up":
-            yield [e.Reported("all that was tried")]
-            yield [e.CheckpointMade("c", task.tree, ()), e.StateChanged(State.FAILED, decision.reason)]
+            yield [
+                e.Reported("all that was tried"),
+                e.CheckpointMade("c", task.tree, ()),
+                e.StateChanged(State.FAILED, decision.reason),
+            ]
         case "nudge":
             raise AssertionError("a nudge is said at once")
+
+
+def compact(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
+    """What making a conversation smaller may bring; sometimes it hardly gets smaller."""
+    assert task.attempt is not None
+    messages, asked = task.attempt.messages, e.HelperAnswered("compactor", "words", Usage(100, 10), 0.01, 1.0)
+    yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
+    if task.left.rounds > 2 and draw(st.booleans()):
+        yield [asked]
+    if draw(st.integers(0, 5)) == 0:
+        yield [e.HelperFailed("compactor", "503", 1.0)]
+    by_model: list[e.AnyEvent] = [asked] if task.left.rounds > 2 and draw(st.booleans()) else []
+    at, after = cut(messages, 5), draw(st.sampled_from([100, 900]))
+    yield [*by_model, e.Compacted("a summary", at, 1000, after, "model" if by_model else "rule")]
 
 
 def children(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
@@ -130,10 +152,14 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
                 yield [e.ModelFailed("503", 1.0, 1.0)]
             else:
                 yield [answers(draw, str(step))]
+        case c.Compact():
+            yield from compact(draw, task)
+        case c.Split(steps):
+            yield [e.Planned(steps, "split"), e.StateChanged(State.DECOMPOSED, "split")]
         case c.RunTools(calls):
             for call in calls:
                 yield [e.ToolStarted(call.id, call.name in ("write", "bash"))]
-                yield tool_events(draw, call, tree)
+                yield tool_events(draw, call, tree, task)
         case c.Recover(calls):
             restored: list[e.AnyEvent] = [e.WorkspaceRestored(task.tree, "interrupted")]
             yield restored + [e.ToolFinished(call.id, False, "interrupted", interrupted=True) for call in calls]

@@ -106,7 +106,8 @@ def test_unusable_answers_are_bounded(tmp_path: Path, answer: Answer) -> None:
     outcome, journal = carry_out(project, lambda prompt: answer)
     assert (outcome.status, outcome.exit_status) == ("failed", 3)
     assert "5 unusable answers" in outcome.summary
-    assert len(journal.of(e.ModelAnswered)) == 5
+    assert len(journal.of(e.ModelAnswered)) == 2 * 5, "and once more with a fresh context"
+    assert len(journal.of(e.ContextPruned)) == 1
 
 
 def test_transport_errors_are_retried_recorded_and_not_counted_as_rounds(tmp_path: Path) -> None:

@@ -124,7 +124,8 @@ def test_later_steps_know_what_finished_ones_made(tmp_path: Path) -> None:
 
 
 def test_flat_and_depth_zero_ask_nothing(tmp_path: Path) -> None:
-    for number, chosen in enumerate(({"flat": True}, {"max_depth": 0})):
+    ways: list[dict[str, Any]] = [{"flat": True}, {"max_depth": 0}]
+    for number, chosen in enumerate(ways):
         office = Office(9)
         outcome, _ = carried_out(
             make_project(tmp_path / str(number)), office, check="python3 -c 'import goal'", **chosen

@@ -1,7 +1,10 @@
 """Journals as earlier releases wrote them still open and mean the same.
 
-`v1.sql` is a whole journal in format 1, as text. It is never changed: when the format changes, `v2.sql` and its events
-are added beside it, and `v1.sql` has to go on meaning what it meant.
+A golden journal is a whole journal as text, and once a release can write it, it is never changed. `v1.sql` and
+`v1-tree.sql` are in format 1. When the format changes, `v2.sql` is added beside them, and they have to go on meaning
+what they meant. New kinds of event in the same format get a file too: add their events as a list of your own to
+`GOLDEN` (as `tree.py` does) under `v1-something`, and write it with `python -m tests.golden.write v1-something`. Until
+a release has it, delete and write it anew as you like.
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.states import State
 from bough.core.stuck import Signal
+from tests.golden.tree import TREE
 
 HERE = Path(__file__).parent
 
@@ -163,7 +167,11 @@ V1: list[tuple[str, AnyEvent]] = [
     ),
 ]
 
-GOLDEN = {"v1": V1}
+GOLDEN = {"v1": V1, "v1-tree": TREE}
+HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
+BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+TABLES = (HERE / "v1.sql").read_text("utf-8").partition("\n")[2].partition("INSERT INTO")[0].rstrip("\n") + "\n"
+"""Of a journal in format 1."""
 
 
 def records(events: list[tuple[str, AnyEvent]]) -> list[Record]:
@@ -190,17 +198,18 @@ def test_a_golden_journal_means_what_it_meant(name: str, tmp_path: Path) -> None
         assert await store.runs() == ["amber-heron"]
         for kept, expected in zip(await store.read("amber-heron"), records(GOLDEN[name]), strict=True):
             assert kept == expected
-        assert await store.get_blob("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824") == b"hello"
+        assert await store.get_blob(BLOB) == b"hello"
         async with store.claim("amber-heron", "goal", "heir", 60) as claim:  # and it can be gone on with
             assert claim.epoch > 7
-            await store.append(claim, [StateChanged(State.TESTING, "resumed")], 22)
+            events = sum(task == "goal" for task, _ in GOLDEN[name])
+            await store.append(claim, [StateChanged(State.TESTING, "resumed")], events)
         await store.close()
 
     asyncio.run(main())
 
 
 def test_every_format_has_a_golden_journal() -> None:
-    assert sorted(GOLDEN) == [f"v{number}" for number in range(1, FORMAT + 1)]
+    assert {name.partition("-")[0] for name in GOLDEN} == {f"v{number}" for number in range(1, FORMAT + 1)}
     assert sorted(path.stem for path in HERE.glob("*.sql")) == sorted(GOLDEN)
 
 
@@ -209,7 +218,10 @@ def test_the_golden_journals_hold_every_kind_of_event() -> None:
     assert set(get_args(AnyEvent)) == golden
 
 
-@pytest.mark.parametrize("event", [event for _, event in V1], ids=lambda event: type(event).__name__)
+EVENTS = [event for events in GOLDEN.values() for _, event in events]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_an_event_survives_encoding(event: AnyEvent) -> None:
     assert decode(encode(event)) == event
     assert type(decode(encode(event))) is type(event)

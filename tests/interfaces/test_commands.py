@@ -194,7 +194,7 @@ def test_only_a_completed_run_is_applied_unless_one_insists(failed: Done, tmp_pa
 def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     out = bough(own.folder, "rewind").out
     assert "round 0" in out and "before its first round" in out
-    assert "round 2" in out and "edit calc.py" in out and f"bough rewind {own.name} --to ROUND" in out
+    assert "round 2" in out and "edit calc.py" in out and f"bough rewind {own.name} --to POINT" in out
     points = bough(own.folder, "rewind", "--json").json["points"]
     assert [point["round"] for point in points] == [0, 1, 2, 3, 4]
     assert points[1]["tree"] != points[2]["tree"] == points[4]["tree"]

@@ -9,10 +9,10 @@ import pytest
 
 from bough.core import events as e
 from bough.core.acceptance import Failure, Tampering, Verdict
-from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.ids import CONTROL, GOAL, RUN, parent
 from bough.core.messages import Call
 from bough.core.plan import Role
-from bough.core.state import ends_of_rounds
+from bough.core.state import points
 from bough.core.states import State
 from bough.interfaces.terminal.lines import ROLES, STATUS_WORDS, TELL, Teller, line
 from bough.interfaces.terminal.next import next_steps
@@ -20,7 +20,7 @@ from bough.interfaces.terminal.paper import Paper
 from bough.interfaces.terminal.points import round_words
 from bough.interfaces.terminal.rounds import Conversation
 from bough.interfaces.terminal.runs import runs_table
-from bough.interfaces.terminal.tree import ICONS, heading, parent, rows, table
+from bough.interfaces.terminal.tree import ICONS, heading, rows, table
 from bough.interfaces.terminal.verdicts import shortcomings, verdict_words
 from bough.interfaces.terminal.words import cells
 from bough.interfaces.views import RunView, view
@@ -161,7 +161,7 @@ def test_news_is_what_matters() -> None:
 
 def test_points_say_what_happened() -> None:
     records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
-    assert [round_words(point) for point in ends_of_rounds(GOAL, records)] == [
+    assert [round_words(point) for point in points(GOAL, records)] == [
         "before its first round",
         "edit src/parser.py",
         "edit src/parser.py",

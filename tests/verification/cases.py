@@ -162,7 +162,7 @@ class Act(Struct, forbid_unknown_fields=True):
 
     def _tests(self) -> str:
         body = f"{lines(self.above)}def test_add():\n{_body(self.test or 'assert add(2, 3) == 5')}"
-        used = {name for name in IMPORTS if re.search(rf"\\b{name}\\b", body + self.head)}
+        used = {name for name in IMPORTS if re.search(rf"\b{name}\b", body + self.head)}
         head = "".join(IMPORTS[name] for name in IMPORTS if name in used)
         return f"{head}{lines(self.head)}\n" + TESTS.replace("def test_add():\n    assert add(2, 3) == 5\n", body)
 

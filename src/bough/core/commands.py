@@ -7,9 +7,9 @@ from msgspec import Struct
 from bough.core import events as e
 from bough.core.escalation import Decision, Trouble
 from bough.core.messages import Call
-from bough.core.plan import Role, Tier
+from bough.core.plan import Role, Step, Tier
+from bough.core.signals import Signal
 from bough.core.states import State
-from bough.core.stuck import Signal
 
 
 class OpenWorkspace(Struct, frozen=True):
@@ -66,6 +66,16 @@ class Review(Struct, frozen=True):
 
 class Focus(Struct, frozen=True):
     """The check failed on a task that might have been done: one focused step for what is left."""
+
+
+class Compact(Struct, frozen=True):
+    """Make the conversation smaller before it is too long for the model."""
+
+
+class Split(Struct, frozen=True):
+    """Smaller steps, which the agent asked for itself, carry the task from here on."""
+
+    steps: tuple[Step, ...]
 
 
 class RunTools(Struct, frozen=True):
@@ -127,8 +137,8 @@ class Rest(Struct, frozen=True):
 
 
 Planning = Estimate | MakePlan | Agree | Review
-Stuck = Escalate | Climb | Focus
+Stuck = Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | Criticise | Summarise
-Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck
+Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Compact
 Doing = Working | Alone | Planning | Stuck
 Command = Doing | Conclude | ChangeState | Rest

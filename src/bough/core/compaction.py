@@ -10,9 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from itertools import accumulate
-from typing import Annotated, Literal
-
-from msgspec import Meta, Struct
 
 from bough.core.measure import bullets, fenced, heading, shares, shortened, tamed, tokens
 from bough.core.messages import Call, Message, Replied, Result, Said
@@ -27,6 +24,7 @@ from bough.core.pruning import (
     transcript,
     words,
 )
+from bough.core.rules import CompactionRules
 from bough.core.trail import Trail
 
 HEADINGS = ("Key decisions", "Errors and solutions", "Modified files", "Critical context")
@@ -40,17 +38,6 @@ READS = 40
 """Files (or pages of them) that were read and are remembered, the newest ones."""
 USEFUL = 0.8
 """A compaction helped when what is left is at most this share of what there was."""
-
-
-class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    at: Annotated[float, Meta(gt=0, le=1)] = 0.75
-    """The share of the model's window that may fill up before the conversation is compacted."""
-    target: Annotated[float, Meta(gt=0, lt=1)] = 0.20
-    """The share of its size that the conversation should have afterwards."""
-    breaker: Annotated[int, Meta(ge=1)] = 3
-    """Compactions in a row that do not help before the attempt is stopped."""
-    summarizer: Literal["llm", "truncate"] = "llm"
-    """Who writes the summary: the fast model, or nobody (the conversation is cut down by plain rules)."""
 
 
 # ── when, where, and whether it helped ──────────────────────────────────────────────────────────────────────────────

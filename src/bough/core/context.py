@@ -22,6 +22,8 @@ DIFF = 20_000
 FILES = 8
 MERGE = "merge"
 """The last segment of a task that brings a step's work onto a head that has moved on."""
+MERGE_BESIDE = "merge-work"
+"""The same where the step has a smaller step of that name."""
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
@@ -144,7 +146,7 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     shared = step.context == "shared"
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
     if state is not State.COMPLETED:
-        ends.append(f"{shortened(step.instructions or step.run, CRUMB)} did not get there: {why}")
+        ends.append(f"{_headline(step)} – that way did not get there: {shortened(why, RESULT)}")
     return ChildSettled(
         child=step.name,
         state=state,
@@ -162,6 +164,24 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         task=child.id.rpartition("/")[2],
         key=child.key if state is State.COMPLETED else "",
     )
+
+
+def merging(task: Task, times: int) -> str:
+    """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
+    name = MERGE if all(step.name != MERGE for step in task.steps) else MERGE_BESIDE
+    return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
+
+
+def merges(task: Task, segment: str) -> bool:
+    """Whether it is one of those tasks, and none of its smaller steps."""
+    name = segment.partition("@")[0]
+    return name in (MERGE, MERGE_BESIDE) and name not in task.begun
+
+
+def _headline(step: Step) -> str:
+    """A step in one line."""
+    about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
+    return shortened(about, RESULT).rstrip(".")
 
 
 def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bough.core import alone, control
 from bough.core import commands as c
-from bough.core.budget import LAST_SHARE, used_up
-from bough.core.escalation import Trouble, escalate
+from bough.core.budget import LAST_SHARE, Spend, used_up
+from bough.core.compaction import broken, due
+from bough.core.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.ids import depth
 from bough.core.plan import Tier
 from bough.core.state import Task
 from bough.core.states import State
 from bough.core.stuck import Signal
 from bough.core.tree import failed, not_well, well
+
+COMPACTION = "compaction"
+"""The pattern of a conversation that does not get shorter."""
 
 
 def decide(task: Task, now: float) -> c.Command:
@@ -22,7 +28,7 @@ def decide(task: Task, now: float) -> c.Command:
     if task.commanding is not None:
         return c.RecoverCommand()
     if task.rung is not None:
-        return c.Climb(task.rung)
+        return _climb(task, task.rung)
     if task.trouble is not None:
         return _escalate(task, task.trouble)
     if task.state is State.TESTING:
@@ -41,6 +47,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.StartAttempt(task.step.role, _tier(task))
     if task.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
+    if task.split:
+        return c.Split(task.split)
     return _go_on(task, now)
 
 
@@ -48,15 +56,25 @@ def _go_on(task: Task, now: float) -> c.Command:
     """An agent is at work: may it go on, and does it have to hear something first?"""
     if task.faults >= task.rules.max_faults:
         kind = task.faulty.replace("_", " ") or "wrong tool calls"
-        return _escalate(task, Trouble("faults", f"the model gave {task.faults} unusable answers in a row ({kind})"))
+        says = f"the model gave {task.faults} unusable answers in a row ({kind})"
+        return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
-    limit = used_up(task.spend, task.limits, LAST_SHARE)
-    if limit and (task.grows or task.handed_over or used_up(task.spend, task.limits)):
+    # A round whose answer never came (a crash, a transport error) is asked again: it is paid for, and not over.
+    again = task.asking or task.transport_failures > 0
+    spend = task.spend.minus(Spend(rounds=1)) if again else task.spend
+    limit = used_up(spend, task.limits, LAST_SHARE)
+    if limit and (task.grows or task.handed_over or used_up(spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
-    if not limit and (signal := task.signal or _soft_limit(task)):
+    if not limit and not again and (signal := task.signal or _soft_limit(task)):
         trouble = _trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
+    if _too_long(task):
+        in_vain = _no_shorter(task)
+        if in_vain is None:
+            return c.Compact()
+        if not limit:
+            return _escalate(task, in_vain)
     if task.faulty:
         return c.Say(task.faulty)
     if limit and not task.handing_over:
@@ -64,8 +82,38 @@ def _go_on(task: Task, now: float) -> c.Command:
     return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
 
 
+def _too_long(task: Task) -> bool:
+    """The conversation is about to fill the model's window. A round that is under way is made as it was begun, and
+    between two compactions the model is heard: only its next answer shows what the first one was worth."""
+    attempt = task.attempt
+    if attempt is None or attempt.compacted or task.asking or task.transport_failures:
+        return False
+    return due(attempt.used, attempt.window, task.rules.compaction)
+
+
+def _no_shorter(task: Task) -> Trouble | None:
+    """Compacting again would not help."""
+    attempt, rules = task.attempt, task.rules.compaction
+    if attempt is None or not broken(attempt.useless, rules):
+        return None
+    says = f"{rules.breaker} compactions in a row left the conversation too long for the model's window"
+    full = f"about {attempt.used:,} of {attempt.window:,} tokens are in use"
+    return Trouble("signal", says, COMPACTION, "prune", (full,))
+
+
+def _climb(task: Task, decision: Decision) -> c.Command:
+    """The rung that was decided on. Where it needs a model, the ledger has its say first."""
+    limit = used_up(task.spend, task.limits)
+    if limit and decision.rung in ASKING:
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    return c.Climb(decision)
+
+
 def _escalate(task: Task, trouble: Trouble) -> c.Command:
-    return c.Escalate(escalate(task.standing(trouble)), trouble)
+    standing = task.standing(trouble)
+    if trouble.pattern == COMPACTION:  # Nothing that the agent is told makes its conversation shorter.
+        standing = replace(standing, nudged=standing.nudged | {COMPACTION})
+    return c.Escalate(escalate(standing), trouble)
 
 
 def _trouble(signal: Signal) -> Trouble:
@@ -91,6 +139,8 @@ def _tier(task: Task) -> Tier:
 
 def _plan(task: Task) -> c.Command:
     """Its smaller steps are not known yet."""
+    if limit := used_up(task.spend, task.limits):
+        return c.Rest("budget", f"the budget of {limit} is spent")
     if depth(task.id) == 0 and task.estimate is None:
         return c.Estimate()
     if task.proposed and not task.wish:

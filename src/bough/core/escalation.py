@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from bough.core.plan import PlanningRules
-from bough.core.stuck import Recommended
+from bough.core.signals import Recommended
 
 Rung = Literal["nudge", "prune", "decompose", "zoom_out", "stronger_model", "verify", "replan", "ask", "give_up"]
 Level = Literal["subtask", "task", "goal"]
@@ -97,6 +97,8 @@ class Standing(Struct, frozen=True):
     """The last child to end left a failing check."""
     approaches: int = 0
     """Plans that it has had."""
+    hinted: bool = False
+    """The person was asked, and no plan has been made of the answer yet."""
 
     @property
     def goal(self) -> bool:
@@ -158,7 +160,7 @@ LADDER: tuple[Row, ...] = (
         "it is too big to start",
         lambda s: s.may_split and (s.actions < s.rules.few_actions or s.trouble.pattern == "no_progress"),
     ),
-    Row("zoom_out", "it was honestly tried; its siblings go on", lambda s: not s.parent and not s.goal),
+    Row("zoom_out", "what else there is to do goes on without it", lambda s: not s.parent and not s.goal),
     Row(
         "stronger_model",
         "a stronger model is configured",
@@ -177,6 +179,11 @@ LADDER: tuple[Row, ...] = (
     ),
     Row(
         "replan",
+        "the person has said how to go on",
+        lambda s: s.parent and s.hinted and s.rounds_left >= s.planning.min_split,
+    ),
+    Row(
+        "replan",
         "another approach may get there",
         lambda s: (
             s.parent
@@ -192,6 +199,8 @@ LADDER: tuple[Row, ...] = (
     Row("give_up", "every other rung is used up", lambda s: True),
 )
 LAST: frozenset[Rung] = frozenset({"zoom_out", "give_up"})
+ASKING: frozenset[Rung] = frozenset({"prune", "decompose", "replan"})
+"""Rungs that ask a model something."""
 
 
 def escalate(standing: Standing) -> Decision:

@@ -20,8 +20,8 @@ from bough.core.inherited import Inherited, Subject
 from bough.core.messages import Call, Stop, Usage
 from bough.core.plan import Plan, Role, Step, Tier
 from bough.core.rules import Rules
+from bough.core.signals import Signal
 from bough.core.states import State
-from bough.core.stuck import Signal
 
 Halt = Literal["stopped", "budget", "unavailable"]
 End = Literal["completed", "not_verified", "failed"]
@@ -81,10 +81,13 @@ class Applied(Event, frozen=True):
 
 
 class RunReopened(Event, frozen=True):
-    """A person rewound a task: the run can be resumed again."""
+    """A person takes the run back to a moment of one of its tasks: it can be resumed again. Durable before any task is
+    taken back, so that a crash in the middle of that is made good when the run is resumed."""
 
     task: str
     round: int
+    moment: int = 0
+    """The last record that still counts, by its `seq`. 0, in older journals: only that one task was taken back."""
 
 
 class StopRequested(Event, frozen=True):
@@ -155,6 +158,8 @@ class ModelAnswered(Event, frozen=True):
     seconds: float = 0.0
     model: str = ""
     extra: str = ""
+    window: int = 0
+    """Tokens that the model can be shown at once; 0: not known."""
 
 
 class MessageAdded(Event, frozen=True):
@@ -250,6 +255,33 @@ class Estimated(Event, frozen=True):
 
 class PlanProposed(Event, frozen=True):
     """The planner's plan. It holds once it is `Planned`: a person may be asked first."""
+
+    steps: tuple[Step, ...]
+
+
+class CompactionStarted(Event, frozen=True):
+    """The conversation is about to fill the model's window: it is made smaller."""
+
+    used: int
+    """Tokens of it: what the provider counted in the last round, and an estimate of what came since."""
+    window: int
+
+
+class Compacted(Event, frozen=True):
+    """The older part of the conversation became a summary; the brief and what is newer stayed as they were."""
+
+    summary: str
+    """What the agent is told in place of it, pinned facts included."""
+    at: int
+    """The first message that was kept, counted from the brief as 0."""
+    before: int
+    """Tokens of the conversation, about."""
+    after: int
+    by: Literal["model", "rule"]
+
+
+class SplitProposed(Event, frozen=True):
+    """The agent asked for smaller steps in place of the task; they were weighed and found good."""
 
     steps: tuple[Step, ...]
 
@@ -383,6 +415,18 @@ class ChildStarted(Event, frozen=True):
     grant: Limits
 
 
+class ChildMerged(Event, frozen=True):
+    """A finished step's work was brought together with what was finished beside it, and checked there. With conflicts
+    or a failing check it is not taken over like that: a task below the step's has to make both hold."""
+
+    child: str
+    """The step's name."""
+    tree: str
+    conflicts: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+    """Of the step's check at the merged tree; None when conflicts left nothing to check."""
+
+
 class ChildSettled(Event, frozen=True):
     """A smaller step came to its end, and its work was taken over."""
 
@@ -461,7 +505,10 @@ class TaskRewound(Event, frozen=True):
     """Everything after `version` is as if it had not happened, but for what it cost."""
 
     version: int
+    """0: it has not begun."""
     tree: str
+    children: dict[str, Spend] = {}
+    """What its smaller steps had spent by then, where it had not been charged for that yet; by path segment."""
 
 
 AnyEvent = (
@@ -493,6 +540,9 @@ AnyEvent = (
     | PlanAnswered
     | PlanChanged
     | Granted
+    | CompactionStarted
+    | Compacted
+    | SplitProposed
     | Planned
     | PlanRefused
     | Reported
@@ -507,6 +557,7 @@ AnyEvent = (
     | CheckFinished
     | CheckpointMade
     | ChildStarted
+    | ChildMerged
     | ChildSettled
     | ChildrenReopened
     | PassEnded

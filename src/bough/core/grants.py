@@ -30,8 +30,6 @@ from bough.core.budget import Limits, Spend, left
 
 N = TypeVar("N", int, float)
 
-MIN_SUBTASK_ITERATIONS = 10
-"""A task with fewer rounds left than this is not split: its children could not do anything with their part."""
 ATOMIC_ROUNDS = 40
 """The ledger of a goal that is one leaf …"""
 LEAF_ROUNDS = 16
@@ -87,9 +85,28 @@ def root_grant(leaves: int, set_by_person: int | None = None) -> int:
     return ATOMIC_ROUNDS + LEAF_ROUNDS * max(0, leaves - 1)
 
 
-def may_split(limits: Limits, spend: Spend) -> bool:
-    """Whether enough is left of a task's grant for smaller steps to be of use."""
-    return left(spend, limits).rounds >= MIN_SUBTASK_ITERATIONS
+def more(limits: Limits, added: Limits) -> Limits:
+    """A grant that is raised. What was without a limit stays so."""
+    return Limits(
+        rounds=limits.rounds + added.rounds,
+        tokens=_sum(limits.tokens, added.tokens),
+        cost=_sum(limits.cost, added.cost),
+        minutes=_sum(limits.minutes, added.minutes),
+    )
+
+
+def less(limits: Limits, spend: Spend) -> Limits:
+    """What is left of a grant."""
+    return left(spend, limits)
+
+
+def spent(spend: Spend) -> Limits:
+    """What was spent, as the part of a grant that covers it."""
+    return Limits(spend.rounds, spend.tokens, spend.cost, spend.seconds / 60)
+
+
+def _sum(one: N | None, other: N | None) -> N | None:
+    return None if one is None or other is None else one + other
 
 
 def _capped(rounds: int) -> int:

@@ -54,6 +54,11 @@ def below(task: str, name: str) -> str:
     return name if task == GOAL else f"{task}/{name}"
 
 
+def parent(task: str) -> str | None:
+    """The path of the task above; None for the goal."""
+    return None if task == GOAL else task.rpartition("/")[0] or GOAL
+
+
 def depth(task: str) -> int:
     """0 for the goal, 1 for its tasks, 2 and more for subtasks."""
     return 0 if task == GOAL else task.count("/") + 1

@@ -154,11 +154,6 @@ def leaves(step: Step) -> int:
     return sum(map(leaves, step.steps)) or 1
 
 
-def passes(step: Step) -> int:
-    """The same, with those of a step that repeats counted once a pass."""
-    return (sum(map(passes, step.steps)) or 1) * step.repeat
-
-
 def at_once(step: Step) -> bool:
     """Whether any of its steps are to run at the same time."""
     return (step.parallel and len(step.steps) > 1) or any(map(at_once, step.steps))

@@ -16,7 +16,7 @@ WORDS = {
     "stronger_model": "a stronger model took over",
     "verify": "it was checked in case it was done",
     "replan": "another approach was planned",
-    "ask": "the person was asked",
+    "ask": "you were asked",
     "give_up": "it was given up",
 }
 """Every rung as something that was done."""
@@ -26,12 +26,14 @@ def report(task: Task, why: str) -> str:
     """In Markdown."""
     done = [child for child in task.settled.values() if child.state is State.COMPLETED]
     open_ = [step for step in task.steps if step.name not in {child.child for child in done}]
-    tried = [f"{WORDS[rung]}{f' ({times} times)' if times > 1 else ''}" for rung, times in task.taken.items()]
+    taken = [(WORDS[rung], task.taken[rung]) for rung in WORDS if rung in task.taken and rung != "give_up"]
+    tried = [f"{words}{f' ({times} times)' if times > 1 else ''}" for words, times in taken]
     if task.repairs:
-        tried.append(f"{task.repairs} bug hunters tried to repair it")
+        who = "a bug hunter" if task.repairs == 1 else f"{task.repairs} bug hunters"
+        tried.append(f"{who} tried to repair it")
     tried += [f"{child.child}: {child.why}" for child in task.settled.values() if child.state is not State.COMPLETED]
     parts = [
-        f"Given up: {why}",
+        f"Given up: {why.rstrip('.')}.",
         _section("What was tried", tried),
         _section("What was learned", list(context.lessons(task))),
         _section("What is done", [context.result(child) for child in done]),
@@ -53,7 +55,7 @@ def _left(task: Task, steps: list[str]) -> list[str]:
 def _ways(task: Task) -> list[str]:
     where = "" if task.id == GOAL else f" {task.id}"
     return [
-        "`bough diff` shows the work that was done; all of it is kept on the run's branch",
+        "`bough diff` shows the work so far; it is kept, and `bough apply --partial` brings it into your files",
         f"`bough log{where}` shows what happened, round by round",
         "`bough rewind` takes the run back to an earlier round, and `bough resume` goes on from there",
         "a narrower goal, or a check that proves less at once, is often what helps",

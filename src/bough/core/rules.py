@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
 
 from bough.core.escalation import LadderRules
 from bough.core.plan import PlanningRules
-from bough.core.stuck import StuckRules
+from bough.core.signals import StuckRules
+
+
+class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    at: Annotated[float, Meta(gt=0, le=1)] = 0.75
+    """The share of the model's window that may fill up before the conversation is compacted."""
+    target: Annotated[float, Meta(gt=0, lt=1)] = 0.20
+    """The share of its size that the conversation should have afterwards."""
+    breaker: Annotated[int, Meta(ge=1)] = 3
+    """Compactions in a row that do not help before the attempt is stopped."""
+    summarizer: Literal["llm", "truncate"] = "llm"
+    """Who writes the summary: the fast model, or nobody (the conversation is cut down by plain rules)."""
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -39,5 +52,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """What is done then, and how often."""
     planning: PlanningRules = PlanningRules()
     """How a goal becomes a tree."""
+    compaction: CompactionRules = CompactionRules()
+    """How a conversation is kept within the model's window."""
     lease: float = 15.0
     """Seconds a claim lives without a heartbeat."""

@@ -98,14 +98,3 @@ def next_move(run: Run, goal: Task) -> Move | None:
     if goal.state is State.FAILED:
         return Finish(e.RunFinished("failed", goal.why))
     return Start()
-
-
-EXIT_STATUS: dict[str, int] = {
-    "completed": 0,
-    "failed": 3,
-    "budget": 4,
-    "not_verified": 5,
-    "stopped": 6,
-    "unavailable": 7,
-}
-"""How a run's end or halt becomes the exit status of the program."""

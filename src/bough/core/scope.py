@@ -31,16 +31,16 @@ from bough.core.workflow.keys import kind
 class ContextStrategy(Protocol):
     """What of a task's knowledge those below it are told."""
 
-    def told(self, task: Task) -> Inherited: ...
+    def told(self, task: Task, step: Step) -> Inherited: ...
 
 
 class TaskTree(Struct, frozen=True):
     """Hierarchical: the way down to the step, what its finished siblings made, and dead ends."""
 
-    def told(self, task: Task) -> Inherited:
+    def told(self, task: Task, step: Step) -> Inherited:
         return Inherited(
             above=(*task.inherited.above, context.crumb(task)),
-            results=_finished(task),
+            results=_finished(task, step),
             dead_ends=context.lessons(task),
             decisions=context.decisions(task),
         )
@@ -49,18 +49,25 @@ class TaskTree(Struct, frozen=True):
 class TaskList(Struct, frozen=True):
     """Flat: everything that was finished before, wherever in the tree, and dead ends."""
 
-    def told(self, task: Task) -> Inherited:
+    def told(self, task: Task, step: Step) -> Inherited:
         return Inherited(
             above=(*task.inherited.above[:1], context.crumb(task))[:1],
-            results=(*task.inherited.results, *_finished(task)),
+            results=(*task.inherited.results, *_finished(task, step))[-RESULTS:],
             dead_ends=context.lessons(task),
             decisions=context.decisions(task),
         )
 
 
-def _finished(task: Task) -> tuple[str, ...]:
-    """Also those of earlier passes: a builder who shares the context knows what came of its last version."""
-    return tuple(context.result(child) for child in task.ended.values() if child.state is State.COMPLETED)
+RESULTS = 20
+"""Results of finished siblings that a step is told of, beside those of the steps that it needs."""
+
+
+def _finished(task: Task, step: Step) -> tuple[str, ...]:
+    """Of its siblings, those that it needs and the last. Also those of earlier passes: a builder who shares the context
+    knows what came of its last version."""
+    completed = [child for child in task.ended.values() if child.state is State.COMPLETED]
+    needed = [child for child in completed[:-RESULTS] if child.child in step.needs] if step.needs else []
+    return tuple(context.result(child) for child in (*needed, *completed[-RESULTS:]))
 
 
 # ── retry ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -172,9 +179,9 @@ class Scope(Struct, frozen=True):
         return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
 
 
-def scope_of(task: Task, fresh: bool = False) -> Scope:
-    """The scope that the steps of a task are children of."""
+def scope_of(task: Task, step: Step, fresh: bool = False) -> Scope:
+    """The scope that a step of a task begins in."""
     strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
     loop = task.step.repeat > 1 or task.inherited.loop
-    told = replace(strategy.told(task), loop=loop)
+    told = replace(strategy.told(task, step), loop=loop)
     return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.budget import Limits, Spend, left
+from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
@@ -32,6 +33,14 @@ class Attempt(Struct, frozen=True):
     system: str
     messages: Trail[Message]
     rounds: int = 0
+    window: int = 0
+    """Tokens that the model can be shown at once; 0: not known."""
+    used: int = 0
+    """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
+    compacted: bool = False
+    """It was made smaller since the last round."""
+    useless: int = 0
+    """Compactions in a row that did not help."""
 
 
 class Note(Struct, frozen=True):
@@ -92,6 +101,8 @@ class Task(Struct, frozen=True):
     retry_at: float = 0.0
     claim: str | None = None
     """The agent's summary, once it says it is done."""
+    split: tuple[Step, ...] = ()
+    """Smaller steps that the agent asked for."""
     verdict: Verdict | None = None
     best: Verdict | None = None
     """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
@@ -115,6 +126,8 @@ class Task(Struct, frozen=True):
     """What was wrong with a helper's plan, while it may still mend it."""
     answered: str = ""
     """What a helper said last."""
+    hinted: bool = False
+    """The person was asked, and no plan has been made of the answer yet."""
     tier: Tier | None = None
     """The model that later agents of the task get, when it is not the step's."""
     steps: tuple[Step, ...] = ()
@@ -128,9 +141,9 @@ class Task(Struct, frozen=True):
     tries: dict[str, int] = {}
     """How often each step was begun in this pass."""
     charged: dict[str, Spend] = {}
-    """What was taken over of each step's spend: one that is taken up again goes on spending."""
+    """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
-    """Steps that are to be taken up again where they were blocked."""
+    """Steps that are taken up again where they were blocked, until they come to their end."""
     parallel: bool = False
     """Its steps run at once as soon as their needs are met."""
     estimate: e.Estimated | None = None
@@ -174,6 +187,11 @@ class Task(Struct, frozen=True):
     """When its last event happened."""
 
     @property
+    def created(self) -> bool:
+        """It has begun; one that was taken back to before its beginning has not."""
+        return bool(self.base)
+
+    @property
     def resting(self) -> bool:
         """Nothing more to do here for now."""
         return self.state in SETTLED or self.halt is not None
@@ -192,7 +210,12 @@ class Task(Struct, frozen=True):
     @property
     def left(self) -> Limits:
         """What may still be spent here, without what is reserved for running steps."""
-        return free(self.limits, self.spend, [child.grant for child in self.running.values()])
+        return free(self.limits, self.spend, list(self.reserved.values()))
+
+    @property
+    def reserved(self) -> dict[str, Limits]:
+        """What running steps may still spend beyond what it was charged for them, by step."""
+        return {name: left(self.charged.get(run.task, Spend()), run.grant) for name, run in self.running.items()}
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""
@@ -215,6 +238,7 @@ class Task(Struct, frozen=True):
             changed=self.tree != self.base,
             errors=bool(children) and children[-1].errors,
             approaches=self.approaches,
+            hinted=self.hinted,
         )
 
 
@@ -236,35 +260,62 @@ def fold(task_id: str, records: Iterable[e.Record]) -> Task:
     for record in records:
         if isinstance(record.event, e.TaskRewound):
             history = [r for r in history if r.version <= record.event.version]
-            before = fold(task_id, history)
-            # Steps that begin again get names of their own: what was done under the old ones stays as it is.
-            kept = {"spend": task.spend, "limits": task.limits, "tree": record.event.tree, "halt": None}
-            kept["begun"] = task.begun
-            task = replace(before, version=record.version, at=record.at, **kept)
+            task = _rewound(fold(task_id, history), task, record.event)
+            task = replace(task, version=record.version, at=record.at)
         else:
             task = evolve(task, record)
         history.append(record)
     return task
 
 
-def ends_of_rounds(task_id: str, records: Sequence[e.Record]) -> list[Task]:
-    """The task as it was at the end of each round that still counts; first, as it was before any."""
+def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
+    """As it was, but for what it cost: its own spend, and that of all its children until now."""
+    spend, charged = now.spend, dict(now.charged)
+    for child, total in event.children.items():
+        spend = spend.plus(total.minus(charged.get(child, Spend())))
+        charged[child] = total
+    then = _unasked(then) if then.asking or then.transport_failures else then
+    return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
+
+
+def _unasked(task: Task) -> Task:
+    """Before the round that was under way: it has been paid for, so asking again is another one."""
+    attempt = _current(task)
+    return replace(
+        task,
+        asking=False,
+        transport_failures=0,
+        retry_at=0.0,
+        attempt=replace(attempt, rounds=attempt.rounds - 1),
+        soft_rounds=max(0, task.soft_rounds - 1),
+    )
+
+
+def points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
+    """The task as it was at each point that it can be taken back to and that still counts: the end of a round of its
+    agents, and where one of its steps had come to its end; first, as it was before any."""
     task, rounds = Task(task_id), 0
-    ends: list[Task] = []
+    found: list[tuple[int, Task]] = []
     for index, record in enumerate(records):
         if isinstance(record.event, e.TaskRewound):
             version = record.event.version
             task = fold(task_id, records[: index + 1])
-            ends = [end for end in ends if end.version <= version]
-            rounds = len(ends) - 1
+            found = [(number, point) for number, point in found if point.version <= version]
+            rounds = found[-1][0] if found else 0
             continue
         before, task = task, evolve(task, record)
         if before.attempt and task.attempt and before.attempt.number == task.attempt.number:
             rounds += task.attempt.rounds - before.attempt.rounds
-        under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
-        if not under_way and task.state is State.IN_PROGRESS and len(ends) == rounds:
-            ends.append(task)
-    return ends
+        counted = found[-1][0] if found else -1
+        step_ended = isinstance(record.event, e.ChildSettled)
+        if step_ended or (task.gathering and not found) or (_between_rounds(task) and rounds > counted):
+            found.append((rounds, task))
+    return [point for _, point in found]
+
+
+def _between_rounds(task: Task) -> bool:
+    under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
+    return not under_way and task.state is State.IN_PROGRESS
 
 
 # ── one small function per event ────────────────────────────────────────────────────────────────────────────────
@@ -306,13 +357,18 @@ def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
 def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     number = task.attempts + 1
     messages: Trail[Message] = Trail((Said(event.brief),))
+    used = measured((Said(event.system), *messages))
+    rung = task.rung.rung if task.rung else None
     return replace(
         _dealt(task),
-        attempt=Attempt(number, event.role, event.tier, event.system, messages),
+        attempt=Attempt(number, event.role, event.tier, event.system, messages, used=used),
         attempts=number,
-        repairs=task.repairs + (event.role == "bug_hunter"),
+        # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
+        repairs=task.repairs + (event.role == "bug_hunter" and rung is None),
+        tier=event.tier if rung == "stronger_model" else task.tier,
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
+        split=(),
         waiting=(),
         watch=Watch(),
         signal=None,
@@ -349,6 +405,7 @@ def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
 
 def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
     faulty = _fault(event)
+    task = _filled(task, event)
     task = replace(_say(task, Replied(event.text, event.calls, event.extra)), text=event.text, acts=())
     return replace(
         task if event.calls else _watched(task),
@@ -361,6 +418,13 @@ def _answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
         faults=task.faults + 1 if faulty else task.faults,
         spend=task.spend.called(event.usage, event.cost, event.seconds),
     )
+
+
+def _filled(task: Task, event: e.ModelAnswered) -> Task:
+    """How full the model's window is: the provider has counted, unless it does not say."""
+    attempt = _current(task)
+    used = event.usage.input or attempt.used
+    return replace(task, attempt=replace(attempt, window=event.window, used=used, compacted=False))
 
 
 def _fault(event: e.ModelAnswered) -> str:
@@ -397,10 +461,12 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     started = tuple(other for other in task.started if other is not call)
     tree = event.tree or task.tree
     act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
-    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=(*task.acts, act))
+    # A process that dies again and again says nothing about the work.
+    acts = task.acts if event.interrupted else (*task.acts, act)
+    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=acts)
     settled = not started and not task.waiting
     return replace(
-        _watched(task) if settled else task,
+        _watched(task) if settled and acts else task,
         started=started,
         started_writes=task.started_writes and bool(started),
         tree=tree,
@@ -444,6 +510,26 @@ def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
     return replace(task, spend=task.spend.plus(Spend(seconds=event.seconds)))
 
 
+def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
+    """What was read before is not to be seen any more: reading it again is no loop."""
+    attempt = _current(task)
+    # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
+    saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
+    smaller = replace(
+        attempt,
+        messages=compacted(attempt.messages, event.at, event.summary),
+        used=attempt.used - saved,
+        compacted=True,
+        useless=useless_in_a_row(attempt.useless, attempt.used, attempt.used - saved),
+    )
+    return replace(task, attempt=smaller, watch=afresh(task.watch))
+
+
+def _split(task: Task, event: e.SplitProposed, at: float) -> Task:
+    """Who asks for smaller steps does not say that it is done; what was said last counts."""
+    return replace(task, split=event.steps, claim=None)
+
+
 def _planned(task: Task, event: e.Planned, at: float) -> Task:
     """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
     done = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
@@ -455,8 +541,10 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
         parallel=True,
         proposed=(),
         approaches=task.approaches + 1,
+        hinted=False,
         attempt=None,
         claim=None,
+        split=(),
         waiting=(),
         signal=None,
         faulty="",
@@ -492,7 +580,7 @@ def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
     if not event.final:
         return replace(task, problems=event.problems)
     # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
-    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None)
+    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None, hinted=False)
 
 
 def _reported(task: Task, event: e.Reported, at: float) -> Task:
@@ -500,17 +588,23 @@ def _reported(task: Task, event: e.Reported, at: float) -> Task:
 
 
 def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
+    """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot go on, the planner."""
     if not event.text:
         return replace(task, rung=None)
-    return replace(_dealt(task), notes=(*task.notes, Note("decision", f"The person says: {event.text}")))
+    told = replace(task, notes=(*task.notes, Note("decision", f"The person says: {event.text}"))[-task.rules.notes :])
+    if task.trouble is not None and task.trouble.cause == "children":
+        return replace(told, rung=None, hinted=True)
+    return replace(_dealt(told), attempt=None, claim=None, waiting=(), signal=None, faulty="", faults=0, repairs=0)
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
-    return replace(task, notes=(*task.notes, Note(event.kind, event.text))[-task.rules.notes :])
+    note = Note(event.kind, event.text)
+    others = tuple(kept for kept in task.notes if kept != note)  # Said again, it is news again, and once is enough.
+    return replace(task, notes=(*others, note)[-task.rules.notes :])
 
 
 def _done(task: Task, event: e.DoneClaimed, at: float) -> Task:
-    return replace(task, claim=event.summary)
+    return replace(task, claim=event.summary, split=())
 
 
 def _restored(task: Task, event: e.WorkspaceRestored, at: float) -> Task:
@@ -547,29 +641,34 @@ def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     anew = times != task.begun.get(event.step)
     return replace(
         task,
-        charged=task.charged | {event.step: Spend()} if anew else task.charged,
         running=task.running | {event.step: event},
         begun=task.begun | {event.step: times},
         tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if anew else task.tries,
-        reopened=task.reopened - {event.step},
     )
+
+
+def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    return replace(task, spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)))
 
 
 def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
     ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
     notes = _shared(event) if event.shared else ()
+    child = task.running[event.child].task if event.child in task.running else event.child
     # A step that was left out or taken over has spent nothing; what an earlier pass of it spent is counted already.
     began = event.child in task.running or event.spend != Spend()
-    before = task.charged.get(event.child, Spend()) if began else event.spend
+    before = task.charged.get(child, Spend()) if began else event.spend
     return replace(
         task,
         settled=task.settled | {event.child: event},
         ended=task.ended | {event.child: event},
         review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
         running={name: child for name, child in task.running.items() if name != event.child},
+        reopened=task.reopened - {event.child},
         tree=event.tree,
         spend=task.spend.plus(event.spend.minus(before)),
-        charged=task.charged | {event.child: event.spend},
+        charged=task.charged | {child: event.spend} if began else task.charged,
         notes=tuple(dict.fromkeys((*task.notes, *notes)))[-task.rules.notes :] if notes else task.notes,
         learned=tuple(dict.fromkeys((*task.learned, *ends)))[-task.rules.notes :] if ends else task.learned,
     )
@@ -648,7 +747,8 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
 
 def _say(task: Task, message: Message) -> Task:
     attempt = _current(task)
-    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message)))
+    used = attempt.used + measured((message,))
+    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message), used=used))
 
 
 def _current(task: Task) -> Attempt:
@@ -677,6 +777,8 @@ _APPLY: dict[type, Apply] = {
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,
     e.Granted: _granted,
+    e.Compacted: _compacted,
+    e.SplitProposed: _split,
     e.Planned: _planned,
     e.PlanRefused: _refused,
     e.Reported: _reported,
@@ -686,6 +788,7 @@ _APPLY: dict[type, Apply] = {
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint,
     e.ChildStarted: _child_started,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.ChildrenReopened: _reopened,
     e.PassEnded: _pass_ended,

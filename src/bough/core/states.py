@@ -44,3 +44,14 @@ def move(current: State, to: State) -> State:
         allowed = ", ".join(sorted(TRANSITIONS[current])) or "nothing: it is final"
         raise IllegalTransition(f"A task cannot go from {current} to {to} (from {current} it can go to {allowed}).")
     return to
+
+
+EXIT_STATUS: dict[str, int] = {
+    "completed": 0,
+    "failed": 3,
+    "budget": 4,
+    "not_verified": 5,
+    "stopped": 6,
+    "unavailable": 7,
+}
+"""How a run's end or halt becomes the exit status of the program."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import control, grants
-from bough.core.budget import Limits, Spend, used_up
-from bough.core.events import ChildSettled
+from bough.core.budget import LAST_SHARE, Limits, Spend, left, used_up
+from bough.core.events import ChildSettled, ChildStarted
 from bough.core.plan import Step
 from bough.core.scope import retry_of
 from bough.core.state import Task
@@ -68,16 +66,21 @@ def moves(task: Task) -> list[Move]:
     if joined(task):
         why = "another step came to a good end first"
     elif not (why := control.rest_left_out(task)):
-        ready = [_first(task, step) for step in _candidates(task) if _ready(task, step)]
-        return ready or _next_pass(task)
+        return [_first(task, step) for step in _ready(task)] or _next_pass(task)
     return _left_out(task, why) or _next_pass(task)
 
 
-def _candidates(task: Task) -> Sequence[Step]:
-    """Steps that could be ready: in order, only the first that is not over."""
-    if task.parallel:
-        return task.steps
-    return [step for step in task.steps if not _ended(task, step)][:1]
+def _ready(task: Task) -> list[Step]:
+    """Steps that can begin now."""
+    if task.running and not task.parallel:
+        return []
+    waiting = (step for step in task.steps if step.name not in task.running and not _ended(task, step))
+    if not task.parallel:
+        # In order; but one whose needs came to a bad end does not hold up those after it.
+        found = next((step for step in waiting if _needs_met(task, step)), None)
+        return [found] if found else []
+    busy = {file for step in task.steps if step.name in task.running for file in step.files}
+    return [step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)]
 
 
 def _first(task: Task, step: Step) -> Move:
@@ -183,19 +186,13 @@ def _retries(task: Task, step: Step) -> bool:
     return retry_of(step).wait(task.tries.get(step.name, 1)) is not None
 
 
-def _ready(task: Task, step: Step) -> bool:
-    if step.name in task.running or _ended(task, step):
-        return False
-    if not task.parallel and task.running:
-        return False
-    if step.needs:
-        needed = [other for other in task.steps if other.name in step.needs]
-        if not all(_ended(task, other) and _well(task, other) for other in needed):
-            return False
-    if not step.files or not task.running:
-        return True
-    busy = {file for other in task.steps if other.name in task.running for file in other.files}
-    return not busy.intersection(step.files)
+def _needs_met(task: Task, step: Step) -> bool:
+    return all(_ended(task, other) and _well(task, other) for other in _needed(task, step))
+
+
+def _needed(task: Task, step: Step) -> list[Step]:
+    """The steps that it needs. One that is no longer in the plan was given up, and something else stands for it."""
+    return [other for other in task.steps if other.name in step.needs] if step.needs else []
 
 
 def _begin(task: Task, step: Step) -> Begin:
@@ -206,42 +203,89 @@ def _begin(task: Task, step: Step) -> Begin:
     return Begin(step, segment(step, times + 1), wait or 0.0)
 
 
+def leaves(step: Step) -> int:
+    """How many leaves a plan has; one that repeats counts as often as it may."""
+    return max(1, step.repeat) * sum(map(leaves, step.steps)) if step.steps else 1
+
+
 def segment(step: Step, times: int) -> str:
     """The path segment of a step that is carried out for the n-th time."""
     return step.name if times <= 1 else f"{step.name}@{times}"
 
 
-def affords(task: Task, step: Step, child: Task) -> bool:
+def fatal(task: Task, step: Step) -> bool:
+    """Its bad end would be its parent's too, and only for want of rounds: then it is the parent that rests."""
+    joins_all = not task.step.parallel or task.step.join == "all"
+    return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
+
+
+def affords(task: Task, step: Step, spend: Spend) -> bool:
     """The step used up its grant, and the task itself could still go on without it."""
+    charged = task.charged.get(task.running[step.name].task, Spend())
     running = {name: started for name, started in task.running.items() if name != step.name}
-    after = replace(task, running=running, spend=task.spend.plus(child.spend))
-    spent = child.halt is not None and child.halt.reason == "budget"
-    return spent and after.left.rounds > 0 and used_up(after.spend, after.limits) is None
+    after = replace(task, running=running, spend=task.spend.plus(spend.minus(charged)))
+    return after.left.rounds > 0 and used_up(after.spend, after.limits) is None
 
 
-def raised(task: Task, step: Step, child: Task) -> Limits | None:
-    """The grant of a step that has used up its own, raised by what its parent still has for it; None: nothing.
+def raised(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
+    """The grant of a step's task that has used it up, raised by what the parent still has for it; None: that is not
+    enough for one more round."""
+    grown = grants.more(limits, _added(task, step))
+    return None if used_up(spend, grown, LAST_SHARE) else grown
 
-    Only a step whose bad end would be the end of its parent too: holding back would help nobody.
-    """
-    if used_up(child.spend, replace(child.limits, rounds=child.spend.rounds + 1)) or task.left.rounds < 1:
-        return None  # Of tokens, money and time it had all there was from the start.
-    more = grants.grant(task.limits, task.spend, [run.grant for run in task.running.values()], weight=step.complexity)
-    return replace(child.limits, rounds=child.limits.rounds + more.rounds)
+
+def enlarged(task: Task, step: Step) -> Limits:
+    """The grant of a running step that has more to do than was thought: its work does not fit onto the head."""
+    return grants.more(task.running[step.name].grant, _added(task, step))
+
+
+def _added(task: Task, step: Step) -> Limits:
+    return grants.grant(
+        task.limits,
+        task.spend,
+        list(task.reserved.values()),
+        weight=step.complexity,
+        waiting=_waiting(task, step),
+        alone=not task.parallel,
+    )
+
+
+def regranted(task: Task) -> list[ChildStarted]:
+    """What steps that were under way in an earlier life may spend from now on, where that is not what it was: more when
+    the ledger was raised, less when what was reserved has been spent otherwise since (the run was taken back)."""
+    changed: list[ChildStarted] = []
+    for step in (step for step in task.steps if step.name in task.running):
+        before, now = task.running[step.name].grant, grant(task, step)
+        larger = any(_larger(getattr(now, name), getattr(before, name)) for name in Limits.__struct_fields__)
+        reserved = sum(each.rounds for each in task.reserved.values())
+        if larger or reserved > left(task.spend, task.limits).rounds:
+            started = replace(task.running[step.name], grant=now)
+            task = replace(task, running=task.running | {step.name: started})
+            changed.append(started)
+    return changed
 
 
 def grant(task: Task, step: Step) -> Limits:
-    """What a step that begins (or goes on) now may spend."""
-    others = [other for other in task.steps if other is not step]
-    return grants.grant(
+    """What a step that begins (or goes on) now may spend, on top of what was already charged for its task: one that was
+    blocked or taken back goes on spending there."""
+    again = step.name in task.reopened or step.name in task.running
+    times = task.begun.get(step.name, 0) + (not again)
+    fresh = grants.grant(
         task.limits,
-        task.spend.minus(task.charged.get(step.name, Spend()) if _again(task, step) else Spend()),
-        [task.running[other.name].grant for other in others if other.name in task.running],
+        task.spend,
+        [reserved for name, reserved in task.reserved.items() if name != step.name],
         weight=step.complexity,
-        waiting=[o.complexity for o in others if _asks(o) and o.name not in task.running and not _ended(task, o)],
+        waiting=_waiting(task, step),
         alone=not task.parallel,
         rounds=step.rounds if _asks(step) else 1,
     )
+    return grants.more(fresh, grants.spent(task.charged.get(segment(step, times), Spend())))
+
+
+def _waiting(task: Task, step: Step) -> list[int]:
+    """Weights of the other steps that are still to begin."""
+    others = (other for other in task.steps if other is not step and other.name not in task.running)
+    return [other.complexity for other in others if _asks(other) and not _ended(task, other)]
 
 
 def _asks(step: Step) -> bool:
@@ -249,6 +293,5 @@ def _asks(step: Step) -> bool:
     return kind(step) not in ("run", "check", "do")
 
 
-def _again(task: Task, step: Step) -> bool:
-    """It is taken up where it stopped: what it has spent is part of its own grant, not of what it is granted from."""
-    return step.name in task.reopened or step.name in task.running
+def _larger(now: float | None, before: float | None) -> bool:
+    return before is not None and (now is None or now > before)

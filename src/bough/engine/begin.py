@@ -44,7 +44,7 @@ class Beginnings:
     async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
         """The beginning of a step of a task, as its own stream has it."""
         filled_in = await self._filled(task, step)
-        scope = scope_of(task, self._run.fresh).child(step.context, retry_of(step))
+        scope = scope_of(task, step, self._run.fresh).child(step.context, retry_of(step))
         model = self._run.models.get(step.model, "")
         subject = self._subject(task, step) if step.role == "critic" else None
         told = scope.told

@@ -35,7 +35,13 @@ class Book:
 
     async def write(self, events: Sequence[AnyEvent]) -> None:
         """Durable when this returns. Steps of a task that end at the same time wait for each other here."""
+        await self.amend(lambda task: events)
+
+    async def amend(self, make: Callable[[Task], Sequence[AnyEvent]]) -> None:
+        """Write what follows from the task as it is then: nobody else's event comes in between."""
         async with self._lock:
+            if not (events := make(self.task)):
+                return
             for record in await self._ports.store.append(self._claim, events, expected=self.task.version):
                 self.task = evolve(self.task, record)
                 self._ports.recorded(record)

@@ -18,9 +18,11 @@ from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.state import Attempt, Task
 from bough.core.states import State
 from bough.engine.alone import criticise, recover_command, run_command, summarise
+from bough.engine.compact import compact
 from bough.engine.plan import agree, estimate, plan, review
 from bough.engine.rungs import climb, conclude, focus
 from bough.engine.site import Site, backoff, pause, values_of
+from bough.engine.split import split, weighed
 from bough.ports import Batches
 
 HAND_OVER_TOOLS = ("done", "note")
@@ -86,7 +88,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     except Refused as error:
         yield [e.ModelFailed(str(error), 0.0, ports.clock() - began), e.TaskHalted("unavailable", str(error))]
     else:
-        yield [_answered(answer, attempt.number, number, ports.clock() - began)]
+        yield [replace(_answered(answer, attempt.number, number, ports.clock() - began), window=model.window)]
 
 
 def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
@@ -134,6 +136,7 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool) -> list[e.
     workspace = await site.open(task)
     began = ports.clock()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
+    result = weighed(task, result) if result.proposal else result
     tree = await workspace.snapshot() if writes else ""
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
@@ -196,6 +199,8 @@ _PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
     c.MakePlan: plan,
     c.Agree: agree,
     c.Review: review,
+    c.Compact: compact,
+    c.Split: split,
     c.AskModel: _ask_model,
     c.RunTools: _run_tools,
     c.Recover: _recover,

@@ -21,8 +21,9 @@ from bough.core.plan import Plan, Step, checked, leaves
 from bough.core.planning import Estimate, Problems, brief
 from bough.core.planning.brief import Past, Size
 from bough.core.state import Task
-from bough.engine.consult import consult, said
+from bough.engine.consult import consult
 from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command
+from bough.engine.steps import ask_for_steps
 from bough.ports import Batches
 
 COUNTED = 2_000
@@ -54,27 +55,16 @@ async def plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
     if task.proposal == "flat":
         room = min(room, 1)
     helper, values = await _question(task, site, room)
-    problems, answered = task.problems, task.answered
-    while True:
-        mend = brief.repair(planning.PLAN.name, Problems(problems), answered)
-        repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
-        try:
-            asked = await consult(task, site, helper, "main", values, planning.PLAN, repair)
-        except Unavailable as error:
-            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
-            return
-        if asked.answer is None:
-            yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
-            return
-        steps = planning.planned(task.step, asked.answer, room)
-        if not isinstance(steps, Problems):
-            break
-        yield [*asked.events, e.PlanRefused(helper, steps.said, final=bool(problems))]
-        if problems:
-            return
-        problems, answered = steps.said, said(asked.answer)
     ask = site.ports.approve is not None and _advice(task) != "take"
-    yield [*asked.events, e.PlanProposed(steps), *([] if ask else _taken(task, steps, site, "the plan"))]
+
+    def read(answer: Answer) -> tuple[Step, ...] | Problems:
+        return planning.planned(task.step, answer, room)
+
+    def proposed(steps: tuple[Step, ...]) -> list[e.AnyEvent]:
+        return [e.PlanProposed(steps), *([] if ask else _taken(task, steps, site, "the plan"))]
+
+    async for batch in ask_for_steps(task, site, helper, values, planning.PLAN, read, proposed):
+        yield batch
 
 
 def _taken(task: Task, steps: tuple[Step, ...], site: Site, why: str) -> list[e.AnyEvent]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace as with_
+from msgspec.structs import replace
 
 from bough.core import commands as c
 from bough.core import events as e
@@ -19,7 +19,7 @@ from bough.ports import Ports
 
 async def propose(run: Run, goal: Step, ports: Ports) -> tuple[Task, tuple[str, ...]]:
     """The goal with the steps it would have, and what was wrong with plans that were refused on the way."""
-    site = Site(run, with_(ports, approve=None))
+    site = Site(run, replace(ports, approve=None))
     task, refused = Task(GOAL), list[str]()
 
     def see(event: e.AnyEvent) -> None:

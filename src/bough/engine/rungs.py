@@ -11,7 +11,7 @@ from bough.core.compaction import measured
 from bough.core.errors import Unavailable
 from bough.core.escalation import Decision, Rung
 from bough.core.measure import tokens
-from bough.core.messages import Answer, ToolSpec
+from bough.core.messages import Answer
 from bough.core.plan import Step, Tier
 from bough.core.planning import brief
 from bough.core.planning.brief import Past
@@ -20,14 +20,13 @@ from bough.core.state import Task
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.tree import not_well
-from bough.engine.consult import consult, said
+from bough.engine.consult import Consulted, consult
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
+from bough.engine.steps import Taken, ask_for_steps
 from bough.ports import Batches
 
 PART = 24_000
 """Tokens of a conversation that a helper is shown at once."""
-
-Read = Callable[[Answer], tuple[Step, ...] | Problems]
 
 
 def climb(command: c.Climb, task: Task, site: Site) -> Batches:
@@ -38,26 +37,27 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
     """A fresh agent with the same role starts from only what the task needs."""
     assert task.attempt is not None, "no context to prune"
     messages, facts = task.attempt.messages, await needed(task, site)
-    extract, by = "", "model"
+    extract, usable = "", True
     parts = pruning.parts(messages, PART)
     if len(parts) >= task.left.rounds:  # Each part is a round, and the agent needs one too.
-        parts, by = [], "rule"
+        parts, usable = [], False
+    heard: list[e.AnyEvent] = []
     for number, part in enumerate(parts, 1):
+        if heard:  # The last part's answer is recorded together with what comes of it.
+            yield heard
         values = pruning.question(part, number, len(parts), facts, extract)
         try:
             asked = await consult(task, site, "pruner", "fast", values)
         except Unavailable as error:
-            yield [e.HelperFailed("pruner", str(error))]
-            by = "rule"
-            break
-        yield asked.events
-        if asked.answer is None or not pruning.usable(asked.answer):
-            by = "rule"
+            asked = Consulted((e.HelperFailed("pruner", str(error)),), None)
+        heard = list(asked.events)
+        usable = asked.answer is not None and pruning.usable(asked.answer)
+        if asked.answer is None or not usable:
             break
         extract = asked.answer.text
-    text = pruning.pruned(extract, facts) if by == "model" else pruning.plain(messages, facts)
-    pruned = e.ContextPruned(measured(messages), tokens(text), "model" if by == "model" else "rule")
-    yield [pruned, await _fresh(task, site, text, task.attempt.tier)]
+    text = pruning.pruned(extract, facts) if usable else pruning.plain(messages, facts)
+    pruned = e.ContextPruned(measured(messages), tokens(text), "model" if usable else "rule")
+    yield [*heard, pruned, await _fresh(task, site, text, task.attempt.tier)]
 
 
 async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
@@ -94,7 +94,8 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
         kept=context.learned(task),
         command=await check_command(task, site),
     )
-    async for batch in _plan(task, site, "decomposer", values, planning.SPLIT, read, "it is split", ()):
+    taken = _split(task, "it is split")
+    async for batch in ask_for_steps(task, site, "decomposer", values, planning.SPLIT, read, taken):
         yield batch
 
 
@@ -120,51 +121,29 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
     past = [Past(c.child, c.state, c.result or c.why, c.files) for c in task.settled.values()]
     command = await check_command(task, site)
     values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.learned(task), command=command)
-    async for batch in _plan(task, site, helper, values, planning.SPLIT, read, "another approach", tuple(sorted(bad))):
+    instead = _split(task, "another approach", tuple(sorted(bad)))
+    async for batch in ask_for_steps(task, site, helper, values, planning.SPLIT, read, instead):
         yield batch
 
 
-async def _plan(
-    task: Task,
-    site: Site,
-    helper: str,
-    values: dict[str, str],
-    tool: ToolSpec,
-    read: Read,
-    why: str,
-    dropped: tuple[str, ...],
-) -> Batches:
-    """Ask for steps; a bad answer may be mended once, then the rung has come to nothing."""
-    problems, answered = task.problems, task.answered
-    while True:
-        mend = brief.repair(tool.name, Problems(problems), answered)
-        repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
-        try:
-            asked = await consult(task, site, helper, "main", values, tool, repair)
-        except Unavailable as error:
-            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
-            return
-        if asked.answer is None:
-            yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
-            return
-        steps = read(asked.answer)
-        if not isinstance(steps, Problems):
-            split = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
-            yield [*asked.events, e.Planned(steps, why, dropped), *split]
-            return
-        yield [*asked.events, e.PlanRefused(helper, steps.said, final=bool(problems))]
-        if problems:
-            return
-        problems, answered = steps.said, said(asked.answer)
+def _split(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
+    """New steps carry the task, in place of those that are dropped."""
+    change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, why)]
+    return lambda steps: [e.Planned(steps, why, dropped), *change]
 
 
 async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
-    async for batch in conclude(State.BLOCKED, decision.reason, task, site):
+    async for batch in conclude(State.BLOCKED, _says(task, decision), task, site):
         yield batch
 
 
+def _says(task: Task, decision: Decision) -> str:
+    """Why, without what the ladder made of it."""
+    return task.trouble.says.rstrip(".") if task.trouble else decision.reason
+
+
 async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
-    yield [e.StateChanged(State.TESTING, decision.reason)]
+    yield [e.StateChanged(State.TESTING, "more of it is completed than blocked: it may be done")]
 
 
 async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
@@ -181,14 +160,14 @@ async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
     question = context.render(site.ports.prompt("ask"), {"report": report(task, decision.reason)})
     ask = site.ports.ask
     text = (await ask(question)).strip() if ask else ""
-    again = [e.StateChanged(State.IN_PROGRESS, "the person answered")] if task.state is State.TEST_FAILED else []
-    yield [e.PersonAnswered(question, text), *(again if text else ())]
+    yield [e.PersonAnswered(question, text)]
 
 
 async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
-    yield [e.Reported(report(task, decision.reason))]
-    async for batch in conclude(State.FAILED, decision.reason, task, site):
-        yield batch
+    why = _says(task, decision)
+    told = e.Reported(report(task, why))
+    async for batch in conclude(State.FAILED, why, task, site):
+        yield [told, *batch]
 
 
 async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:

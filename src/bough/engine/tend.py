@@ -10,20 +10,23 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bough.core import context
+from bough.core import context, grants
 from bough.core import events as e
-from bough.core.acceptance import Verdict
 from bough.core.budget import Spend
 from bough.core.ids import below
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task
 from bough.core.states import SETTLED, State
-from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, grant, joined, moves, raised
+from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, fatal, grant, joined, moves, raised, regranted
 from bough.engine.begin import Beginnings
 from bough.engine.drive import STOPPED, Book, drive
+from bough.engine.merge import MergeQueue, mergings, total
+from bough.engine.rungs import conclude
 from bough.engine.site import Site, pause
 from bough.ports import Ports
+
+CALLED_OFF = "another step came to a good end first"
 
 
 @dataclass
@@ -56,38 +59,103 @@ class Crew:
         """A parent gives its place to its children meanwhile."""
         self.agents.release()
         try:
-            await self.tend(book, site)
+            await Steps(self, book).tend()
         finally:
             await self.agents.acquire()
+        site.moved()
 
-    async def tend(self, book: Book, site: Site) -> None:
+    async def discard(self, path: str) -> None:
+        await self.ports.workspaces.discard(self.run.name, path)
+
+    async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
+        """Append to a task's stream from outside its own loop."""
+        ports = self.ports
+        async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
+            book = await Book.open(claim, ports)
+            await book.write(events)
+            return book.task
+
+    async def end(self, path: str, to: State, why: str) -> Task:
+        """End a task as it is, and all below it that is under way. What was spent there is charged above it; finished
+        work stays on its own branch."""
+        ports = self.ports
+        async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
+            book = await Book.open(claim, ports)
+            for name, started in book.task.running.items():
+                below_it = below(path, started.task)
+                child = await self.end(below_it, State.CANCELLED, why)
+                await self.end_merging(child)
+                spend = await self.spent(child)
+                await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
+            task = book.task
+            if task.created and task.state not in SETTLED:
+                if task.tree != task.base:
+                    async for events in conclude(to, why, task, Site(self.run, ports)):
+                        await book.write(events)
+                else:
+                    await book.write([e.StateChanged(to, why)])
+            await self.discard(path)
+            return book.task
+
+    async def end_merging(self, task: Task) -> None:
+        """End the tasks that bring a task's work onto the head."""
+        for merging in await mergings(self.run.name, self.ports, task):
+            await self.end(merging.id, State.CANCELLED, CALLED_OFF)
+
+    async def spent(self, task: Task) -> Spend:
+        """By a task, all below it, and those that bring its work onto the head."""
+        return total(each.spend for each in (task, *await mergings(self.run.name, self.ports, task)))
+
+
+@dataclass
+class Steps:
+    """The smaller steps of one task while they are carried out."""
+
+    crew: Crew
+    book: Book
+    live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    parked: dict[str, int] = field(default_factory=dict)
+    """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
+
+    async def tend(self) -> None:
         """Until the steps are over, or the task rests."""
-        live: dict[str, asyncio.Task[None]] = {}
+        book, live = self.book, self.live
         try:
+            if joined(book.task):
+                await self._call_off()
+            await book.amend(regranted)
             for name, started in book.task.running.items():  # Begun in an earlier life.
-                step = next(step for step in book.task.steps if step.name == name)
-                again = grant(book.task, step)
-                if again.rounds > started.grant.rounds:  # A person raised the ledger.
-                    await book.write([replace(started, grant=again)])
-                live[name] = asyncio.create_task(self._step(book, step, started.task, again=None))
+                self._start(self._named(name), started.task)
             while True:
-                if not self.ports.stop.requested and book.task.halt is None and not book.task.review:
-                    await self._begin(book, live)
+                if self._may_begin():
+                    await self._begin()
                 if not live:
                     break
                 await asyncio.wait(live.values(), return_when=asyncio.FIRST_COMPLETED)
                 for name in [name for name, work in live.items() if work.done()]:
                     live.pop(name).result()
                 if joined(book.task):
-                    await self._call_off(book, live)
+                    await self._call_off()
         finally:
             await _end(live.values())
-        site.moved()
-        if book.task.halt is None and self.ports.stop.requested:
+        if book.task.halt is None and self.crew.ports.stop.requested:
             await book.write([e.TaskHalted(STOPPED.reason, STOPPED.message)])
 
-    async def _begin(self, book: Book, live: dict[str, asyncio.Task[None]]) -> None:
+    def _may_begin(self) -> bool:
+        task = self.book.task
+        return not self.crew.ports.stop.requested and task.halt is None and not task.review
+
+    def _named(self, name: str) -> Step:
+        return next(step for step in self.book.task.steps if step.name == name)
+
+    async def _begin(self) -> None:
         """Everything that can be begun now. What is ready is asked anew after each event."""
+        book = self.book
+        for name, free in list(self.parked.items()):
+            # When nobody is left who could give something back, the first of them has to do with what there is.
+            if not self.live or book.task.left.rounds > free:
+                del self.parked[name]
+                self._start(self._named(name), book.task.running[name].task)
         while found := moves(book.task):
             match found[0]:
                 case Skip(step, why):
@@ -100,19 +168,19 @@ class Crew:
                     await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
                 case GoTo(state, to, why):
                     await book.write([e.TransitionTaken(state, to, why)])
+                case Begin(step, segment, _) if segment == step.name and await self._taken_over(step):
+                    pass
                 case Begin(step, segment, wait):
-                    if len(live) >= self.run.jobs:
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
                         return
-                    if segment == step.name and await self._taken_over(book, step):
-                        continue
-                    again: Tier | None = "strong" if step.name in book.task.reopened else None
-                    await book.write([e.ChildStarted(step.name, segment, grant(book.task, step))])
-                    live[step.name] = asyncio.create_task(self._step(book, step, segment, again, wait))
+                    await book.amend(partial(_started, step, segment))
+                    self._start(step, segment, wait)
 
-    async def _taken_over(self, book: Book, step: Step) -> bool:
+    async def _taken_over(self, step: Step) -> bool:
         """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
-        first = await self.beginnings.first(book.task, step, book.task.limits)
-        done = await self.beginnings.done_before(first)
+        book, beginnings = self.book, self.crew.beginnings
+        first = await beginnings.first(book.task, step, book.task.limits)
+        done = await beginnings.done_before(first)
         if done is None:
             return False
         async with book.merging:  # Nothing comes onto the task's head between the look and the entry.
@@ -121,112 +189,116 @@ class Crew:
             await book.write([done])
         return True
 
-    async def _call_off(self, book: Book, live: dict[str, asyncio.Task[None]]) -> None:
+    def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
+        again = _tier(self.book.task, step)
+        self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
+
+    async def _call_off(self) -> None:
         """One step is enough: the others end here, and their work stays on their own branches."""
-        await _end(live.values())
-        for name in live:
-            started = book.task.running.get(name)
-            if started is None:
-                continue
-            path, why = below(book.task.id, started.task), "another step came to a good end first"
-            child = await self._cancel(path, why)
-            await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, child.spend)])
-        live.clear()
+        await _end(self.live.values())
+        self.live.clear()
+        self.parked.clear()
+        book = self.book
+        for name, started in book.task.running.items():
+            path = below(book.task.id, started.task)
+            child = await self.crew.end(path, State.CANCELLED, CALLED_OFF)
+            await self.crew.end_merging(child)
+            spend = await self.crew.spent(child)
+            await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
 
-    async def _cancel(self, path: str, why: str) -> Task:
-        """A task that is not carried out any more, and all below it that was under way."""
-        task = await self.record(path, [e.StateChanged(State.CANCELLED, why)])
-        for started in task.running.values():
-            await self._cancel(below(path, started.task), why)
-        await self.ports.workspaces.discard(self.run.name, path)
-        return task
-
-    async def _step(self, book: Book, step: Step, segment: str, again: Tier | None, wait: float = 0.0) -> None:
+    async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
         """One step, from its beginning to the point where its parent stands on it."""
-        task = book.task
-        if wait and not await pause(wait, self.ports):
-            return  # A person wants to stop: it begins when the run is resumed.
-        path = below(task.id, segment)
+        if wait and not await pause(wait, self.crew.ports):
+            return  # It begins when the run is resumed.
+        task = self.book.task
         limits = task.running[step.name].grant
         grows = step.on_error != "escalate" and step.rounds is None
-        first = await self.beginnings.first(task, step, limits, grows)
-        child = await self.carry(path, first, again)
-        while child.halt is not None and child.halt.reason == "budget" and child.grows:
-            more = raised(book.task, step, child)
-            if more is not None:
-                await book.write([e.ChildStarted(step.name, segment, more)])
-            first = replace(first, limits=more or child.limits, grows=more is not None)
-            child = await self.carry(path, first)
-        if child.halt is not None and affords(book.task, step, child):
-            why = f"its grant is spent: {child.halt.message}"
-            child = await self.record(path, [e.StateChanged(State.BLOCKED, why)])
+        first = await self.crew.beginnings.first(task, step, limits, grows)
+        path = below(task.id, segment)
+        child = await self._carry(step, path, first, again, Spend())
         if child.halt is None:
-            async with book.merging:
-                await self._settle(book, step, child)
-            await self.ports.workspaces.discard(self.run.name, path)
+            await self._merge(step, child, again)
+        elif not await self._halted(step, child, spend := await self.crew.spent(child)):
+            why = f"its grant is spent: {child.halt.message}"
+            child = await self.crew.end(path, State.BLOCKED, why)
+            await self.book.write([context.settled(step, child, State.BLOCKED, why, self.book.task.tree, spend)])
+
+    async def _carry(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
+        """A task on behalf of a step, with a grant that grows while there is something for it. `before`: what was
+        spent for the step already, and is part of its grant."""
+        book = self.book
+        child = await self.crew.carry(path, first, again)
+        while child.halt is not None and child.halt.reason == "budget" and child.grows:
+            await book.amend(partial(_raised, step, child, before))
+            limits = grants.less(book.task.running[step.name].grant, before)
+            if limits == child.limits and self._others(step):
+                break  # What they do not need comes back.
+            first = replace(first, limits=limits, grows=limits != child.limits)
+            child = await self.crew.carry(path, first)
+        return child
+
+    def _others(self, step: Step) -> bool:
+        return any(name != step.name and not work.done() for name, work in self.live.items())
+
+    async def _halted(self, step: Step, child: Task, spend: Spend) -> bool:
+        """A task that carries a step rests, for which so much was spent in all: the parent rests too, or the step waits
+        for others to give something back. False: its own grant alone is spent, and the parent goes on without it."""
+        book, halt = self.book, child.halt
+        assert halt is not None
+        spent, others = halt.reason == "budget", self._others(step) and self._may_begin()
+        if spent and not fatal(book.task, step) and affords(book.task, step, spend):
+            return False
+        if spent and others:
+            self.parked[step.name] = book.task.left.rounds
         elif book.task.halt is None:
-            await book.write([e.TaskHalted(child.halt.reason, child.halt.message)])
+            await book.write([e.TaskHalted(halt.reason, halt.message)])
+        return True
 
-    async def _settle(self, book: Book, step: Step, child: Task) -> None:
-        state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
-        if state is State.COMPLETED:
-            merged = await self._merge(book.task, step, child)
-            if merged.halt is not None:
-                await book.write([e.TaskHalted(merged.halt.reason, merged.halt.message)])
-                return
-            tree, spend = merged.tree, merged.spend
-            if merged.state is not State.COMPLETED:
-                state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
-        await book.write([context.settled(step, child, state, why, tree, spend)])
+    async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
+        """A child is over: take over what it made."""
+        book, crew = self.book, self.crew
+        async with book.merging:
+            state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
+            if state is not State.COMPLETED:
+                spend = await crew.spent(child)
+            else:
+                brought = await MergeQueue(crew.run, crew.ports, book, self._carry).bring(step, child, again)
+                merged, spend = brought.task, brought.spend
+                if merged.halt is not None:
+                    if await self._halted(step, merged, spend):
+                        return
+                    merged = await crew.end(merged.id, State.BLOCKED, f"its grant is spent: {merged.halt.message}")
+                tree = merged.tree
+                if merged.state is not State.COMPLETED:
+                    state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
+            # Before it is settled, so that a kill leaves no orphan.
+            await crew.discard(child.id)
+            await book.write([context.settled(step, child, state, why, tree, spend)])
 
-    async def _merge(self, task: Task, step: Step, child: Task) -> Task:
-        """The child with its work on top of where the parent stands by now; not completed when that cannot be done."""
-        if task.tree in (child.base, child.tree):
-            return child
-        merged = await self.ports.workspaces.merge(child.base, task.tree, child.tree)
-        why = f"it conflicts with that work in {', '.join(merged.conflicts)}"
-        if not merged.conflicts:
-            proven = await self._proven(child, merged.tree)
-            if proven.ruling == "passed":
-                return replace(child, tree=merged.tree)
-            why = f"on top of that work its check fails: {proven.reason}"
-        diff = context.shortened(await self.ports.workspaces.diff(child.base, child.tree), context.DIFF)
-        values = {"why": why, "instructions": step.instructions, "diff": diff}
-        focused = context.onto_head(step, context.render(self.ports.prompt("merge"), values), merged.conflicts)
-        path = f"{child.id}/{context.MERGE}"
-        first = await self.beginnings.first(task, focused, task.left)
-        mended = await self.carry(path, first)
-        if mended.halt is None:
-            await self.ports.workspaces.discard(self.run.name, path)
-        return replace(mended, spend=child.spend.plus(mended.spend))
 
-    async def _proven(self, child: Task, tree: str) -> Verdict:
-        """The child's check at the merged head. What it did to tests was judged before; here only results count."""
-        ports, step = self.ports, replace(child.step, may_edit_tests=True)
-        merged = replace(child, tree=tree, step=step)
-        workspace = await ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
-        await workspace.restore(tree)
-        check = await ports.verifier.find(merged)
-        progress = partial(ports.progress, child.id)
-        return (await ports.verifier.judge(self.run, merged, check, workspace, progress)).verdict
+def _started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]:
+    return [e.ChildStarted(step.name, segment, grant(task, step))]
 
-    async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
-        """Append to a task's stream from outside its own loop."""
-        ports = self.ports
-        async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
-            book = await Book.open(claim, ports)
-            await book.write(events)
-            return book.task
+
+def _raised(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
+    limits = raised(task, step, child.limits, child.spend)
+    started = task.running[step.name]
+    return [replace(started, grant=grants.more(limits, grants.spent(before)))] if limits is not None else []
+
+
+def _tier(task: Task, step: Step) -> Tier | None:
+    """The model that takes a blocked step up again; None: it is begun, or goes on as it was."""
+    return "strong" if step.name in task.reopened else None
 
 
 def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.AnyEvent]:
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
-    if not task.version:
+    if not task.created:
         return [first]
     # A ledger that has followed its plan does not shrink back to what it was before there was one.
     limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
     resumed = e.TaskResumed(limits, first.means, first.grows)
-    if again is not None and task.state is State.BLOCKED:
+    if again is not None and task.state is State.BLOCKED and task.tier != again:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from bough.core import events as e
+from bough.core.decide import COMPACTION
 from bough.core.states import State
 
 KINDS = (
@@ -20,6 +21,7 @@ KINDS = (
     "Escalated",
     "HelperAnswered",
     "ContextPruned",
+    "Compacted",
 )
 
 FEW = 4
@@ -48,6 +50,10 @@ class Stats(Struct):
     """What was done about it, by rung."""
     pruned: int = 0
     """Tokens that pruning took out of conversations, about."""
+    compacted: int = 0
+    """Tokens that compaction took out of conversations, about."""
+    overfull: int = 0
+    """How often the ladder had to be asked because compaction did not help."""
     deepest: int = 0
     """How deep the trees grew below the goal."""
 
@@ -61,6 +67,8 @@ class Stats(Struct):
             found.append("more than 30 % of the time goes into checks: give narrower ones with --check")
         if self.checks >= FEW and self.checks_not_found / self.checks > 0.2:
             found.append("for more than 20 % of the tasks no check was found: name one with --check")
+        if self.overfull:
+            found.append("the context limit was hit: take smaller goals, or a model with a larger window")
         return found
 
 
@@ -80,7 +88,10 @@ def stats(records: Iterable[e.Record]) -> Stats:
                 made.seconds += seconds
             case e.ContextPruned(before=before, after=after):
                 made.pruned += max(0, before - after)
-            case e.Escalated(decision=decision):
+            case e.Compacted(before=before, after=after):
+                made.compacted += max(0, before - after)
+            case e.Escalated(decision=decision, trouble=trouble):
+                made.overfull += trouble.pattern == COMPACTION
                 made.rungs[decision.rung] = made.rungs.get(decision.rung, 0) + 1
             case e.SignalRaised(signal=signal):
                 made.signals[signal.pattern] = made.signals.get(signal.pattern, 0) + 1

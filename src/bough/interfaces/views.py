@@ -14,11 +14,11 @@ from msgspec import Struct, field
 from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
+from bough.core.escalation import Trouble
 from bough.core.ids import CONTROL, GOAL, RUN, below
 from bough.core.messages import Call
 from bough.core.plan import Step
-from bough.core.run import EXIT_STATUS
-from bough.core.states import SETTLED, State
+from bough.core.states import EXIT_STATUS, SETTLED, State
 
 KINDS = (
     "RunStarted",
@@ -41,11 +41,13 @@ KINDS = (
     "Granted",
     "PlanRefused",
     "Reported",
+    "PersonAnswered",
     "ChildStarted",
     "TakenUp",
     "CheckStarted",
     "CheckFinished",
     "CheckpointMade",
+    "ChildMerged",
     "ChildSettled",
     "PassEnded",
     "TaskHalted",
@@ -65,6 +67,8 @@ LIVE_KINDS = (
     "DoneClaimed",
     "CommandStarted",
     "CommandFinished",
+    "CompactionStarted",
+    "Compacted",
 )
 """What a view needs besides, to say what a task is doing at this moment and how long its tools took."""
 
@@ -73,7 +77,7 @@ RUNG_WORDS = {
     "prune": "pruning the context",
     "decompose": "splitting the task",
     "replan": "planning another approach",
-    "ask": "asking the person",
+    "ask": "asking you",
 }
 """Rungs that take their time, as what the task is doing."""
 
@@ -98,7 +102,9 @@ class TaskView(Struct):
     repairs: int = 0
     halted: str = ""
     rung: str = ""
-    """The last rung of the ladder that was taken."""
+    """The last rung of the ladder that was taken …"""
+    trouble: Trouble | None = None
+    """… and why."""
     report: str = ""
     """What was tried and learned, when it was given up."""
     passes: int = 1
@@ -112,13 +118,13 @@ class TaskView(Struct):
     reopened: bool = False
     """It was resumed or rewound."""
     _asking: bool = False
+    _climbing: bool = False
+    """The last rung starts an agent itself, and has not yet."""
     _failures: int = 0
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
     """A version, and what held from there on: state, why, attempt, role, repairs, verdict. For going back to it."""
-    _started: list[tuple[int, str]] = field(default_factory=list)
-    """The versions at which its steps were begun, and their paths."""
     # The spend, number by number: a new `Spend` for each of a hundred thousand events would take longer than the rest.
     _rounds: int = 0
     _tokens_in: int = 0
@@ -187,13 +193,7 @@ class RunView(Struct):
         self.last_at = record.at
         if task is not None:
             _see_task(task, record)
-            if isinstance(record.event, e.ChildSettled):
-                self._settle(record.task, record.event)
-            elif isinstance(record.event, e.ChildStarted):
-                task._started.append((record.version, below(record.task, record.event.task)))
-            elif isinstance(record.event, e.TaskRewound):
-                self._take_back(task, record.event.version)
-            elif isinstance(record.event, e.TaskCreated):
+            if isinstance(record.event, e.TaskCreated):
                 self._plan(record.task, record.event.step.steps, ())
             elif isinstance(record.event, e.Planned):
                 self._plan(record.task, record.event.steps, record.event.dropped)
@@ -201,26 +201,8 @@ class RunView(Struct):
                 kept = {below(record.task, step.name) for step in record.event.steps}
                 gone = [path for path in self.tasks if _child_of(path, record.task) and path not in kept]
                 self._plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
-
-    def _settle(self, above: str, event: e.ChildSettled) -> None:
-        """A step that never began has a line of its own too, which says why."""
-        child = self.tasks.get(below(above, event.child))
-        if child is None or child.started_at:
-            return
-        child.state, child.why, child.source = event.state, event.why, event.source
-        child.files, child.last_at = event.files, self.last_at
-        for task in self.tasks.values():
-            if task.path.startswith(f"{child.path}/") and not task.started_at:
-                task.state, task.why = event.state, f"{child.path}: {event.why}"
-
-    def _take_back(self, above: TaskView, version: int) -> None:
-        """Steps that were begun later are no part of the work any more; what they cost still counts."""
-        kept = {path for begun, path in above._started if begun <= version}
-        gone = tuple(path for begun, path in above._started if begun > version and path not in kept)
-        above._started = [entry for entry in above._started if entry[0] <= version]
-        for task in self.tasks.values():
-            if task.path in gone or task.path.startswith(tuple(f"{path}/" for path in gone)):
-                task.state, task.why, task.doing = State.CANCELLED, "a person took the run back to before it", ""
+            elif isinstance(record.event, e.ChildSettled):
+                self._never_began(below(record.task, record.event.child), record.event)
 
     def _plan(self, path: str, steps: Sequence[Step], dropped: Iterable[str]) -> None:
         """The tree changes: new steps are there from now on, dropped ones that never began are not."""
@@ -231,10 +213,21 @@ class RunView(Struct):
             if below(path, step.name) not in self.tasks:
                 _foresee(self, below(path, step.name), step)
 
+    def _never_began(self, path: str, event: e.ChildSettled) -> None:
+        """A step that is left out or taken over has no events of its own; nor has anything below it."""
+        child = self.tasks.get(path)
+        if child is None or child.started_at:
+            return
+        child.state, child.why, child.source, child.files = event.state, event.why, event.source, event.files
+        for task in self.tasks.values():
+            if task.path.startswith(f"{path}/") and not task.started_at:
+                task.state, task.why = event.state, f"{path}: {event.why}"
+
     @property
     def unsure(self) -> list[str]:
         """Tasks whose rounds are counted right only with `EXACT_KINDS`: those that may have an unanswered one."""
-        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in SETTLED)]
+        sure = SETTLED - {State.CANCELLED}
+        return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
     def look_again(self, path: str, records: Iterable[e.Record]) -> None:
         """Make one line anew, from `EXACT_KINDS` of its events."""
@@ -351,11 +344,13 @@ def _tool_started(task: TaskView, event: e.ToolStarted, record: e.Record) -> Non
 def _tool_finished(task: TaskView, event: e.ToolFinished, record: e.Record) -> None:
     task._seconds += event.seconds
     task._running = [call for call in task._running if call.id != event.call]
-    task.doing, task.tree = _at_work(task._running), event.tree or task.tree
+    task.doing = _at_work(task._running)
+    if event.tree and event.tree != task.tree:  # It moves again.
+        task.tree, task.trouble = event.tree, None
 
 
 def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
-    task.state, task.why, task.doing = event.to, event.why, ""
+    task.state, task.why, task.doing, task._climbing = event.to, event.why, "", False
     _remember(task, record.version)
 
 
@@ -377,7 +372,16 @@ def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> N
 
 
 def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
-    task.rung, task.doing = event.decision.rung, RUNG_WORDS.get(event.decision.rung, "")
+    task.rung, task.trouble, task.doing = event.decision.rung, event.trouble, RUNG_WORDS.get(event.decision.rung, "")
+    task._climbing = event.decision.rung in ("prune", "stronger_model")
+
+
+def _compaction_started(task: TaskView, event: e.CompactionStarted, record: e.Record) -> None:
+    task.doing = "compacting the conversation"
+
+
+def _compacted(task: TaskView, event: e.Compacted, record: e.Record) -> None:
+    task.doing = ""
 
 
 def _planned(task: TaskView, event: e.Planned, record: e.Record) -> None:
@@ -397,9 +401,23 @@ def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
     task.report = event.text
 
 
+def _person_answered(task: TaskView, event: e.PersonAnswered, record: e.Record) -> None:
+    """A fresh agent hears the answer, unless steps are blocked: then the planner does."""
+    task.doing = ""
+    if event.text and not (task.trouble and task.trouble.cause == "children"):
+        task.role, task.repairs = "", 0
+        _remember(task, record.version)
+
+
 def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
     task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
     _remember(task, record.version)
+
+
+def _child_merged(task: TaskView, event: e.ChildMerged, record: e.Record) -> None:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    task._seconds += seconds
+    task._check_seconds += seconds
 
 
 def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
@@ -428,8 +446,9 @@ def _created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
 def _attempt(task: TaskView, event: e.AttemptStarted, record: e.Record) -> None:
     task.attempt += 1
     task.role = event.role
-    task.repairs += event.role == "bug_hunter"
-    task._failures = 0
+    # A rung that gives a stuck bug hunter a fresh start is part of the same repair.
+    task.repairs += event.role == "bug_hunter" and not task._climbing
+    task._failures, task._climbing, task.doing = 0, False, ""
     _remember(task, record.version)
 
 
@@ -464,6 +483,7 @@ def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
     last = task._past[-1] if task._past else (0, State.PENDING, "", 0, "", 0, None)
     _, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict = last
     task.halted, task.doing, task.tree = "", "", event.tree
+    task.rung, task.trouble, task.report = "", None, ""
     task._asking, task._failures, task._running, task.reopened = False, 0, [], True
 
 
@@ -484,6 +504,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.CheckFinished: _check_finished,
     e.WorkspaceRestored: _restored,
     e.CheckpointMade: _checkpoint,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.PassEnded: _pass_ended,
     e.CommandStarted: _command_started,
@@ -491,10 +512,13 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,
     e.Escalated: _escalated,
+    e.CompactionStarted: _compaction_started,
+    e.Compacted: _compacted,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Granted: _granted,
     e.Reported: _reported,
+    e.PersonAnswered: _person_answered,
     e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from functools import wraps
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from bough.ports import Model, Ports, Store, Tools, Verifier, Workspace, Workspaces
+
+WORKSPACES = ("open", "discard", "merge")
 
 
 class Blown(BaseException):
@@ -31,7 +34,7 @@ class Fuse:
     def pass_by(self, name: str) -> None:
         number = len(self.points)
         self.points.append(name)
-        if number == self.at:
+        if self.at is not None and number >= self.at:  # Dead is dead, for whatever is under way beside it too.
             if self.kill:
                 os.kill(os.getpid(), signal.SIGKILL)
             raise Blown(name)
@@ -43,7 +46,7 @@ class Fuse:
             store=cast(Store, _Wired(ports.store, self, {"append": _append_name, "put_blob": None})),
             models={tier: cast(Model, _Wired(model, self, {"ask": None})) for tier, model in ports.models.items()},
             tools=cast(Tools, _Wired(ports.tools, self, {"run": _tool_name})),
-            workspaces=cast(Workspaces, _WiredWorkspaces(ports.workspaces, self, {"open": None, "discard": None})),
+            workspaces=cast(Workspaces, _WiredWorkspaces(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
             verifier=cast(Verifier, _Wired(ports.verifier, self, {"judge": None})),
         )
 

@@ -29,8 +29,12 @@ class ScriptedModel:
     In place of a list it takes one function of the prompt, which is then asked every time.
     """
 
-    def __init__(self, script: Sequence[Item] | Callable[[Prompt], Reply], name: str = "scripted:model") -> None:
+    def __init__(
+        self, script: Sequence[Item] | Callable[[Prompt], Reply], name: str = "scripted:model", window: int = 0
+    ) -> None:
+        """`window`: tokens that it can be shown at once; 0: as many as there are."""
         self.name = name
+        self.window = window
         self.prompts: list[Prompt] = []
         self._script = script if callable(script) else list(script)
         self._next = 0

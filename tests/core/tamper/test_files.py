@@ -17,11 +17,12 @@ tests/ATest.php test/a_test.exs tests/test_a.cc a.bats t/a.t run_tests.sh script
 usercustomize.py x.pth pytest.py pytest/__init__.py _pytest/x.py .github/workflows/ci.yml .gitlab-ci.yml Jenkinsfile
 .circleci/config.yml Cargo.toml .cargo/config.toml pom.xml build.gradle CMakeLists.txt src/__snapshots__/a.snap
 x.egg-info/entry_points.txt node_modules/jest/index.js node_modules/.bin/jest .venv/lib/site-packages/pytest.py
-src/app.py
+src/app.py src/app.js src/main.go .npmrc go.mod rust-toolchain.toml pytest.pyc calc.cpython-311-x86_64-linux-gnu.so
+sitecustomize/__init__.py vendor/github.com/stretchr/testify/assert/assertions.go
 """.split()  # noqa: SIM905
 UNSEEN = """
-README.md src/app.js src/main.go docs/index.md assets/logo.svg node_modules/left-pad/index.js .venv/lib/x.py LICENSE
-spec/openapi.yaml src/latest/data.json contest/a.js
+README.md src/app.css docs/index.md assets/logo.svg node_modules/left-pad/index.js .venv/lib/x.py LICENSE
+spec/openapi.yaml src/latest/data.json contest/a.txt
 """.split()  # noqa: SIM905
 
 
@@ -36,8 +37,8 @@ def test_what_could_not_is_left_alone(path: str) -> None:
 
 
 def test_what_the_command_names_is_watched() -> None:
-    assert not watched("tools.d/verify.js")
-    assert watched("tools.d/verify.js", "node ./tools.d/verify.js --all")
+    assert not watched("tools.d/verify.lua")
+    assert watched("tools.d/verify.lua", "lua ./tools.d/verify.lua --all")
 
 
 @pytest.mark.parametrize(

@@ -378,6 +378,24 @@ CHANGED: dict[str, tuple[Files, Files, str, str]] = {
         "mocha",
         "grep is new",
     ),
+    "hatch: forced": (
+        {"pyproject.toml": '[tool.hatch.envs.default.scripts]\ntest = "pytest tests"\n'},
+        {"pyproject.toml": '[tool.hatch.envs.default.scripts]\ntest = "pytest tests || true"\n'},
+        "hatch run test",
+        "failures are ignored",
+    ),
+    "poe: another command": (
+        {"pyproject.toml": '[tool.poe.tasks]\ntest = "pytest"\n'},
+        {"pyproject.toml": '[tool.poe.tasks]\ntest = "echo ok"\n'},
+        "poe test",
+        "it no longer runs pytest",
+    ),
+    "just: forced": (
+        {"justfile": "test:\n    pytest tests\n"},
+        {"justfile": "test:\n    -pytest tests\n"},
+        "just test",
+        "failures are ignored",
+    ),
     "ci: removed": ({".github/workflows/ci.yml": CI}, {}, "pytest", "CI file .github/workflows/ci.yml was removed"),
     "ci: continue-on-error": (
         {".github/workflows/ci.yml": CI},

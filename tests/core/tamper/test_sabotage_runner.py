@@ -228,7 +228,7 @@ ADDED: dict[str, tuple[Files, str]] = {
     "more tests left out": (conftest("collect_ignore = []\ncollect_ignore += ['test_calc.py']\n"), "leaves out"),
     "everything is equal": (
         product("class Any:\n    def __eq__(self, other):\n        return True\n"),
-        "`__eq__` that always returns True",
+        "`__eq__` that does not depend on the other one",
     ),
     "assertEqual taken over": (
         one(ADD + "\nclass Base(TestCase):\n    def assertEqual(self, a, b, msg=None):\n        pass\n"),

@@ -326,3 +326,11 @@ def test_a_weakened_test_is_named(name: str) -> None:
         after = after.replace(old, new)
     found = findings({path: before}, {path: after}, "make test")
     assert fragment in said(found), said(found) or "nothing was found"
+
+
+def test_what_a_bundler_wrote_is_left_alone() -> None:
+    bundle = "typeof jest;" * 200
+    before = {"src/a.js": "exports.a = 1;\n", "dist/a.js": bundle, "lib/all.js": "x" * 600_000}
+    after = {**before, "dist/a.js": bundle + "Object.is = 1;typeof it;", "lib/all.js": "y" * 600_000}
+    assert findings(before, after) == []
+    assert findings(before, {**before, "src/a.js": "exports.a = typeof jest;\n"})

@@ -8,6 +8,7 @@ block's bytes are encoded once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec import Raw, Struct
 
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Heads, Prefixes
-from bough.adapters.models.prices import Price, unpriced
+from bough.adapters.models.prices import Price, Window, unknown, unpriced
 from bough.adapters.models.wire import (
     EMPTY,
     UNREADABLE,
@@ -52,9 +53,11 @@ class AnthropicModel:
         timeout: float,
         price: Price = unpriced,
         max_tokens: int = MAX_TOKENS,
+        window: Window = unknown,
     ) -> None:
         self.name = at.name
         self._price = price
+        self._window = window
         headers = {"anthropic-version": VERSION} | ({"x-api-key": at.key} if at.key else {})
         self._wire = Wire(client, at, "/v1/messages", headers, timeout)
         self._heads = Heads(_system, _tools)
@@ -66,6 +69,10 @@ class AnthropicModel:
             "cache_control": {"type": "ephemeral"},
         }
         self._options = msgspec.json.encode(options)[:-1]
+
+    @cached_property
+    def window(self) -> int:
+        return self._window()
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         reader = AnthropicReader(self.name, progress)

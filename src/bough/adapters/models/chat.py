@@ -8,6 +8,7 @@ the same model (reasoning, signatures of calls) in `extra`; sends each message's
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec import Raw, Struct
 
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Heads, Prefixes
-from bough.adapters.models.prices import Price, unpriced
+from bough.adapters.models.prices import Price, Window, unknown, unpriced
 from bough.adapters.models.wire import EMPTY, Client, Complaint, Wire, count, decode, fields, mended, packed, word
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
@@ -34,10 +35,12 @@ class ChatModel:
         timeout: float,
         price: Price = unpriced,
         usage_option: bool = True,
+        window: Window = unknown,
     ) -> None:
         """`usage_option` is off for servers that refuse to be asked for the usage (and send it anyway)."""
         self.name = at.name
         self._price = price
+        self._window = window
         headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
         self._wire = Wire(client, at, "/chat/completions", headers, timeout)
         self._heads = Heads(_system, _tools)
@@ -46,6 +49,10 @@ class ChatModel:
         if usage_option:
             options["stream_options"] = {"include_usage": True}
         self._options = msgspec.json.encode(options)[:-1]
+
+    @cached_property
+    def window(self) -> int:
+        return self._window()
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         reader = ChatReader(self.name, progress)

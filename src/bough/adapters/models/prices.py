@@ -45,6 +45,29 @@ def price(provider: str, model: str, usage: Usage) -> float | None:
         return None
 
 
+Window = Callable[[], int]
+"""Tokens that a model can be shown at once; 0: not known."""
+
+
+def window(provider: str, model: str, otherwise: int = 0) -> int:
+    """Of a provider's own model, as the table has it."""
+    known = PRICED.get(provider)
+    if known is None:
+        return otherwise
+    import genai_prices
+
+    try:
+        found = genai_prices.calc_price(genai_prices.Usage(), model, provider_id=known).model.context_window
+    except (LookupError, ValueError):
+        return otherwise
+    return found or otherwise
+
+
+def unknown() -> int:
+    """The window of a model of which nothing is known."""
+    return 0
+
+
 def unpriced(usage: Usage, model: str) -> None:
     """The price of a model that has none."""
     return

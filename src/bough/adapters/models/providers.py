@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from bough.adapters.models import faults
+from bough.adapters.models import faults, prices
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prices import Price, price, unpriced
+from bough.adapters.models.prices import Price, Window, price, unpriced
 from bough.adapters.models.wire import UNREADABLE, Client, joined
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage
@@ -59,9 +59,11 @@ _NOT_SECRET = re.compile(r"[\s/\\]")
 
 
 def make_model(
-    name: str, *, base_url: str | None = None, client: Client, timeout: float, env: Mapping[str, str]
+    name: str, *, base_url: str | None = None, client: Client, timeout: float, env: Mapping[str, str], window: int = 0
 ) -> Model:
-    """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing."""
+    """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
+
+    `window`: tokens that it can be shown at once, in case that is not known of it."""
     provider, model = parse(name, base_url, env)
     if provider == REPLAY:
         from bough.adapters.models.recording import ReplayModel
@@ -69,12 +71,14 @@ def make_model(
         return ReplayModel(Path(model))
     at = endpoint(name, base_url, env)
     known = PROVIDERS[provider]
-    pricing = partial(_price, provider, model) if at.base_url == known.base_url else unpriced
+    own = at.base_url == known.base_url
+    pricing = partial(_price, provider, model) if own else unpriced
+    holds: Window = partial(prices.window, provider, model, window) if own else lambda: window
     if known.anthropic:
-        return _anthropic(client, at, timeout, pricing)
+        return _anthropic(client, at, timeout, pricing, holds)
     from bough.adapters.models.chat import ChatModel
 
-    return ChatModel(client, at, timeout, pricing, known.usage_option)
+    return ChatModel(client, at, timeout, pricing, known.usage_option, holds)
 
 
 def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
@@ -202,11 +206,11 @@ def _listed(body: bytes) -> list[str]:
         return []
 
 
-def _anthropic(client: Client, at: Endpoint, timeout: float, pricing: Price) -> Model:
+def _anthropic(client: Client, at: Endpoint, timeout: float, pricing: Price, window: Window) -> Model:
     from bough.adapters.models.anthropic import MAX_TOKENS, AnthropicModel
 
     most = next((small for start, small in SMALL_ANSWERS.items() if at.model.startswith(start)), MAX_TOKENS)
-    return AnthropicModel(client, at, timeout, pricing, most)
+    return AnthropicModel(client, at, timeout, pricing, most, window)
 
 
 def _price(provider: str, model: str, usage: Usage, answered: str) -> float | None:

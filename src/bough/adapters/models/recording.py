@@ -56,6 +56,10 @@ class RecordingModel:
         self._writing = asyncio.Lock()
         _prepare(path, Header(1, model.name, note))
 
+    @property
+    def window(self) -> int:
+        return self._model.window
+
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         began = time.monotonic()
         answer = await self._model.ask(prompt, progress)
@@ -73,6 +77,9 @@ class RecordingModel:
 
 class ReplayModel:
     """Answers from a recording. Each recorded answer is given once, in the order in which it was recorded."""
+
+    window = 0
+    """Nobody reads what a recording is shown, so it can be shown anything."""
 
     def __init__(self, path: Path, pace: float = 0.0) -> None:
         """`pace` is the share of the original time that an answer takes, up to a short pause; 0: at once."""

@@ -57,13 +57,22 @@ class Client:
     @property
     def http(self) -> httpx2.AsyncClient:
         if self._http is None:
+            from urllib.request import getproxies
+
             import httpx2
 
+            from bough.adapters.models.direct import DirectTransport
+
+            direct = None if getproxies().keys() & {"http", "https", "all"} else DirectTransport(_authorities(), IDLE)
             # No bound on connections: how many agents run at once is decided elsewhere, and none shall wait here.
             limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE)
             try:
                 self._http = httpx2.AsyncClient(
-                    timeout=self._timeout, limits=limits, follow_redirects=False, verify=_authorities()
+                    timeout=self._timeout,
+                    limits=limits,
+                    follow_redirects=False,
+                    verify=_authorities(),
+                    transport=direct,
                 )
             except (ImportError, ValueError) as error:
                 raise Refused(

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from bough.core.errors import BoughError, NotFound, StoreError
 
@@ -211,8 +212,7 @@ class Database:
         return self.damaged(str(error))
 
 
-@dataclass(slots=True)
-class _Job:
+class _Job(Struct, eq=False):
     work: Work[Any]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]

@@ -185,8 +185,9 @@ class SqliteStore:
         return records
 
     async def runs(self) -> list[str]:
-        found, any_event = await self._database.read(
-            lambda db: (db.execute(RUNS).fetchall(), db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone())
+        # In this order: the first event of all may come in between the two.
+        any_event, found = await self._database.read(
+            lambda db: (db.execute("SELECT 1 FROM events NOT INDEXED LIMIT 1").fetchone(), db.execute(RUNS).fetchall())
         )
         if any_event and not found:
             raise self._database.damaged("its index of runs is empty")

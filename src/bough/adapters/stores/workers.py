@@ -10,16 +10,16 @@ import hashlib
 import os
 import re
 import socket
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 _PROC = Path("/proc")
 _UNKNOWN = "0"
 """Stands where the system does not tell (no /proc): never taken as evidence."""
 
 
-@dataclass(frozen=True)
-class _Process:
+class _Process(Struct, frozen=True):
     host: str
     pid: int
     started: str

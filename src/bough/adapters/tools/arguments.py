@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -14,8 +15,9 @@ LONGEST = 4_000_000
 """Characters of arguments; a model writes less, a broken stream may not."""
 
 
+@cache
 def schema(arguments: type[Struct]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments: one flat object that stands by itself."""
+    """The JSON schema of a tool's arguments: one flat object that stands by itself. Made once, and the same for all."""
     (described,) = msgspec.json.schema(arguments)["$defs"].values()
     return {
         "type": "object",

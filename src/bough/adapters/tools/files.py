@@ -13,6 +13,8 @@ from bough.ports import ToolResult
 
 BIGGEST = 32_000_000
 """Bytes of a file that is read or edited as a whole."""
+SMALL = 128_000
+"""Bytes of a file that is read without asking a thread to, which would take longer than the reading."""
 _LOOKED_AT = 8_192
 """Bytes at the beginning that tell text from anything else."""
 
@@ -30,7 +32,15 @@ class Write(Struct, frozen=True, forbid_unknown_fields=True):
     content: Annotated[str, Meta(description="All that the file shall hold.")]
 
 
-def read(arguments: Read, bench: Bench) -> ToolResult:
+async def read(arguments: Read, bench: Bench) -> ToolResult:
+    try:
+        small = (bench.workspace.folder / arguments.path).stat().st_size <= SMALL
+    except (OSError, ValueError):
+        small = False
+    return _read(arguments, bench) if small else await _read_in_thread(arguments, bench)
+
+
+def _read(arguments: Read, bench: Bench) -> ToolResult:
     place = paths.find(bench.workspace, arguments.path)
     raw = load(place, bench)
     if not raw:
@@ -47,6 +57,9 @@ def read(arguments: Read, bench: Bench) -> ToolResult:
     if arguments.start > len(lines):
         raise Refusal(f"`{place.shown}` has only {plural(len(lines), 'line')}: `start` must not be greater.")
     return ToolResult(_page(arguments, lines, unfinished, bench.rules.shown))
+
+
+_read_in_thread = in_thread(_read)
 
 
 def _page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:
@@ -128,7 +141,7 @@ READ = Tool(
     arguments=Read,
     example='{"path": "src/app.py", "start": 1, "lines": 200}',
     writes=False,
-    act=in_thread(read),
+    act=read,
 )
 WRITE = Tool(
     name="write",

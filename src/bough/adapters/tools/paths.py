@@ -14,12 +14,20 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from bough.adapters.tools.text import size
 from bough.adapters.tools.tool import Refusal
 from bough.ports import Workspace
 
+_KINDS = {
+    stat.S_IFREG: "file",
+    stat.S_IFDIR: "folder",
+    stat.S_IFLNK: "link",
+    stat.S_IFIFO: "pipe",
+    stat.S_IFSOCK: "socket",
+}
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -44,19 +52,26 @@ def find(workspace: Workspace, path: str, *, writing: bool = False) -> Place:
         raise Refusal(f"`{path!r}` is not a path: it holds a NUL character.", fault=True)
     if path.startswith("~"):
         raise Refusal(f"`{path}`: `~` is not expanded here; paths are relative to the folder you start in.")
-    root = os.path.realpath(workspace.root)
+    root, folder = _real(workspace.root), _real(workspace.folder)
     try:
         real = os.path.realpath(workspace.folder / path)
     except (OSError, ValueError) as error:
         raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
     if real != root and not real.startswith(f"{root}{os.sep}"):
         raise Refusal(_outside(workspace, path))
-    steps = tuple(Path(real).relative_to(root).parts)
+    steps = Path(real).parts[len(Path(root).parts) :]
     if writing and any(step.lower() == ".git" for step in steps):
         raise Refusal(
             f"`{path}` belongs to git: it cannot be written. Change the files themselves; bough commits them."
         )
-    return Place(root, steps, os.path.relpath(real, os.path.realpath(workspace.folder)))
+    return Place(root, steps, os.path.relpath(real, folder))
+
+
+@lru_cache(maxsize=256)
+def _real(folder: Path) -> str:
+    """Where a workspace's own folder is. Resolved once: should it be swapped for a link later, all below it is then
+    outside."""
+    return os.path.realpath(folder)
 
 
 def _outside(workspace: Workspace, path: str) -> str:
@@ -95,14 +110,7 @@ def kind(place: Place) -> str:
 
 
 def _kind(mode: int) -> str:
-    names = {
-        stat.S_IFREG: "file",
-        stat.S_IFDIR: "folder",
-        stat.S_IFLNK: "link",
-        stat.S_IFIFO: "pipe",
-        stat.S_IFSOCK: "socket",
-    }
-    return names.get(stat.S_IFMT(mode), "device")
+    return _KINDS.get(stat.S_IFMT(mode), "device")
 
 
 def read_bytes(place: Place, limit: int) -> bytes:
@@ -120,7 +128,7 @@ def read_bytes(place: Place, limit: int) -> bytes:
                 f"`{place.shown}` is too big for this ({size(found.st_size)}): use `search`, or `bash` with sed, head "
                 "or tail, to see parts of it."
             )
-        return file.read(limit)
+        return file.read(found.st_size)  # not `limit`, which would set aside so much memory for every file
 
 
 def _require_file(place: Place, found: os.stat_result) -> None:

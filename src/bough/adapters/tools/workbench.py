@@ -6,7 +6,8 @@ import difflib
 import errno
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bough.adapters.tools.arguments import decode, schema
 from bough.adapters.tools.bash import BASH
@@ -15,6 +16,7 @@ from bough.adapters.tools.files import READ, WRITE
 from bough.adapters.tools.listing import LIST
 from bough.adapters.tools.notes import DONE, NOTE
 from bough.adapters.tools.search import make_search
+from bough.adapters.tools.split import SPLIT, propose
 from bough.adapters.tools.text import printable
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.messages import Call, ToolSpec
@@ -23,7 +25,7 @@ from bough.ports import Sandbox, ToolResult, Workspace
 
 
 class WorkbenchTools:
-    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note` and `done`. Holds nothing of a call."""
+    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `split` and `done`. Holds nothing of a call."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
         """`ripgrep`: the program for `search`; without it on the path, or with None, bough searches by itself."""
@@ -31,7 +33,8 @@ class WorkbenchTools:
         search = make_search(shutil.which(ripgrep) if ripgrep else None)
         tools = (READ, WRITE, EDIT, search, LIST, BASH, NOTE, DONE)
         self._tools = {tool.name: tool for tool in tools}
-        self._specs = tuple(ToolSpec(t.name, t.description, schema(t.arguments), t.writes) for t in tools)
+        *specs, done = (ToolSpec(t.name, t.description, schema(t.arguments), t.writes) for t in tools)
+        self._specs = (*specs, SPLIT, done)
 
     @property
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -39,6 +42,8 @@ class WorkbenchTools:
 
     async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         try:
+            if call.name == SPLIT.name:
+                return propose(call)
             tool = self._named(call.name)
             arguments = decode(tool, call.arguments)
             result = await tool.act(arguments, Bench(workspace, rules, self._sandbox, progress))
@@ -51,9 +56,10 @@ class WorkbenchTools:
     def _named(self, name: str) -> Tool:
         if name in self._tools:
             return self._tools[name]
-        close = difflib.get_close_matches(name.lower()[:50], self._tools, 1, 0.5)
+        known = [spec.name for spec in self._specs]
+        close = difflib.get_close_matches(name.lower()[:50], known, 1, 0.5)
         hint = f" Did you mean `{close[0]}`?" if close else ""
-        raise Refusal(f"There is no tool `{name[:100]}`.{hint} There are: {', '.join(self._tools)}.", fault=True)
+        raise Refusal(f"There is no tool `{name[:100]}`.{hint} There are: {', '.join(known)}.", fault=True)
 
 
 def _reason(error: OSError) -> str:

@@ -1,20 +1,12 @@
-"""Proves a task by running its check in the workspace: exit status 0 passes, anything else does not."""
+"""A check's command line as something that can be run, and what came of running it, in one sentence for people."""
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import shutil
 import signal
-from collections.abc import Callable
 
-from bough.adapters.tools.text import clean, head_and_tail
-from bough.core.acceptance import Verdict
-from bough.core.plan import Step
-from bough.core.rules import Rules
-from bough.ports import Finished, Sandbox, Workspace
-
-NOT_VERIFIED = "finished, not verified: no check was given (use --check CMD)"
+from bough.ports import Finished
 
 _SHELL_ONLY = frozenset(
     {".", ":", "!", "[[", "alias", "case", "cd", "declare", "eval", "exec", "exit", "export", "for", "function", "if"}
@@ -24,44 +16,6 @@ _SHELL_ONLY = frozenset(
 """First words that only a shell understands."""
 _OPERATORS = frozenset("|&;<>()$`*?[{\n")
 """What means something to a shell outside of quotes."""
-
-
-class CommandVerifier:
-    """The check is the step's command, as it was written."""
-
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
-
-    def command(self, step: Step) -> str:
-        return step.test_command or "" if step.requires_testing else ""
-
-    async def verify(
-        self, step: Step, workspace: Workspace, tree: str, rules: Rules, progress: Callable[[str], None]
-    ) -> tuple[Verdict, bytes | None]:
-        if not step.requires_testing:
-            return Verdict("passed", "no check was required", tree=tree), None
-        command = self.command(step)
-        if not command.strip():
-            return Verdict("not_verified", NOT_VERIFIED, tree=tree), None
-        finished = await self._sandbox.run(
-            to_argv(command),
-            workspace=workspace,
-            timeout=rules.check_timeout,
-            limit=rules.kept,
-            progress=progress,
-        )
-        text = await asyncio.to_thread(clean, finished.output)
-        shown, cut = head_and_tail(text.rstrip("\n"), rules.shown)
-        verdict = Verdict(
-            ruling="passed" if finished.exit_status == 0 else "failed",
-            reason=reason_of(finished),
-            command=command,
-            exit_status=finished.exit_status,
-            seconds=finished.seconds,
-            output=shown,
-            tree=tree,
-        )
-        return verdict, finished.output if cut else None
 
 
 def to_argv(command: str) -> list[str]:

@@ -12,12 +12,10 @@ from __future__ import annotations
 import ast
 import asyncio
 import hashlib
-import os
 import re
 import secrets
-import stat
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
@@ -29,8 +27,9 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.evidence import marks, on_disk, reader, report_at
+from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
-from bough.adapters.verifiers.reading import Progress, counting, read_lines, readable, report
 from bough.adapters.verifiers.rulings import Ran, Read
 from bough.adapters.verifiers.runners import instrument, refused, rerun
 from bough.core import tamper
@@ -44,12 +43,9 @@ from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
 BASELINE = "@baseline"
-KEPT_TREES = 4
+KEPT_TEXTS = 8
 RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
-
-READ_MOST = 2_000_000
-LARGEST_REPORT = 64 * 1024 * 1024
 
 Say = Callable[[str], None]
 
@@ -60,7 +56,9 @@ class ProjectVerifier:
         self._workspaces = workspaces
         self._baselines = Baselines(home / "baselines")
         self._begun: set[asyncio.Task[None]] = set()
-        self._texts: dict[str, dict[str, str]] = {}
+        self._texts: dict[tuple[str, str], dict[str, str]] = {}
+        """By tree and command."""
+        self._sweeping: dict[str, asyncio.Task[None]] = {}
 
     async def find(self, task: Task) -> Check | None:
         """The check that the base has stands: what the agent writes cannot put another one in its place. One that is
@@ -90,23 +88,36 @@ class ProjectVerifier:
         begun.add_done_callback(self._begun.discard)
 
     async def _begin(self, run: Run, task: Task) -> None:
+        await self._swept(run)
         check = await self.find(replace(task, tree=task.base))
         if check is not None:
             await asyncio.wait([self._baseline(run, task, check)])
 
     def _baseline(self, run: Run, task: Task, check: Check) -> asyncio.Task[Known]:
         async def measure() -> Known:
-            # A checkout for each check: another one may be under way at the same base.
-            name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
-            workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
-            try:
-                return (await self._run(check, task, task.base, workspace, lambda line: None)).known()
-            finally:
-                await self._workspaces.discard(run.name, name)
+            return (await self._at_base(run, task, check)).known()
 
         return self._baselines.begin(task.base, check, measure)
 
+    async def _at_base(self, run: Run, task: Task, check: Check) -> Ran:
+        await self._swept(run)
+        # A checkout for each check: another one may be under way at the same base.
+        name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
+        workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
+        try:
+            return await self._run(check, task, task.base, workspace, lambda line: None)
+        finally:
+            await self._workspaces.discard(run.name, name)
+
+    async def _swept(self, run: Run) -> None:
+        """Checkouts that an earlier life of bough was measuring in are gone: whoever needs that baseline makes his own.
+        Shielded, since the one who comes first does it for all."""
+        if run.name not in self._sweeping:
+            self._sweeping[run.name] = asyncio.create_task(self._workspaces.sweep(run.name, BASELINE))
+        await asyncio.shield(self._sweeping[run.name])
+
     async def close(self) -> None:
+        await asyncio.gather(*self._sweeping.values(), return_exceptions=True)
         for begun in self._begun:
             begun.cancel()
         await asyncio.gather(*self._begun, return_exceptions=True)
@@ -119,26 +130,50 @@ class ProjectVerifier:
             return Judgement(Verdict("passed", "no check was required", tree=task.tree))
         if check is None:
             return Judgement(Verdict("not_verified", NOT_FOUND, tree=task.tree))
-        done = tuple(await self._tampering(task, check))
-        if done and not task.step.may_edit_tests:
-            return _tampered(task, check, done, "the tests were tampered with")
         baseline = self._baseline(run, task, check)
-        ran = await self._run(check, task, task.tree, workspace, progress)
-        ran, flaky = await self._again(check, ran, task, workspace, progress)
+        try:
+            ran, done = await self._run_beside_the_gate(task, check, workspace, progress)
+        except _Caught as caught:
+            return _tampered(task, check, caught.done, "the tests were tampered with")
+        ran, flaky = await self._again(run, check, ran, baseline, task, workspace, progress)
         if ran.changed and not task.step.may_edit_tests:
             return _tampered(task, check, ran.changed, "the tests were changed while they ran")
-        before, after = await self._watched(task.base), await self._watched(task.tree)
+        before = await self._watched(task.base, check.command)
+        after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
-        judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, _reader(workspace))
+        judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.known())
         return judgement
 
+    async def _run_beside_the_gate(
+        self, task: Task, check: Check, workspace: Workspace, progress: Say
+    ) -> tuple[Ran, tuple[Tampering, ...]]:
+        """The gate looks while the check runs, which the sandbox confines whatever was done to it. What the gate
+        finds ends the check, unless it is allowed."""
+        gate = asyncio.create_task(self._tampering(task, check))
+        under_way: list[asyncio.Task[Ran]] = []
+        try:
+            # Not to be cut short: the workspace would be left as neither the one tree nor the other.
+            bare = await self._bare(task.tree, workspace)
+            under_way.append(asyncio.create_task(self._ran(check, task, task.tree, workspace, progress, bare)))
+            tracked = frozenset(await self._workspaces.paths(task.tree))
+            forged = await asyncio.to_thread(forged_runners, workspace.root, tracked)
+            done = (*forged, *await gate)
+            if done and not task.step.may_edit_tests:
+                raise _Caught(done)
+            return await under_way[0], done
+        finally:
+            for one in (gate, *under_way):
+                one.cancel()
+            await asyncio.gather(gate, *under_way, return_exceptions=True)
+
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:
             return []
-        before, after = await asyncio.gather(self._watched(task.base), self._watched(task.tree))
+        before = await self._watched(task.base, check.command)
+        after = await self._watched(task.tree, check.command, task.base)
         done = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return done or await self._hollow(task, check, before, after)
 
@@ -156,43 +191,71 @@ class ProjectVerifier:
             return []
         return [Tampering(path, 1, "the new tests assert nothing about the code") for path in sorted(emptied)]
 
-    async def _watched(self, tree: str) -> dict[str, str]:
-        """The tests of a tree, their configuration, and whatever else says how they are run."""
-        if tree not in self._texts:
+    async def _watched(self, tree: str, command: str = "", base: str = "") -> dict[str, str]:
+        """The tests of a tree, their configuration, whatever else says how they are run, and what the command names.
+        With a base whose texts are known, only what differs from it is read."""
+        if (tree, command) in self._texts:
+            return self._texts[tree, command]
+        known = dict(self._texts.get((tree, ""), {}))
+        if not known and (base, command) in self._texts:
+            changes = await self._workspaces.changes(base, tree)
+            known = dict(self._texts[base, command])
+            for change in changes:
+                known.pop(change.path, None)
+            paths = [change.path for change in changes if change.kind != "D"]
+        else:
             paths = await self._workspaces.paths(tree)
-            watched = [path for path in paths if tamper.watched(path)]
-            self._texts[tree] = await self._workspaces.texts(tree, watched)
-            while len(self._texts) > KEPT_TREES:
-                del self._texts[next(iter(self._texts))]
-        return self._texts[tree]
+        wanted = [path for path in paths if path not in known and tamper.watched(path, command)]
+        known |= await self._workspaces.texts(tree, wanted) if wanted else {}
+        self._texts[tree, command] = known
+        while len(self._texts) > KEPT_TEXTS:
+            del self._texts[next(iter(self._texts))]
+        return known
 
     async def _run(self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say) -> Ran:
         """The check once, whole, in a workspace that holds just the tree."""
+        bare = await self._bare(tree, workspace)
+        return await self._ran(check, task, tree, workspace, progress, bare)
+
+    async def _bare(self, tree: str, workspace: Workspace) -> list[str]:
+        """The workspace with the tree and nothing else; what was removed for it."""
         await workspace.restore(tree)
         paths = await self._workspaces.paths(tree)
         gone = await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
         workspace.folder.mkdir(parents=True, exist_ok=True)
+        return gone
+
+    async def _ran(
+        self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say, gone: list[str]
+    ) -> Ran:
+        before = await self._watched(tree, check.command, task.base)
+        seen = await asyncio.to_thread(marks, workspace, before)
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
+        # Loaded while the check runs: its patterns take longer than all else that is done around one.
+        asyncio.get_running_loop().run_in_executor(None, import_module, "bough.adapters.verifiers.reading")
         finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
+        from bough.adapters.verifiers.reading import read_lines, readable, report
+
         text = await asyncio.to_thread(clean, finished.output)
         if refused(text, finished.exit_status):
             finished = await self._sandboxed(within(at, check.command), {}, check, workspace, task.rules, progress)
             text = await asyncio.to_thread(clean, finished.output)
         root = str(workspace.root)
-        body = await asyncio.to_thread(_report_at, path)
+        body = await asyncio.to_thread(report_at, path)
         read = _relative(await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root))
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
-        before = await self._watched(tree)
-        after = await asyncio.to_thread(_on_disk, workspace, before)
+        after = await asyncio.to_thread(on_disk, workspace, before, seen)
         changed = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say
     ) -> Finished:
+        from bough.adapters.verifiers.counting import Progress, counting
+
         so_far = Progress()
 
         def tell(line: str) -> None:
@@ -205,7 +268,14 @@ class ProjectVerifier:
         )
 
     async def _again(
-        self, check: Check, ran: Ran, task: Task, workspace: Workspace, progress: Say
+        self,
+        run: Run,
+        check: Check,
+        ran: Ran,
+        baseline: asyncio.Task[Known],
+        task: Task,
+        workspace: Workspace,
+        progress: Say,
     ) -> tuple[Ran, tuple[str, ...]]:
         """Failing tests are run once more, alone; when all of them pass then, the whole check is. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
@@ -216,10 +286,22 @@ class ProjectVerifier:
         alone = await self._run(replace(check, command=command), task, task.tree, workspace, progress)
         passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
         flaky = tuple(id for id in failing if id in passing)
+        unproven = rulings.unproven(flaky, (await baseline).report) if flaky else ()
+        if unproven:
+            sometimes = await self._sometimes(run, task, check, unproven)
+            flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
         if len(flaky) < len(failing) or task.rules.strict:
             return ran, flaky
         again = await self._run(check, task, task.tree, workspace, progress)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
+
+    async def _sometimes(self, run: Run, task: Task, check: Check, ids: tuple[str, ...]) -> set[str]:
+        """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""
+        command = rerun(check.command, check.runner, list(ids))
+        if command is None:
+            return set()
+        alone = await self._at_base(run, task, replace(check, command=command))
+        return {case.id for case in alone.report.cases if case.outcome == "passed"}
 
     def _judgement(
         self,
@@ -256,6 +338,13 @@ class ProjectVerifier:
         return Judgement(verdict, ran.finished.output if cut else None, msgspec.json.encode(cases) if cases else None)
 
 
+class _Caught(Exception):
+    """The gate found something while the check was running."""
+
+    def __init__(self, done: tuple[Tampering, ...]) -> None:
+        self.done = done
+
+
 def _tampered(task: Task, check: Check, done: tuple[Tampering, ...], what: str) -> Judgement:
     more = f" (and {len(done) - 1} more)" if len(done) > 1 else ""
     reason = f"{what}: {done[0].path}: {done[0].what}{more}"
@@ -274,42 +363,9 @@ def _emptied(text: str) -> str:
     return ast.unparse(tree)
 
 
-def _report_at(path: Path) -> bytes | None:
-    """The report, unless it is something that no runner writes: the tests' own code could have made it."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
-
-
 _ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
 
 
 def _relative(read: Report) -> Report:
     """With test ids as seen from the workspace, also where pytest takes settings in a folder above it for its root."""
     return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
-
-
-def _on_disk(workspace: Workspace, texts: Mapping[str, str]) -> dict[str, str]:
-    """The same files as they are now."""
-    found = {}
-    for path in texts:
-        with suppress(OSError):
-            place = workspace.root / path
-            body = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
-            found[path] = body.decode(errors="replace")
-    return found
-
-
-def _reader(workspace: Workspace) -> Read:
-    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
-    root = workspace.root.resolve()
-
-    def read(path: str) -> str | None:
-        place = (root / path).resolve()
-        if not place.is_relative_to(root) or not place.is_file() or place.stat().st_size > READ_MOST:
-            return None
-        return place.read_text(errors="replace")
-
-    return read

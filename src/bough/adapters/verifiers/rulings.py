@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.command import reason_of
-from bough.adapters.verifiers.reading import trim
+from bough.adapters.verifiers.trimming import trim
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
 from bough.ports import Finished
 
@@ -96,6 +96,15 @@ def _file(id: str) -> str:
 def _test(id: str) -> str:
     """A test without its parameters, which may be made of anything. Other runners' names may be too: then its file."""
     return id.partition("[")[0] if _file(id).endswith(".py") else _file(id)
+
+
+def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
+    """Those that did not pass at the base: that one of them passes the second time does not show that it is mended. A
+    state that outlives the first run would do it too."""
+    before = {case.id: case.outcome for case in baseline.cases}
+    # Some runners name only what failed: then what is not named passed.
+    missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
+    return tuple(id for id in flaky if before.get(id, missing) != "passed")
 
 
 def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:

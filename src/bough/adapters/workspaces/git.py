@@ -20,9 +20,11 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 from bough.adapters.workspaces import disk, person, shared
@@ -42,6 +44,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LEFTOVER = 24 * 3600.0
+_LISTINGS = 2
+"""Trees whose files are remembered: mostly that of the base and the present one are asked for, again and again."""
 
 
 async def _aside(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -59,12 +63,16 @@ class Repository:
         self.path = home / "repo.git"
         self.git = Git(self.path)
         self.objects = Objects(self.path, self.existing)
+        self.listing = lru_cache(maxsize=_LISTINGS)(self._list)
+        """The files of a tree."""
         self._clock = os.fsencode(self.path / "clock")
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
-        asked = b"".join(id.hex().encode() + b"\n" for id in ids)
-        out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked)
-        return {bytes.fromhex(line.split()[0].decode()) for line in out.splitlines() if not line.endswith(b" missing")}
+        known = self.objects.durable.intersection(ids)
+        asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
+        out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
+        there = (line.split()[0].decode() for line in out.splitlines() if not line.endswith(b" missing"))
+        return known.union(map(bytes.fromhex, there))
 
     def clock(self) -> int:
         """The time as the disk stamps it on files."""
@@ -77,8 +85,8 @@ class Repository:
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
 
-    def listing(self, id: str) -> dict[bytes, Entry]:
-        """The files of a tree. Its objects are durable, because somebody was told of it."""
+    def _list(self, id: str) -> Mapping[bytes, Entry]:
+        """The objects of a tree are durable, because somebody was told of it."""
         files = {}
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", _named(id)).split(b"\0"):
             head, _, path = line.partition(b"\t")
@@ -87,7 +95,7 @@ class Repository:
                 self.objects.durable.add(bytes.fromhex(name.decode()))
                 if kind == b"blob":
                     files[path] = Entry(mode, bytes.fromhex(name.decode()))
-        return files
+        return MappingProxyType(files)
 
     def commit(self, id: str, parent: str, message: str) -> str:
         """A commit with bough as its author; the same one again when the parent already says just that."""
@@ -108,6 +116,8 @@ class Repository:
         return self.path / "refs" / "bough" / safe(run) / safe(task)
 
     def diff(self, base: str, tree: str, *options: str) -> bytes:
+        if base == tree:
+            return b""
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
         return self.git.run("diff-tree", *fixed, *options, _named(base), _named(tree))
 
@@ -252,7 +262,7 @@ class GitWorkspaces:
     def _places(self, run: str, task: str) -> tuple[Path, Path]:
         return self._home / "work" / safe(run) / safe(task), self._home / "scratch" / safe(run) / safe(task)
 
-    def _make(self, checkout: Path, listing: dict[bytes, Entry]) -> Found:
+    def _make(self, checkout: Path, listing: Mapping[bytes, Entry]) -> Found:
         """Filled beside its place and moved there whole: a checkout that exists is complete."""
         disk.remove(os.fsencode(checkout))
         part = checkout.with_name(f"{checkout.name}.part")
@@ -309,6 +319,14 @@ class GitWorkspaces:
                 with suppress(OSError):  # other tasks of the run are still there, or none ever was
                     place.parent.rmdir()
 
+    async def sweep(self, run: str, mark: str) -> None:
+        await _aside(f"clear the workspaces of {run}", self._sweep, run, mark)
+
+    def _sweep(self, run: str, mark: str) -> None:
+        for part in ("work", "scratch"):
+            for place in (self._home / part / safe(run)).glob(f"*{safe(mark)}*"):
+                disk.remove(os.fsencode(place))
+
     async def changes(self, base: str, tree: str) -> list[Change]:
         return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]
 
@@ -319,7 +337,7 @@ class GitWorkspaces:
     async def paths(self, tree: str) -> list[str]:
         return [shown(path) for path in await _aside("list files", self._listing, tree)]
 
-    def _listing(self, tree: str) -> dict[bytes, Entry]:
+    def _listing(self, tree: str) -> Mapping[bytes, Entry]:
         return self._prepared().listing(tree)
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:

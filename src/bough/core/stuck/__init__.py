@@ -9,8 +9,8 @@ volatile, `signals` has the thresholds.
 
 from __future__ import annotations
 
+from bough.core.signals import PATTERNS, Act, Pattern, Recommended, Signal, StuckRules, Turn
 from bough.core.stuck.patterns import signal
-from bough.core.stuck.signals import PATTERNS, Act, Pattern, Recommended, Signal, StuckRules, Turn
 from bough.core.stuck.watch import Watch, afresh, noted
 
 __all__ = ["PATTERNS", "Act", "Pattern", "Recommended", "Signal", "StuckRules", "Turn", "Watch", "afresh", "see"]

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from bough.core.signals import Act, StuckRules
 from bough.core.stuck.masks import clip, in_transit, key, likeness, loosely, mask, rounded, sketch, substance, trouble
-from bough.core.stuck.signals import Act, StuckRules
 
 Kind = Literal["same", "alike", "error", "refused"]
 """How an act repeats another, see `repeats`."""

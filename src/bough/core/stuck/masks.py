@@ -20,7 +20,8 @@ SKETCHED = 2_000
 BRIEF = 600
 """A failure in transit is said in so many characters; a failing test that mentions one is not."""
 
-# Each pattern begins with one character or a set of them: the search then skips to the candidates.
+# Each pattern begins with one character or a set of them: the search then skips to the candidates. Where one cannot,
+# the words that it needs are looked for first.
 _TIMES = re.compile(
     r"\d(?:"
     r"\d{3}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -61,7 +62,8 @@ def mask(text: str) -> str:
         text = _COLOURS.sub("", text)
     text = _TEMPORARY.sub("<temporary>", text)
     text = _IDENTIFIERS.sub(_identifier, text)
-    text = _PROCESS.sub("<process>", text)
+    if "pid" in text or "PID" in text:
+        text = _PROCESS.sub("<process>", text)
     text = _TIMES.sub("<time>", text)
     return " ".join(text.split())
 
@@ -77,7 +79,7 @@ def _identifier(found: re.Match[str]) -> str:
 
 def rounded(masked: str) -> str:
     """The decimals of a score gone as well. How far something has come (12.5 %, 3.1 MB) is not a score."""
-    return _DECIMALS.sub("<decimal>", masked)
+    return _DECIMALS.sub("<decimal>", masked) if "." in masked else masked
 
 
 def loosely(masked: str) -> str:
@@ -92,7 +94,10 @@ def key(text: str) -> int:
 
 def substance(text: str) -> int:
     """Letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
-    return sum(map(str.isalpha, _WRAPPING.sub("", text[:256])))
+    first = text[:256]
+    if "<" in first or "exit" in first:
+        first = _WRAPPING.sub("", first)
+    return sum(map(str.isalpha, first))
 
 
 def sketch(text: str, size: int = 48) -> tuple[int, ...]:

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from bough.core.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
 from bough.core.stuck.chant import chants
 from bough.core.stuck.marks import Kind
 from bough.core.stuck.masks import likeness
-from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
 from bough.core.stuck.watch import Wasted, Watch
 
 

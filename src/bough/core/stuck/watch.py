@@ -8,9 +8,9 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.core.signals import Act, StuckRules, Turn
 from bough.core.stuck.marks import LITTLE, SPECIFIC, Kind, Mark, mark, repeats
 from bough.core.stuck.masks import key, sketch
-from bough.core.stuck.signals import Act, StuckRules, Turn
 
 T = TypeVar("T")
 D = TypeVar("D", Mark, "Failed")

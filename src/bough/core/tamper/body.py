@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bough.core.tamper import checks as c
 from bough.core.tamper.checks import Bare, Check, Guard
+from bough.core.tamper.contexts import keeps_quiet, pushed
 from bough.core.tamper.facts import (
     BROAD,
     SUPPRESSED,
@@ -23,7 +24,7 @@ from bough.core.tamper.facts import (
     written_out,
 )
 from bough.core.tamper.scope import Scope, assign, callee, resolve
-from bough.core.tamper.sources import is_fixture
+from bough.core.tamper.sources import imported_names, is_fixture
 from bough.core.tamper.syntax import (
     Function,
     always,
@@ -125,7 +126,8 @@ class Walk:
             return never(node.test), guards
         if isinstance(node, ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign):
             ends = self._simple(node, scope, guards, owner)
-            return ends, (*guards, SUPPRESSED) if enters_suppress(node) else guards
+            hidden = enters_suppress(node) or pushed(node, scope.source, scope.project)
+            return ends, (*guards, SUPPRESSED) if hidden else guards
         if isinstance(node, ast.Raise):
             self._raise(node, scope, guards, owner)
             return True, guards
@@ -158,6 +160,10 @@ class Walk:
     ) -> bool:
         """A statement that is one expression. True when it ends the test."""
         value = node.value
+        for target in node.targets if isinstance(node, ast.Assign) else []:
+            # `calc.add = …`, `sys.modules["calc"].add = …`, for a module that the test itself imports.
+            if isinstance(target, ast.Attribute) and dotted(target).split(".")[0] in _imported_within(owner):
+                self._patch(dotted(target), node, scope)
         plain = value.value if isinstance(value, ast.Await) else value
         ends = isinstance(node, ast.Return)
         if isinstance(plain, ast.Call):
@@ -188,6 +194,8 @@ class Walk:
                 self._patch(dotted(target), node, scope)
 
     def _call(self, call: ast.Call, node: ast.stmt, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> bool:
+        if isinstance(call.func, ast.Name) and isinstance(known := scope.names.get(call.func.id), ast.Attribute):
+            call = ast.Call(func=known, args=call.args, keywords=call.keywords)
         called = last(call.func)
         if self._skipping(call, node, scope):
             return True
@@ -315,6 +323,9 @@ class Walk:
                         *inside,
                         Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure"),
                     )
+            elif keeps_quiet(context, scope.source, scope.project):
+                quiet = Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure")
+                inside = (*inside, quiet)
             elif isinstance(context, ast.Call):
                 self._call(context, node, scope, guards, owner)
             value = resolve(context, scope)
@@ -332,7 +343,7 @@ class Walk:
         for call in asserted:
             body = [resolve(value, scope) for value in expressions(node.body)]
             self._add([c.of_raising(call, body, scope)], node, scope, guards, owner)
-        return ends and not asserted
+        return ends and not asserted and not any(isinstance(s, ast.Raise) for s in node.body)
 
     def _inner(self, node: Function, scope: Scope, guards: tuple[Guard, ...], owner: Function) -> None:
         """A function inside the test: walked where it is called by name, or here when it is only handed on."""
@@ -369,6 +380,12 @@ class Walk:
 
     def _patch(self, target: str, node: ast.stmt, scope: Scope) -> None:
         self.found.patches.append(Patch(target, node.lineno, scope.source.path))
+
+
+def _imported_within(owner: Function) -> set[str]:
+    """Names that a function imports for itself."""
+    inner = (node for node in ast.walk(owner) if isinstance(node, ast.Import | ast.ImportFrom))
+    return {name for statement in inner for name, _ in imported_names(statement)}
 
 
 def fixtures_used(function: Function, scope: Scope, depth: int = 0) -> list[tuple[Scope, Function]]:

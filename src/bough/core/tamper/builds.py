@@ -125,6 +125,31 @@ def cargo(old: str, new: str, path: str) -> Iterator[Tampering]:
             yield Tampering(path, line_of(new, section), f"[{section}] changes what cargo runs: {short(risky, 60)}")
 
 
+def project_scripts(old: str, new: str, path: str) -> Iterator[Tampering]:
+    """Commands that pyproject.toml keeps for hatch, poe, pdm and their like."""
+    before, after = _commands(toml(old), ()), _commands(toml(new), ())
+    for key, command in before.items():
+        if not shell.asked(command).runner or after.get(key) == command:
+            continue
+        now = after.get(key)
+        clause = "it was removed" if now is None else shell.weaker(command, now)
+        if clause:
+            what = f"{'.'.join(key)}: `{short(command, 60)}` became `{short(now or '', 60)}`: {clause}"
+            yield Tampering(path, line_of(new, key[-1]), what)
+
+
+def _commands(value: object, key: tuple[str, ...]) -> dict[tuple[str, ...], str]:
+    if isinstance(value, str):
+        return {key: value} if {"scripts", "tasks"} & set(key[:-1]) else {}
+    if isinstance(value, list):
+        whole = " && ".join(part for part in value if isinstance(part, str))
+        return _commands(whole, key) if whole else {}
+    found: dict[tuple[str, ...], str] = {}
+    for name, inner in table(value).items() if len(key) < 12 else []:
+        found |= _commands(inner, (*key, name))
+    return found
+
+
 def entry_points(old: str, new: str, path: str) -> Iterator[Tampering]:
     if "pytest11" in new and "pytest11" not in old:
         yield Tampering(path, line_of(new, "pytest11"), "a pytest11 entry point is new: it loads a plugin into pytest")
@@ -152,11 +177,10 @@ def script(old: str | None, new: str | None, path: str, named: bool) -> Iterator
 
 
 def _matters(line: str) -> bool:
-    return (
-        bool(shell.asked(line).runner)
-        or bool(shell.forced(line))
-        or re.match(r"(?:exec|exit|return|\./|bash|sh|set)\b", line) is not None
-    )
+    command = recipes.bare(line)
+    if shell.asked(command).runner or shell.forced(command):
+        return True
+    return re.match(r"(?:exec|exit|return|\./|bash|sh|set)\b", command) is not None
 
 
 def python_script(old: str, new: str, path: str) -> Iterator[Tampering]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import builds, files, make, node, settings
+from bough.core.tamper import builds, files, make, node, packages, settings
 
 _JS_CONFIG = re.compile(
     r"^(?:jest|vitest|vite|playwright|cypress|ava|karma)\b.*\.(?:js|ts|mjs|cjs|mts|cts|json)$|^\.mocharc"
@@ -53,8 +53,14 @@ def _one(
         yield from builds.nox(old, new or "", path)
     elif name == "Cargo.toml" or ".cargo/" in path:
         yield from builds.cargo(old or "", new or "", path)
+    elif name in packages.NAMES or name.startswith("babel.config"):
+        yield from packages.compare(old or "", new or "", path)
     elif name in _BUILD_NAMES:
         yield from builds.words_that_weaken(old or "", new or "", path)
+    if name in ("justfile", "Justfile", ".justfile", "Taskfile.yml", "Taskfile.yaml", "Rakefile"):
+        yield from builds.script(old, new, path, named=True)
+    if name == "pyproject.toml" and old is not None and new is not None:
+        yield from builds.project_scripts(old, new, path)
     yield from _parses(path, old, new)
     if name in ("pyproject.toml", "setup.py", "setup.cfg"):
         yield from builds.entry_points(old or "", new or "", path)
@@ -70,7 +76,8 @@ def _parses(path: str, old: str | None, new: str | None) -> Iterator[Tampering]:
 
 def _scripts(path: str, old: str | None, new: str | None, command: str, reached: str) -> Iterator[Tampering]:
     language = files.language(path)
-    named = files.named(command, path) or re.search(rf"(?<![\w/]){re.escape(path)}(?![\w/])", reached) is not None
+    written = re.search(rf"(?<![\w/]){re.escape(path)}(?![\w/])", reached) if path.strip() else None
+    named = files.named(command, path) or written is not None
     if language == "python":
         if named and old is not None:
             yield from builds.python_script(old, new or "", path)

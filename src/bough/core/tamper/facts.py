@@ -26,6 +26,8 @@ def enters_suppress(node: ast.stmt) -> bool:
 def patched(call: ast.Call) -> str:
     """The dotted target of `patch("a.b")`, `patch.object(a, "b")`, `monkeypatch.setattr(a, "b", …)` and the like."""
     whole, called = dotted(call.func), last(call.func)
+    if whole in ("type.__setattr__", "object.__setattr__"):
+        whole = called = "setattr"
     if called in ("patch", "setattr", "object") and ("patch" in whole or whole == "setattr") and call.args:
         first = constant(call.args[0])
         if isinstance(first, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import pairwise
 
 from bough.core.tamper.syntax import listed
@@ -76,7 +77,8 @@ _CONFIG_NAMES = listed(
     pytest.ini .pytest.ini pytest.toml .pytest.toml pyproject.toml setup.cfg tox.ini noxfile.py tox.toml setup.py
     package.json karma.conf.js Cargo.toml CMakeLists.txt CTestCustom.cmake pom.xml build.gradle build.gradle.kts
     Rakefile .rspec phpunit.xml phpunit.xml.dist justfile Justfile .justfile Taskfile.yml Taskfile.yaml .env
-    entry_points.txt mix.exs
+    entry_points.txt mix.exs .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml go.mod go.work
+    rust-toolchain rust-toolchain.toml .pnp.cjs .pnp.loader.mjs .swcrc .babelrc .babelrc.json .envrc
     """
 )
 _CONFIG_PATTERNS = (
@@ -86,6 +88,7 @@ _CONFIG_PATTERNS = (
     "vite.config.*",
     ".mocharc*",
     "jest.setup.*",
+    "babel.config.*",
 )
 _MORE_PATTERNS = ("playwright.config.*", "cypress.config.*", "ava.config.*", "vitest.setup.*", "*.mk", "*.mak")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -184,10 +187,17 @@ def shadow_candidate(path: str) -> bool:
     if name in ("sitecustomize.py", "usercustomize.py", "entry_points.txt") or ending(path) == "pth":
         return True
     parts = path.split("/")
+    if compiled(path) or {"sitecustomize", "usercustomize"} & {*parts[:-1]}:
+        return True
     stem = name.removesuffix(".py")
     if (name.endswith(".py") and stem in RUNNER_MODULES) or any(part in RUNNER_MODULES for part in parts[:-1]):
         return True
     return program_in_front(path) or fake_package(path)
+
+
+def compiled(path: str) -> bool:
+    """Something that Python imports as a module and nobody can read."""
+    return ending(path) in ("pyc", "pyo", "so", "pyd") and not foreign(path)
 
 
 def program_in_front(path: str) -> bool:
@@ -202,12 +212,13 @@ def fake_package(path: str) -> bool:
     return any(a == "node_modules" and b in JS_RUNNERS for a, b in pairwise(parts))
 
 
-def words(command: str) -> list[str]:
+@lru_cache(maxsize=8)
+def words(command: str) -> tuple[str, ...]:
     """A command line's words; one that a shell could not read is split at its blanks."""
     try:
-        return shlex.split(command, comments=False)
+        return tuple(shlex.split(command, comments=False))
     except ValueError:
-        return command.split()
+        return tuple(command.split())
 
 
 def plain_path(word: str) -> str:
@@ -230,10 +241,10 @@ def named(command: str, path: str) -> bool:
 
 
 def watched(path: str, command: str = "") -> bool:
-    """The gate wants to see this file: a test, test configuration, a CI file, a Makefile, a script, Python code (it
-    can bend the runner from anywhere), anything that could stand in front of the runner, or what the command names."""
+    """The gate wants to see this file: a test, test configuration, a CI file, a Makefile, a script, code (it can
+    bend the runner from anywhere), anything that could stand in front of the runner, or what the command names."""
     if shadow_candidate(path) or config_file(path) or ci_file(path) or makefile(path):
         return True
-    if language(path) in ("python", "rust") and not foreign(path):
+    if language(path) in ("python", "rust", "javascript", "go") and not foreign(path):
         return True
     return test_file(path) or test_data(path) or script(path) or (bool(command) and named(command, path))

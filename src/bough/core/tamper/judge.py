@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bough.core.acceptance import Tampering
 from bough.core.tamper import cases
 from bough.core.tamper.checks import Check
+from bough.core.tamper.contexts import definition
 from bough.core.tamper.marks import Case, hides
 from bough.core.tamper.reach import Reach
 from bough.core.tamper.sources import Source
@@ -125,8 +126,8 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
     known = {dump(decorator) for decorator in was.decorators}
     for decorator in now.decorators:
         if dump(decorator) not in known:
-            definition = now.scope.project.function(now.scope.source, last(decorator))
-            if definition is not None and hides(definition[1]):
+            made = definition(now.scope.project, now.scope.source, last(decorator))
+            if isinstance(made, Function) and hides(made):
                 what = f"{title} is now wrapped in @{show(decorator, 40)}, which hides its failures"
                 yield Tampering(now.path, decorator.lineno, what)
 

@@ -12,6 +12,8 @@ from bough.core.tamper.syntax import short
 
 _TARGET = re.compile(r"^([^\s#:=][^:=#]*?)\s*::?(?!=)\s*([^;=]*?)(?:;\s*(.*))?$")
 _VARIABLE = re.compile(r"^(?:export\s+|override\s+)*([\w.\-]+)\s*(?:[:?+!]{0,3}=)\s*(.*)$")
+_LOCAL = re.compile(r"^[^\s#:=][^:=#]*?\s*::?\s*((?:export\s+|override\s+|private\s+)*[\w.\-]+\s*(?:[:?+!]{0,3}=).*)$")
+"""A variable of a target: it holds for its recipe, and is read as one of all."""
 _INCLUDE = re.compile(r"^-?s?include\s+(.+)$")
 _TESTING = re.compile(r"(?:^|[-_/.])(?:tests?|check|ci|verify|specs?)(?:$|[-_/.])", re.I)
 _USE = re.compile(r"\$[({]([\w.\-]+)[)}]")
@@ -81,9 +83,10 @@ def read(text: str, texts: Mapping[str, str], depth: int = 0) -> Make:
                     made.variables |= inner.variables
                     made.targets |= inner.targets
             continue
-        variable = _VARIABLE.match(stripped)
+        local = _LOCAL.match(stripped)
+        variable = _VARIABLE.match(local[1] if local is not None else stripped)
         if variable is not None:
-            more = "+=" in stripped[: variable.start(2)]
+            more = "+=" in variable.string[: variable.start(2)]
             old = made.variables.get(variable[1], "")
             made.variables[variable[1]] = f"{old} {variable[2]}".strip() if more else variable[2]
             continue
@@ -122,6 +125,22 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield start, whole
 
 
+def _branches(text: str, first: bool) -> str:
+    """The text with one side of each condition: the one that is written first, or the others. Lines stay in place."""
+    kept, taken = [], list[bool]()
+    for line in text.splitlines():
+        word = line.split(" ")[0].strip() if not line.startswith("\t") else ""
+        directive = word in ("ifdef", "ifndef", "ifeq", "ifneq", "else", "endif")
+        if word.startswith("if") and directive:
+            taken.append(first)
+        elif word == "else" and taken:
+            taken[-1] = not first
+        elif word == "endif" and taken:
+            taken.pop()
+        kept.append("" if directive or not all(taken) else line)
+    return "\n".join(kept)
+
+
 def compare(before: Mapping[str, str], after: Mapping[str, str], command: str) -> Iterator[Tampering]:
     changed = [p for p in {*before, *after} if files.makefile(p) and before.get(p) != after.get(p)]
     for folder in sorted({files.folder_of(path) for path in changed}):
@@ -131,13 +150,15 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], command: str) -
         if new is None:
             yield Tampering(old, 0, f"{old} was removed")
             continue
-        was, now = read(before[old], before), read(after[new], after)
         wanted = _wanted(command, folder)
-        yield from _specials(was, now, new, after[new])
-        strict = was.used(wanted) if wanted is not None else []
-        others = [name for name in was.targets if name not in strict and _TESTING.search(name)]
-        for name in [*strict, *others]:
-            yield from _target(name, was, now, new, name in strict)
+        for first in (True, False):
+            was = read(_branches(before[old], first), before)
+            now = read(_branches(after[new], first), after)
+            yield from _specials(was, now, new, after[new])
+            strict = was.used(wanted) if wanted is not None else []
+            others = [name for name in was.targets if name not in strict and _TESTING.search(name)]
+            for name in [*strict, *others]:
+                yield from _target(name, was, now, new, name in strict)
 
 
 def _effective(texts: Mapping[str, str], folder: str) -> str | None:
@@ -157,11 +178,21 @@ def _wanted(command: str, folder: str) -> list[str] | None:
     return [path for path in asked.paths if "=" not in path]
 
 
+_DECIDING = (
+    *("SHELL", ".SHELLFLAGS", "MAKEFLAGS", "MAKEFILES", "PATH", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE"),
+    *("GOFLAGS", "BASH_ENV", "ENV", "PYTHONSTARTUP", "NODE_OPTIONS", "LD_PRELOAD", "RUSTFLAGS", "CARGO_BUILD_RUSTC"),
+)
+"""Variables by which something else is run than what a recipe says."""
+_USUAL_PATH = re.compile(
+    r"\$[({]?\{?PATH[)}]?|.*(?:node_modules/\.bin|\.?venv/bin|\.local/bin|go/bin|\.cargo/bin)/?|/(?:usr|opt|bin|sbin).*"
+)
+
+
 def _specials(was: Make, now: Make, path: str, text: str) -> Iterator[Tampering]:
     for name in (".IGNORE", ".ONESHELL"):
         if name in now.targets and name not in was.targets:
             yield Tampering(path, now.targets[name].line, f"{name} is new: failures of recipes can go unnoticed")
-    for name in ("SHELL", ".SHELLFLAGS", "MAKEFLAGS", "PYTEST_ADDOPTS", "GOFLAGS"):
+    for name in _DECIDING:
         value = now.variables.get(name)
         if value is None or value == was.variables.get(name) or _harmless(name, value.strip()):
             continue
@@ -172,6 +203,8 @@ def _specials(was: Make, now: Make, path: str, text: str) -> Iterator[Tampering]
 def _harmless(name: str, value: str) -> bool:
     if name == "SHELL":
         return re.fullmatch(r"(?:/usr)?/bin/(?:env )?(?:ba|da|z)?sh", value) is not None
+    if name == "PATH":
+        return all(_USUAL_PATH.fullmatch(part) for part in value.split(":"))
     return name == "MAKEFLAGS" and not re.search(r"(?:^|\s)-?[a-z]*[inkt]", value)
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import files, recipes, shell
+from bough.core.tamper import files, packages, recipes, shell
 from bough.core.tamper.settings import line_of, table
 from bough.core.tamper.syntax import short
 
@@ -52,6 +52,8 @@ def package(was_text: str, now_text: str, path: str, command: str) -> Iterator[T
     for name in ("pretest", "posttest", "test"):
         if name in after and name not in before and (why := shell.forced(after[name])):
             yield Tampering(path, line_of(now_text, f'"{name}"'), f"script {name} is new: {why}")
+    for name, what in packages.dependencies(was, now):
+        yield Tampering(path, line_of(now_text, f'"{name}"'), what)
     for tool in ("jest", "vitest", "mocha", "ava"):
         old_text = json.dumps(table(was, tool), indent=1)
         new_text = json.dumps(table(now, tool), indent=1)

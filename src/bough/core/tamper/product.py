@@ -6,12 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
+from bough.core.tamper.equality import always_equal
+from bough.core.tamper.peeking import Tests, peeking
 from bough.core.tamper.signs import Sign, expressions_of, hooks, import_time, runner_patched
 from bough.core.tamper.sources import Source
 from bough.core.tamper.syntax import Function, constant, constants, dotted, dump, identifiers, last, show
 
 
-def product_signs(source: Source) -> Iterator[Sign]:
+def product_signs(source: Source, tests: Tests) -> Iterator[Sign]:
     yield from hooks(source)
     yield from runner_patched(source)
     for node in import_time(source.tree.body):
@@ -28,14 +30,8 @@ def product_signs(source: Source) -> Iterator[Sign]:
                     what = f"`{show(call, 40)}` ends the process as if all were well, a test run too"
                     yield Sign(f"_exit {dump(call)}", call.lineno, what)
     yield from _knows_of_tests(source)
-    for node in source.all_functions:
-        if node.name == "__eq__" and [dump(s) for s in node.body] == [dump(_RETURN_TRUE)]:
-            yield Sign(
-                f"eq {node.lineno}", node.lineno, "an `__eq__` that always returns True makes every comparison hold"
-            )
-
-
-_RETURN_TRUE = ast.Return(value=ast.Constant(value=True))
+    yield from always_equal(source)
+    yield from peeking(source, tests)
 
 
 def _exit_hooks(source: Source) -> Iterator[Sign]:

@@ -195,21 +195,29 @@ def _moved(sides: Sides, match: _Match) -> frozenset[str]:
     return frozenset(found)
 
 
-def _elsewhere(sides: Sides) -> str:
-    """The text of the test files that did not change: what they use must not change beneath them."""
-    changed = set(sides.changed)
-    texts = (t for p, t in sides.after.texts.items() if p.endswith(".py") and p not in changed and files.test_file(p))
-    return "\n".join(texts)
+class _Elsewhere:
+    """The test files that did not change: what they use must not change beneath them. Read only when asked."""
 
+    def __init__(self, sides: Sides) -> None:
+        self.sides, self.changed = sides, set(sides.changed)
 
-def _used(name: str, text: str) -> bool:
-    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+    def uses(self, name: str, before: str = "") -> bool:
+        """The name occurs, after the given characters."""
+        pattern = re.compile(rf"{before}\b{re.escape(name)}\b")
+        return any(
+            name in text
+            and path.endswith(".py")
+            and path not in self.changed
+            and files.test_file(path)
+            and pattern.search(text)
+            for path, text in self.sides.after.texts.items()
+        )
 
 
 def _helpers(sides: Sides) -> list[Tampering]:
     """Functions beside the tests, where tests that did not change rely on them."""
-    others = _elsewhere(sides)
-    decorators = _decorators(sides) | set(re.findall(r"^\s*@(\w+)", others, re.M))
+    others = _Elsewhere(sides)
+    decorators = _decorators(sides)
     found: list[Tampering] = []
     for path in sides.changed:
         was, now = sides.before.source(path), sides.after.source(path)
@@ -220,10 +228,11 @@ def _helpers(sides: Sides) -> list[Tampering]:
             same = after.get(helper.key)
             if same is None or dump(same.node) == dump(helper.node):
                 continue
-            if helper.short in decorators and hides(same.node) and not hides(helper.node):
+            hiding = hides(same.node) and not hides(helper.node)
+            if hiding and (helper.short in decorators or others.uses(helper.short, "@")):
                 found.append(Tampering(path, same.node.lineno, f"{same.name} now hides the failures of what it wraps"))
             found += _fixture(helper, same, path, others)
-            if _used(helper.short, others):
+            if others.uses(helper.short):
                 found += _helper(read(helper), read(same))
     return found
 
@@ -245,7 +254,7 @@ def _helper(was: Test, now: Test) -> list[Tampering]:
     return judge(was, now, lost, spare, (Reach(), Reach())) if lost else []
 
 
-def _fixture(was: Test, now: Test, path: str, others: str) -> list[Tampering]:
+def _fixture(was: Test, now: Test, path: str, others: _Elsewhere) -> list[Tampering]:
     if not is_fixture(was.node) or not is_fixture(now.node):
         return []
     found = []
@@ -255,7 +264,7 @@ def _fixture(was: Test, now: Test, path: str, others: str) -> list[Tampering]:
             what = f"a parameter of fixture {was.short} was removed: {show(one, 60)}"
             found.append(Tampering(path, now.node.lineno, what))
     gone = constants(was.node) - constants(now.node)
-    if not found and _used(was.short, others) and gone:
+    if not found and others.uses(was.short) and gone:
         values = [s for f in (was, now) for s in ast.walk(f.node) if isinstance(s, ast.Return | ast.Yield) and s.value]
         if any(constants(value) & gone for value in values if isinstance(value, ast.AST)):
             what = f"the value of fixture {was.short} changed: {', '.join(sorted(gone)[:3])} is gone"
@@ -272,7 +281,7 @@ def _params(test: Test) -> list[ast.expr] | None:
 
 def _beside(sides: Sides) -> list[Tampering]:
     """Values at the top level of files that hold no tests, where unchanged tests use them."""
-    others = _elsewhere(sides)
+    others = _Elsewhere(sides)
     found: list[Tampering] = []
     for path in sides.changed:
         was, now = sides.before.source(path), sides.after.source(path)
@@ -280,7 +289,7 @@ def _beside(sides: Sides) -> list[Tampering]:
             continue
         for name in was.values:
             old, new = was.value(name), now.value(name)
-            if old is None or new is None or dump(old) == dump(new) or not _used(name, others):
+            if old is None or new is None or dump(old) == dump(new) or not others.uses(name):
                 continue
             gone = _gone(old, new)
             if gone:
@@ -291,7 +300,7 @@ def _beside(sides: Sides) -> list[Tampering]:
 
 def _overridden(sides: Sides) -> list[Tampering]:
     """A new fixture nearer to tests that did not change, under a name that they get another one by."""
-    others = _elsewhere(sides)
+    others = _Elsewhere(sides)
     found: list[Tampering] = []
     for path in sides.changed:
         now, was = sides.after.source(path), sides.before.source(path)
@@ -301,7 +310,7 @@ def _overridden(sides: Sides) -> list[Tampering]:
             if not is_fixture(function) or (was is not None and name in was.functions):
                 continue
             known = [c.functions[name] for c in sides.before.conftests(path) if c.path != path and name in c.functions]
-            if known and dump(known[0]) != dump(function) and _used(name, others):
+            if known and dump(known[0]) != dump(function) and others.uses(name):
                 what = f"fixture {name} takes the place of the one that tests use"
                 found.append(Tampering(path, function.lineno, what))
     return found

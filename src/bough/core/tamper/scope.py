@@ -137,8 +137,7 @@ def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
     if node.id in scope.names:
         return scope.names[node.id]
     if node.id in scope.inner:
-        function = scope.inner[node.id]
-        return name("@" + dump(function.args) + dump(ast.Module(body=function.body, type_ignores=[])))
+        return name("@inner")
     imported = scope.source.imports.get(node.id)
     if scope.depth < DEEPEST_CALL:
         found = scope.project.value(scope.source, node.id)

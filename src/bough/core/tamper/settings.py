@@ -31,7 +31,7 @@ class Settings:
         value = self.values.get(name)
         if isinstance(value, list):
             return [str(one) for one in value]
-        return files.words(str(value)) if value is not None else []
+        return list(files.words(str(value))) if value is not None else []
 
     def text(self, name: str) -> str:
         return str(self.values.get(name, "")).strip().lower()

@@ -175,7 +175,7 @@ def _separated(command: str) -> list[str]:
         lexer.commenters = ""
         return list(lexer)
     except ValueError:
-        return words(spaced)
+        return list(words(spaced))
 
 
 def _runner_at(all_words: list[str]) -> int | None:

@@ -19,6 +19,8 @@ class Sign(NamedTuple):
     key: str
     line: int
     what: str
+    habit: bool = False
+    """A file that bore it at the base may bear more of it."""
 
 
 def import_time(body: list[ast.stmt]) -> Iterator[ast.stmt]:

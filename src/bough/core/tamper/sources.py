@@ -33,6 +33,10 @@ class Source:
     """The last statement that binds a name."""
     rebound: set[str] = field(default_factory=set)
 
+    @property
+    def imported(self) -> list[Import]:
+        return list(self.imports.values())
+
     def __post_init__(self) -> None:
         for statement in statements(self.tree.body):
             self._bind(statement)
@@ -126,6 +130,41 @@ class Project:
                 if path in self.texts and files.test_file(path):
                     return self.source(path)
         return None
+
+    def product(self, source: Source, wanted: Import) -> str:
+        """The path of the module that an import names, on either side; empty: none of the project's."""
+        parts = [part for part in wanted.module.split(".") if part]
+        folder = files.folder_of(source.path)
+        bases = [folder, *_parents(folder), "src", "lib"]
+        if wanted.level:
+            here = files.folders(source.path)
+            bases = ["/".join(here[: len(here) - wanted.level + 1])]
+        for base in dict.fromkeys(bases):
+            stem = "/".join([base, *parts] if base else parts)
+            for path in (f"{stem}.py", f"{stem}/__init__.py"):
+                if path in self.texts:
+                    return path
+        return ""
+
+    def origin(self, source: Source, wanted: Import) -> tuple[str, str]:
+        """Where a name that is imported was made: the file and the name there; empty: not to be found out."""
+        for _ in range(8):
+            submodule = Import(f"{wanted.module}.{wanted.attribute}".strip("."), level=wanted.level)
+            path = self.product(source, wanted)
+            home = self.source(path) if path else None
+            if home is None or not wanted.attribute:
+                return path, wanted.attribute
+            inner = home.imports.get(wanted.attribute)
+            if wanted.attribute not in home.bound:
+                stars = [i for i in home.imported if i.attribute == "*"]
+                if not stars:
+                    module = self.product(source, submodule)
+                    return (module, "") if module else (path, "")
+                inner = Import(stars[0].module, wanted.attribute, stars[0].level)
+            elif inner is None or not isinstance(home.bound[wanted.attribute], ast.Import | ast.ImportFrom):
+                return path, wanted.attribute
+            source, wanted = home, inner
+        return "", ""
 
     def conftests(self, path: str) -> list[Source]:
         """Nearest first."""

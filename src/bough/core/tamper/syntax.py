@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Literal
@@ -75,7 +76,7 @@ def _dumped(value: object) -> str:
 
 def show(node: ast.AST, most: int = 90) -> str:
     """Source text for people, on one line."""
-    return short(ast.unparse(node), most)
+    return short(re.sub(r"#[0-9a-f]{24}|@inner", "…", ast.unparse(node)), most)
 
 
 def short(text: str, most: int = 90) -> str:
@@ -159,6 +160,8 @@ def constants(node: ast.AST) -> frozenset[str]:
     if known is None:
         if isinstance(node, ast.Constant):
             known = frozenset() if node.value is ... else frozenset({repr(node.value)})
+        elif isinstance(node, ast.UnaryOp) and constant(node) is not ...:
+            known = frozenset({repr(constant(node))})
         else:
             known = frozenset().union(*(constants(child) for child in ast.iter_child_nodes(node)))
         node.__dict__["_constants"] = known

@@ -10,31 +10,18 @@ from dataclasses import dataclass, field
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.languages import LANGUAGES, Language
+from bough.core.tamper.asserted import NUMBER, STRING, defined, weakened
+from bough.core.tamper.languages import LANGUAGES, Language, rx
 from bough.core.tamper.syntax import short
 
 ALIKE = 0.8
 MOST = 2_000
 """Tests of one file that are looked at."""
-_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`')
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\w.]*")
 _SAID = re.compile(
     r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 )
 _LEAVES = re.compile(r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])")
 _LOADED = re.compile(r"\b(?:require|import)\s*\([^)]*\)")
-_ALWAYS = re.compile(
-    r"expect\(\s*(true|1|false|null|undefined)\s*\)|assert(?:\w*!|\.\w+|\w*)\s*\(\s*(?:t,\s*)?(?:true|1)\b\s*[,)]"
-    r"|\|\|\s*true\b|^if\s+false\b|(?:Equals?|_eq!|toBe|toEqual)\(\s*(?P<one>\w+)\s*,\s*(?P=one)\s*\)",
-    re.I,
-)
-_STRONG = re.compile(
-    r"[Ee]qual|_eq\b|\beq\b|toBe\(|toBe$|Same|deep|Strict|\bis\b|is_deeply|shouldBe\b|must_equal|toHaveBeenCalledWith|throws?\w*\(\s*\w",
-    re.I,
-)
-_MIDDLE = re.compile(
-    r"contain|match|greater|less|delta|close|near|throw|raise|error|include|length|count|like|instance", re.I
-)
 
 
 @dataclass
@@ -53,6 +40,8 @@ class Unit:
     swallows: int = 0
     leaves: int = 0
     """Places where it may return early."""
+    guarded: list[str] = field(default_factory=list)
+    """For each assertion what it depends on: a condition, a handler, a timer. Empty: nothing."""
 
 
 @dataclass
@@ -76,7 +65,7 @@ def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) 
     now = [read(path, text, kind, language) for path, text in after.items()]
     yield from _marks(was, now)
     old, new = [u for sheet in was for u in sheet.units], [u for sheet in now for u in sheet.units]
-    yield from _units(old, new)
+    yield from _units(old, new, defined(after) - defined(before))
     if not old:
         yield from _assertion_counts(was, now)
 
@@ -84,7 +73,7 @@ def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) 
 def read(path: str, text: str, kind: Language, language: str) -> Sheet:
     sheet = Sheet(path)
     plain = uncommented(text, kind.comment)
-    starts = list(kind.test.finditer(plain))[:MOST]
+    starts = list(rx(kind.test).finditer(plain))[:MOST]
     spans = []
     for index, match in enumerate(starts):
         following = starts[index + 1].start() if index + 1 < len(starts) else len(plain)
@@ -95,16 +84,18 @@ def read(path: str, text: str, kind: Language, language: str) -> Sheet:
         spans.append((start, end))
         sheet.units.append(_unit(path, title, plain, start, end, kind, match))
     _file_marks(sheet, plain, kind, spans)
-    if kind.trick is not None and (language != "rust" or files.in_tests(path)):
+    if kind.trick and (language != "rust" or files.in_tests(path)):
         source = text if language == "go" else plain
-        for found in kind.trick.finditer(source):
+        for found in rx(kind.trick).finditer(source):
             if found[0].startswith("func TestMain") and re.search(r"\.Run\(\)", source):
                 continue
             sheet.tricks[short(found[0], 60)] += 1
             sheet.lines.setdefault(short(found[0], 60), _line(source, found.start()))
     if language == "javascript":
         _mocks(sheet, plain)
-    sheet.assertions = len(kind.assertion.findall(plain))
+    elif language == "rust":
+        _own_versions(sheet, plain, spans)
+    sheet.assertions = len(rx(kind.assertion).findall(plain))
     return sheet
 
 
@@ -117,13 +108,31 @@ def _mocks(sheet: Sheet, plain: str) -> None:
             sheet.lines.setdefault(said, _line(plain, found.start()))
 
 
+def _own_versions(sheet: Sheet, plain: str, spans: list[tuple[int, int]]) -> None:
+    """Functions among the tests of a Rust file that are called as one beside them: the tests would use those."""
+    first = plain.find("mod tests")
+    if first < 0:
+        return
+    beside = set(re.findall(r"\bfn\s+(\w+)", plain[:first]))
+    for found in re.finditer(r"\bfn\s+(\w+)", plain[first:]):
+        if found[1] in beside:
+            said = f"fn {found[1]} beside the tests"
+            sheet.tricks[said] += 1
+            sheet.lines.setdefault(said, _line(plain, first + found.start()))
+    for found in re.finditer(r"\buse\s+(?:super|crate)::(\w+)::(?:\*|\{?[^;]*)", plain[first:]):
+        if f"mod {found[1]}" in plain[:first] and set(re.findall(r"\w+", found[0])) & beside | ({"*"} & {*found[0]}):
+            said = " ".join(found[0].split())
+            sheet.tricks[said] += 1
+            sheet.lines.setdefault(said, _line(plain, first + found.start()))
+
+
 def _file_marks(sheet: Sheet, plain: str, kind: Language, spans: list[tuple[int, int]]) -> None:
-    for found in (kind.loose or kind.skip).finditer(plain):
+    for found in rx(kind.loose or kind.skip).finditer(plain):
         if not any(start <= found.start() < end for start, end in spans):
             said = found[0].strip()
             sheet.loose[said] += 1
             sheet.lines.setdefault(said, _line(plain, found.start()))
-    for found in kind.only.finditer(plain) if kind.only is not None else []:
+    for found in rx(kind.only).finditer(plain) if kind.only else []:
         said = found[0].strip()
         sheet.only[said] += 1
         sheet.lines.setdefault(said, _line(plain, found.start()))
@@ -136,9 +145,9 @@ def _line(text: str, position: int) -> int:
 def uncommented(text: str, comment: str) -> str:
     """The text without comments; line breaks stay. Strings are stepped over."""
     if comment == "//":
-        pattern = re.compile(_STRING.pattern + r"|//[^\n]*|/\*[\s\S]*?\*/")
+        pattern = re.compile(STRING.pattern + r"|//[^\n]*|/\*[\s\S]*?\*/")
     else:
-        pattern = re.compile(_STRING.pattern + r"|(?<![\w$&])#(?![\[{])[^\n]*")
+        pattern = re.compile(STRING.pattern + r"|(?<![\w$&])#(?![\[{])[^\n]*")
 
     def blank(found: re.Match[str]) -> str:
         said = found[0]
@@ -156,17 +165,17 @@ def _title(match: re.Match[str], plain: str, language: str) -> str | None:
         position = _balanced(plain, position)
         while position < len(plain) and plain[position] in " \n\t":
             position += 1
-    string = _STRING.match(plain, position + 1 + len(plain[position + 1 :]) - len(plain[position + 1 :].lstrip()))
+    string = STRING.match(plain, position + 1 + len(plain[position + 1 :]) - len(plain[position + 1 :].lstrip()))
     return string[0][1:-1] if string is not None and plain[position : position + 1] == "(" else None
 
 
 def _balanced(text: str, position: int) -> int:
     """The end of the bracket or template that opens at or after a position."""
     if text[position : position + 1] == "`":
-        string = _STRING.match(text, position)
+        string = STRING.match(text, position)
         return string.end() if string is not None else len(text)
     depth = 0
-    for found in re.compile(_STRING.pattern + r"|[(){}\[\]]").finditer(text, position):
+    for found in re.compile(STRING.pattern + r"|[(){}\[\]]").finditer(text, position):
         if found[0] in "([{":
             depth += 1
         elif found[0] in ")]}":
@@ -198,12 +207,12 @@ def _end(match: re.Match[str], plain: str, kind: Language, following: int) -> in
 
 
 def _above(plain: str, start: int, kind: Language) -> int:
-    if kind.above is None:
+    if not kind.above:
         return start
     while start > 0:
         previous = plain.rfind("\n", 0, start - 1) + 1
         line = plain[previous : max(start - 1, previous)]
-        if not kind.above.fullmatch(line):
+        if not rx(kind.above).fullmatch(line):
             break
         start = previous
     return start
@@ -214,23 +223,53 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
     unit = Unit(path, title, _line(plain, match.start()), " ".join(block.split()))
     cut = _early_return(plain[match.end() : end]) if kind.block in ("braces", "call") else None
     offset = match.end() - start
+    bracketed = kind.block in ("braces", "call") and kind is not LANGUAGES["go"]
     for found in _asserted(block, kind):
+        if bracketed and (guard := _guard(block, offset, found[0])):
+            unit.guarded.append(guard)
         if cut is not None and found[0] > offset + cut:
             unit.unreachable += 1
         else:
             unit.assertions.append(found[1])
-    unit.skips = Counter(found[0].strip() for found in kind.skip.finditer(block))
-    unit.swallows = len(re.findall(kind.swallow, block, re.M)) if kind.swallow else 0
+    unit.skips = Counter(found[0].strip() for found in rx(kind.skip).finditer(block))
+    unit.swallows = len(rx(kind.swallow).findall(block)) if kind.swallow else 0
+    if kind is LANGUAGES["go"] and not re.search(r"\.Wait\(\)|<-", block):
+        unit.swallows += len(re.findall(r"\bgo\s+func\b", block))
     unit.leaves = len(_LEAVES.findall(block))
     silent = _SAID.sub("", _LOADED.sub("", block.replace(title, "", 1)))
-    unit.values = {found[0] for found in _STRING.finditer(silent)}
-    unit.values |= {found[0] for found in _NUMBER.finditer(_STRING.sub('""', silent))}
+    unit.values = {found[0] for found in STRING.finditer(silent)}
+    unit.values |= {found[0] for found in NUMBER.finditer(STRING.sub('""', silent))}
     return unit
+
+
+_OPENERS = re.compile(STRING.pattern + r"|[(){}\[\]]")
+_CONDITION = re.compile(r"\b(?:if|while|switch)\s*$|\b(?:catch|else)\b[^{}]*$|\?\s*$|&&\s*$")
+_DEFERRED = re.compile(r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick|then|catch|on|once)\s*$")
+
+
+def _guard(block: str, start: int, position: int) -> str:
+    """What stands between a test and an assertion of it: `if (…)`, `setTimeout(`; empty: nothing."""
+    stack: list[tuple[int, str]] = []
+    closed = ""
+    for found in _OPENERS.finditer(block, start, position):
+        if found[0] in "([{":
+            head = block[max(0, found.start() - 200) : found.start()]
+            stack.append((found.start(), closed if found[0] == "{" and head.rstrip().endswith(")") else head))
+        elif found[0] in ")]}" and stack:
+            at, head = stack.pop()
+            closed = head
+            after = block[found.end() : position].strip()
+            if found[0] == ")" and not after and re.search(r"\bif\s*$", head):
+                return " ".join(f"if {block[at : found.end()]}".split())
+    for at, head in stack:
+        if _CONDITION.search(head) or _DEFERRED.search(head):
+            return " ".join((head[-30:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
+    return ""
 
 
 def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
     """Assertions as they are written, up to the end of the statement; in Go with the condition they depend on."""
-    for found in kind.assertion.finditer(block):
+    for found in rx(kind.assertion).finditer(block):
         end = _statement_end(block, found.start())
         awaited = re.search(r"\b(?:await|return)\s+$", block[: found.start()][-20:])
         said = ("await " if awaited else "") + " ".join(block[found.start() : end].split())
@@ -242,7 +281,7 @@ def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
 
 def _statement_end(block: str, position: int) -> int:
     depth = 0
-    for found in re.compile(_STRING.pattern + r"|[(){}\[\];\n]").finditer(block, position):
+    for found in re.compile(STRING.pattern + r"|[(){}\[\];\n]").finditer(block, position):
         if found[0] in "([{":
             depth += 1
         elif found[0] in ")]}":
@@ -262,7 +301,7 @@ def _line_ends(found: re.Match[str], block: str) -> bool:
 def _early_return(body: str) -> int | None:
     """Where a test returns on its outermost level."""
     depth = 0
-    for found in re.compile(_STRING.pattern + r"|[{}]|\breturn\b\s*;?\s*(?=[\n}])").finditer(body):
+    for found in re.compile(STRING.pattern + r"|[{}]|\breturn\b\s*;?\s*(?=[\n}])").finditer(body):
         if found[0] == "{":
             depth += 1
         elif found[0] == "}":
@@ -291,7 +330,8 @@ def _marks(was: list[Sheet], now: list[Sheet]) -> Iterator[Tampering]:
                 yield Tampering(sheet.path, sheet.lines.get(said, 0), f"`{said}` is new: it bends the test run")
 
 
-def _units(old: list[Unit], new: list[Unit]) -> Iterator[Tampering]:
+def _units(old: list[Unit], new: list[Unit], own: frozenset[str]) -> Iterator[Tampering]:
+    """`own`: functions that came with the tests."""
     left = list(new)
     pairs: list[tuple[Unit, Unit]] = []
     for rule in (_same_place, _same_title, _same_text):
@@ -314,7 +354,7 @@ def _units(old: list[Unit], new: list[Unit]) -> Iterator[Tampering]:
         elif not (was.assertions and not Counter(was.assertions) - spare):
             yield Tampering(was.path, 0, f"test {short(was.title, 60)} was removed")
     for was, now in pairs:
-        yield from _unit_changes(was, now, spare, loose)
+        yield from _unit_changes(was, now, spare, loose, own)
 
 
 def _same_place(was: Unit, now: Unit) -> bool:
@@ -333,7 +373,9 @@ def _alike(was: Unit, now: Unit) -> float:
     return difflib.SequenceMatcher(None, was.text[:2_000], now.text[:2_000], autojunk=False).ratio()
 
 
-def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) -> Iterator[Tampering]:
+def _unit_changes(
+    was: Unit, now: Unit, spare: Counter[str], loose: set[str], own: frozenset[str]
+) -> Iterator[Tampering]:
     title = short(was.title, 60)
     marks = now.skips - was.skips
     if marks:
@@ -352,11 +394,16 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
     ):
         if count > 0 and was.assertions:
             yield Tampering(now.path, now.line, what.format(title))
+    free, free_now = len(was.assertions) - len(was.guarded), len(now.assertions) - len(now.guarded)
+    if len(now.guarded) > len(was.guarded) and free_now < free:
+        guard = next((g for g in now.guarded if g not in was.guarded), now.guarded[0])
+        yield Tampering(now.path, now.line, f"an assertion of test {title} now depends on `{short(guard, 60)}`")
+        return
     lost = list(((Counter(was.assertions) - Counter(now.assertions)) - spare).elements())
     fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
     named = False
     for said in lost:
-        clause = _became(said, fresh)
+        clause = weakened(said, fresh, own, now.text)
         if clause:
             named = True
             yield Tampering(now.path, now.line, f"test {title}: {clause}")
@@ -366,38 +413,6 @@ def _unit_changes(was: Unit, now: Unit, spare: Counter[str], loose: set[str]) ->
         became = f"became {', '.join(gained)}" if gained else "is gone"
         what = f"what test {title} works with changed: {', '.join(sorted(missing)[:3])} {became}"
         yield Tampering(now.path, now.line, what)
-
-
-def _became(said: str, fresh: list[str]) -> str:
-    """What is wrong with the assertion that took the place of one. Takes it out of `fresh`."""
-    best = max(fresh, key=lambda one: difflib.SequenceMatcher(None, said, one, autojunk=False).ratio(), default=None)
-    if best is None:
-        return f"an assertion was removed: `{short(said)}`"
-    fresh.remove(best)
-    became = f"`{short(said)}` became `{short(best)}`"
-    if _ALWAYS.search(best) and not _ALWAYS.search(said):
-        return f"{became}, which always holds"
-    if said.startswith("await ") and not best.startswith("await ") and said[6:].split("(")[0] == best.split("(")[0]:
-        return f"{became}, which is no longer waited for"
-    if _strength(best) < _strength(said):
-        return f"assertion loosened: {became}"
-    values = _values(said) - _values(best)
-    if values and _strength(best) == _strength(said):
-        return f"expected value changed: {became}"
-    return ""
-
-
-def _values(said: str) -> set[str]:
-    return {v[0] for v in _STRING.finditer(said)} | {v[0] for v in _NUMBER.finditer(_STRING.sub('""', said))}
-
-
-def _strength(said: str) -> int:
-    bare = _STRING.sub('""', said)
-    if "NotEqual" in bare or "_ne!" in bare or ".not." in bare or "isnt" in bare:
-        return 1
-    if _STRONG.search(bare) or bare.startswith("if "):
-        return 3
-    return 2 if _MIDDLE.search(bare) else 1
 
 
 def _assertion_counts(was: list[Sheet], now: list[Sheet]) -> Iterator[Tampering]:

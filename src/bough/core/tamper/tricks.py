@@ -8,7 +8,8 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
@@ -52,6 +53,21 @@ class Ground:
     """All files of the base."""
     tests: tuple[str, ...]
     """Its test files."""
+    now: Mapping[str, str] = field(default_factory=dict)
+    """All files of now."""
+
+    @cached_property
+    def titles(self) -> frozenset[str]:
+        pattern = re.compile(r"^\s*(?:async\s+)?def\s+(test_\w+)", re.M)
+        return frozenset(title for path in self.tests for title in pattern.findall(self.texts[path]))
+
+    def module(self, name: str) -> str:
+        stem = name.replace(".", "/").rstrip("/")
+        named = re.fullmatch(r"[\w.]+", name) is not None
+        return next((p for p in (f"{stem}.py",) if named and files.test_file(p) and self._there(p)), "")
+
+    def _there(self, path: str) -> bool:
+        return path in self.texts or path in self.now
 
     def calls(self, name: str) -> bool:
         pattern = re.compile(rf"\b{re.escape(name)}\s*\(")
@@ -71,18 +87,26 @@ class Ground:
 
 def tricks(was: list[Source], now: list[Source], ground: Ground, projects: tuple[Project, Project]) -> list[Tampering]:
     """The tricks that are in changed files now and were in none of them at the base."""
-    known = Counter(sign.key for source in was for sign in _signs(source, ground, projects[0]))
+    known: Counter[str] = Counter()
+    habits: set[tuple[str, str]] = set()
+    kept = {source.path for source in now}
+    for source in was:
+        for sign in _signs(source, ground, projects[0]):
+            known[sign.key] += 1
+            # The habit of a file that is gone may have moved anywhere.
+            habits.add((source.path if source.path in kept else "", sign.key))
     found = []
     for source in now:
         for sign in _signs(source, ground, projects[1]):
             known[sign.key] -= 1
-            if known[sign.key] < 0:
+            excused = sign.habit and {(source.path, sign.key), ("", sign.key)} & habits
+            if known[sign.key] < 0 and not excused:
                 found.append(Tampering(source.path, sign.line, sign.what))
     return found
 
 
 def _signs(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
-    return _test_side(source, ground, project) if files.test_file(source.path) else product_signs(source)
+    return _test_side(source, ground, project) if files.test_file(source.path) else product_signs(source, ground)
 
 
 def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
@@ -101,6 +125,7 @@ def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sig
         yield from _patches(node, source, ground)
     yield from runner_patched(source)
     yield from _overriding(source)
+    yield from _switched(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
     yield from _skipping_fixtures(source, project)
@@ -205,6 +230,17 @@ def _overriding(source: Source) -> Iterator[Sign]:
             yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
         elif name in ("AssertionError", "SystemExit", "BaseException"):
             yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _switched(source: Source) -> Iterator[Sign]:
+    """Unittest's own switches: how values are compared, and what is skipped."""
+    for node in source.nodes:
+        if isinstance(node, ast.Call) and last(node.func) == "addTypeEqualityFunc":
+            yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes how values are compared")
+        if isinstance(node, ast.Assign) and not never(node.value):
+            names = {last(target) for target in node.targets}
+            if names & {"__unittest_skip__", "__unittest_expecting_failure__"}:
+                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` skips tests")
 
 
 def _test_case(klass: ast.ClassDef, source: Source, depth: int = 0) -> bool:

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from bough.core.budget import Spend
-from bough.interfaces.terminal.tree import Row, parent, rows
+from bough.core.ids import parent
+from bough.interfaces.terminal.tree import Row
 from bough.interfaces.views import RunView, TaskView
 
 
@@ -29,11 +30,6 @@ def run_facts(run: RunView, standing: str, holder: str | None) -> dict[str, Any]
     }
 
 
-def tree_facts(run: RunView) -> list[dict[str, Any]]:
-    """All tasks, parents before their children."""
-    return [task_facts(row) for row in rows(run)]
-
-
 def task_facts(row: Row) -> dict[str, Any]:
     task: TaskView = row.task
     return {
@@ -51,6 +47,9 @@ def task_facts(row: Row) -> dict[str, Any]:
         "spend_with_subtasks": _spend(row.subtree),
         "verdict": task.verdict and _all_fields(task.verdict),
         "files": list(task.files),
+        "rung": task.rung or None,
+        "trouble": task.trouble and _all_fields(task.trouble),
+        "report": task.report or None,
         "commit": task.commit or None,
         "tree": task.tree,
         "started_at": task.started_at,

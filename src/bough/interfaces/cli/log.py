@@ -30,7 +30,7 @@ POLL = 0.3
 @click.command(
     "log",
     short_help="Tell what happened, event by event.",
-    epilog=example("bough log", "bough log amber-heron --rounds", "bough log --follow --json | jq .event.event"),
+    epilog=example("bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event"),
 )
 @run_argument
 @task_argument
@@ -41,8 +41,8 @@ POLL = 0.3
 def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
     """Tell what happened, event by event.
 
-    RUN is a run's name, the beginning of one, or `latest` (the default); TASK a path as `bough show` has it (default:
-    all of them). A task's path alone means one of the latest run.
+    RUN is a run's name, the beginning of one, or `latest` (the default); TASK a path as `bough show` has it: that task
+    and all below it (default: the whole run). A task's path alone means one of the latest run.
     """
     if rounds and as_json:
         raise click.UsageError("--rounds is for reading and --json for programs: give one of them")
@@ -74,8 +74,20 @@ async def _log(run: str | None, task: str | None, folder: Path, follow: bool, te
         if follow:
             await _follow(opened, name, path, tell)
             return
-        for record in await opened.store.read(name, path):
+        for record in await _read(opened, name, path):
             tell(record)
+
+
+async def _read(opened: Journal, name: str, path: str | None, since: int = 0) -> list[Record]:
+    """What happened to a task and to all below it."""
+    from bough.core.ids import CONTROL, GOAL, RUN
+
+    records = await opened.store.read(name, since=since)
+    if path is None:
+        return records
+    if path == GOAL:
+        return [record for record in records if record.task not in (RUN, CONTROL)]
+    return [record for record in records if record.task == path or record.task.startswith(f"{path}/")]
 
 
 async def _follow(opened: Journal, name: str, path: str | None, tell: Callable[[Record], None]) -> None:
@@ -88,7 +100,7 @@ async def _follow(opened: Journal, name: str, path: str | None, tell: Callable[[
     while True:
         # Whether anybody is at work is asked first: what the last one wrote before leaving is then read for sure.
         live = await opened.store.holder(name, RUN) is not None
-        for record in await opened.store.read(name, path, since=since):
+        for record in await _read(opened, name, path, since):
             since = record.seq
             tell(record)
         sys.stdout.flush()

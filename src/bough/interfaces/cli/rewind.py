@@ -12,25 +12,27 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 
 @click.command(
     "rewind",
-    short_help="Take a run back to the end of an earlier round or step.",
-    epilog=example("bough rewind", "bough rewind amber-heron build --to 3", "bough resume amber-heron"),
+    short_help="Take a run back to an earlier moment.",
+    epilog=example(
+        "bough rewind",
+        "bough rewind amber-heron --to 3",
+        "bough rewind amber-heron buffer/insert-line --to 0",
+        "bough resume amber-heron",
+    ),
 )
 @run_argument
 @task_argument
 @in_dir
-@click.option(
-    "--to",
-    metavar="N",
-    type=click.IntRange(0),
-    help="The round after which it goes on, or the step, of a task that has steps; 0: before any.",
-)
+@click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point from which it goes on; 0: before any.")
 @as_json("As JSON: the points, or where it was taken back to.")
 def command(run: str | None, task: str | None, folder: Path, to: int | None, as_json: bool) -> None:
-    """Take a run back to the end of an earlier round or step.
+    """Take a run back to an earlier moment.
 
-    Without --to: lists the points that RUN (default: the latest) can be taken back to. With it, the workspace's files
-    are those of that moment, and `bough resume` goes on from there. What came after stays in the journal and no
-    longer counts, but for what it cost. Your own files are not touched.
+    Without --to: lists the points of TASK (default: the goal) that RUN (default: the latest) can be taken back to: the
+    ends of its rounds, and for a task with smaller steps the moments when one of them had come to its end. With it,
+    every task of the run is as it was at that moment, and `bough resume` goes on from there: what was finished by then
+    is kept, what began later begins anew. What came after stays in the journal and no longer counts, but for what it
+    cost. Your own files are not touched.
     """
     wait_for(_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, as_json))
 
@@ -40,14 +42,14 @@ async def _points(run: str | None, task: str | None, folder: Path, as_json: bool
     from bough.core.ids import GOAL
     from bough.interfaces.cli.targets import find
     from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.points import point_lines, round_words
+    from bough.interfaces.terminal.points import point_lines, point_words
 
     async with session(folder) as opened:
         name, path = await find(opened, run, task)
         points = await opened.points(name, path or GOAL)
     if as_json:
         listed: list[dict[str, Any]] = [
-            {"round": number, "happened": round_words(point), "tree": point.tree, "at": point.at}
+            {"round": number, "happened": point_words(point), "tree": point.tree, "at": point.at}
             for number, point in enumerate(points)
         ]
         print_json({"run": name, "task": path or GOAL, "points": listed})
@@ -60,8 +62,7 @@ async def _points(run: str | None, task: str | None, folder: Path, as_json: bool
         page.line(*line)
     page.line("")
     target = f"{name} {path}" if path else name
-    what = "step" if points[0].steps else "round"
-    page.paragraph(text=f"`bough rewind {target} --to N` takes it back to the end of a {what}.")
+    page.paragraph(text=f"`bough rewind {target} --to POINT` takes the run back to that moment.")
 
 
 async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_json: bool) -> None:
@@ -69,6 +70,7 @@ async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_j
     from bough.core.ids import GOAL
     from bough.interfaces.cli.targets import find
     from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.points import point_words
 
     async with session(folder) as opened:
         name, path = await find(opened, run, task)
@@ -76,7 +78,5 @@ async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_j
     if as_json:
         print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
         return
-    what = "step" if rewound.steps else "round"
-    where = f"to the end of {what} {to}" if to else f"to before its first {what}"
-    of = f"{path} of {name}" if path else name
-    paper().paragraph(text=f"Took {of} back {where}. `bough resume {name}` goes on from there.")
+    where = f"point {to} of {path or GOAL}: {point_words(rewound)}"
+    paper().paragraph(text=f"Took {name} back to {where}. `bough resume {name}` goes on from there.")

@@ -12,32 +12,37 @@ from bough.interfaces.cli.options import as_json, example, hurry, in_dir, print_
 @click.command(
     "show",
     short_help="Show a run as a tree: states, rounds, checks, cost.",
-    epilog=example("bough show", "bough show amber-heron", "bough show amb --json"),
+    epilog=example("bough show", "bough show amber-heron --depth 1", "bough show amb --flat", "bough show amb --json"),
 )
 @run_argument
 @in_dir
+@click.option("--depth", metavar="N", type=click.IntRange(0), help="No more than N levels below the goal.")
+@click.option("--flat", is_flag=True, help="Only the leaves, each with its whole path.")
 @as_json("As a JSON object: the run and its tasks.")
-def command(run: str | None, folder: Path, as_json: bool) -> None:
+def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
     """Show a run as a tree: states, rounds, checks, cost.
 
     RUN is a run's name, the beginning of one, or `latest` (the default). For each task: its state, the rounds used and
-    granted, what came of its check, and what it cost; `in all` counts the tasks below it too.
+    granted (with those of the tasks below it; `own` are without), what came of its check, and what it cost; `in all`
+    counts the tasks below it too, also where --depth does not show them.
     """
     hurry()
-    wait_for(_show(run, folder, as_json))
+    wait_for(_show(run, folder, depth, flat, as_json))
 
 
-async def _show(run: str | None, folder: Path, as_json: bool) -> None:
+async def _show(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
     from bough.app import journal
     from bough.interfaces.cli.targets import standing
+    from bough.interfaces.terminal.tree import rows
 
     async with journal(folder) as opened:
         found = await opened.view(await opened.find(run))
         status, holder = await standing(opened, found)
     if as_json:
-        from bough.interfaces.cli.facts import run_facts, tree_facts
+        from bough.interfaces.cli.facts import run_facts, task_facts
 
-        print_json({**run_facts(found, status, holder), "tasks": tree_facts(found)})
+        tasks = [task_facts(row) for row in rows(found, depth=depth, flat=flat)]
+        print_json({**run_facts(found, status, holder), "tasks": tasks})
         return
 
     import time
@@ -49,5 +54,5 @@ async def _show(run: str | None, folder: Path, as_json: bool) -> None:
     for line in heading(found, status, time.time() if holder else None):
         page.line(*line)
     page.line("")
-    for line in table(found, page.width):
+    for line in table(found, page.width, rows(found, depth=depth, flat=flat)):
         page.line(*line)

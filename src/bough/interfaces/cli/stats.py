@@ -45,6 +45,7 @@ async def _stats(run: str | None, folder: Path, as_json: bool) -> int:
 
 
 def _lines(made: Stats, runs: int) -> list[str]:
+    from bough.interfaces.terminal.lines import PATTERNS, RUNGS
     from bough.interfaces.terminal.words import many
 
     lines = [
@@ -55,14 +56,22 @@ def _lines(made: Stats, runs: int) -> list[str]:
         f"{made.tampered} verdicts of tampering, {made.flaky} flaky tests",
     ]
     if made.signals:
-        counted = ", ".join(f"{pattern.replace('_', ' ')} {count}" for pattern, count in sorted(made.signals.items()))
+        counted = ", ".join(
+            f"{words} {times(made.signals[name])}" for name, words in PATTERNS.items() if name in made.signals
+        )
         lines.append(f"work that did not move: {counted}")
     if made.rungs:
-        counted = ", ".join(f"{rung.replace('_', ' ')} {count}" for rung, count in sorted(made.rungs.items()))
-        lines.append(f"what was done about it: {counted}")
+        counted = ", ".join(f"{words} {times(made.rungs[name])}" for name, words in RUNGS.items() if name in made.rungs)
+        lines.append(f"what bough did about it: {counted}")
     if made.pruned:
         lines.append(f"{made.pruned:,} tokens pruned from conversations")
+    if made.compacted:
+        lines.append(f"{made.compacted:,} tokens saved by compaction")
     return lines + [f"! {warning}" for warning in made.warnings]
+
+
+def times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _of(part: int, whole: int) -> str:

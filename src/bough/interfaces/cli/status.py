@@ -32,7 +32,7 @@ def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> N
 
     RUN is a run's name, the beginning of one, or `latest` (the default); TASK is a path as `bough show` has it
     (default: the goal). A task's path alone means one of the latest run. Shows its state and why, the verdict with
-    its evidence, the files changed so far and the notes kept.
+    its evidence, the files changed so far, the notes kept and the tree below it.
     """
     hurry()
     wait_for(_status(run, task, folder, as_json))
@@ -47,7 +47,7 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
     from bough.interfaces.terminal.next import next_steps
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.status import status_page
-    from bough.interfaces.terminal.tree import rows
+    from bough.interfaces.terminal.tree import progress_words, rows
     from bough.interfaces.views import LIVE_KINDS, view
 
     async with session(folder) as opened:
@@ -64,6 +64,7 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
         facts["notes"] = [{"kind": note.kind, "text": note.text} for note in folded.notes]
         facts["claim"] = folded.claim
         facts["below"] = [row.task.path for row in drawn[1:]]
+        facts["progress"] = progress_words(drawn) or None
         steps = [{"command": command, "use": use} for command, use in next_steps(found, status, bool(changes))]
         print_json({**run_facts(found, status, holder), "task": facts, "next": steps})
         return

@@ -21,17 +21,29 @@ from bough.interfaces.views import in_short
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
-    "nudge": "told the agent",
+    "nudge": "tells the agent",
     "prune": "prunes the context",
     "decompose": "splits the task",
     "zoom_out": "sets the task aside",
     "stronger_model": "takes a stronger model",
     "verify": "checks whether it is done",
     "replan": "plans another approach",
-    "ask": "asks the person",
+    "ask": "asks you",
     "give_up": "gives up",
 }
-"""Every rung of the ladder as what bough does."""
+"""Every rung of the ladder as what bough does, in their order."""
+PATTERNS = {
+    "repetitive_output": "it says the same again and again",
+    "circular_tools": "it goes in circles",
+    "no_progress": "nothing changes",
+    "repeated_error": "the same error again and again",
+    "monologue": "it talks and does nothing",
+    "oscillation": "it goes back and forth",
+    "paging": "it reads on and on",
+    "max_rounds": "it takes long",
+    "subtask_max_rounds": "it takes long",
+}
+"""Every way in which work does not move, in plain words."""
 STATE_STYLES = {
     State.COMPLETED: "green",
     State.FAILED: "red",
@@ -99,7 +111,14 @@ class Teller:
                 return told
             case e.TransitionTaken() | e.CommandStarted() | e.CommandFinished() | e.Reviewed():
                 return told
-            case e.ContextPruned() | e.HelperFailed() | e.PersonAnswered() | e.ChildrenReopened():
+            case (
+                e.ChildMerged()
+                | e.ContextPruned()
+                | e.Compacted()
+                | e.HelperFailed()
+                | e.PersonAnswered()
+                | e.ChildrenReopened()
+            ):
                 return told
             case e.ToolFinished() as event if not event.ok:
                 return told
@@ -152,8 +171,15 @@ def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
 
 
 def _escalated(event: e.Escalated, follow: _Follow) -> Told:
-    decision = event.decision
-    return f"{RUNGS[decision.rung]} ({decision.level} level): {decision.reason}", "yellow"
+    """What was found is told by the signal before it; a trouble without one is told here."""
+    trouble, decision = event.trouble, event.decision
+    because = decision.reason.removeprefix(trouble.says).strip().removeprefix("(").removesuffix(")")
+    why = because if trouble.pattern in PATTERNS else f"{_sentence(trouble.says)}; {because}"
+    return f"bough {RUNGS[decision.rung]} ({decision.level} level): {why}", "yellow"
+
+
+def _sentence(text: str) -> str:
+    return text.rstrip(". ")
 
 
 def _helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
@@ -168,6 +194,20 @@ def _helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
 def _pruned(event: e.ContextPruned, follow: _Follow) -> Told:
     who = "the fast model" if event.by == "model" else "plain rules"
     return f"context pruned by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _compaction_started(event: e.CompactionStarted, follow: _Follow) -> Told:
+    full = f"about {count(event.used)} of {count(event.window)} tokens"
+    return f"the conversation fills the model's window ({full}): it is compacted", "dim"
+
+
+def _compacted(event: e.Compacted, follow: _Follow) -> Told:
+    who = "the fast model" if event.by == "model" else "plain rules"
+    return f"conversation compacted by {who}: about {count(event.before)} tokens became {count(event.after)}", ""
+
+
+def _split_proposed(event: e.SplitProposed, follow: _Follow) -> Told:
+    return f"the agent asks for smaller steps: {', '.join(step.name for step in event.steps)}", "yellow"
 
 
 def _planned(event: e.Planned, follow: _Follow) -> Told:
@@ -332,7 +372,10 @@ def _in_short(call: Call, room: int = 60) -> str:
 
 
 def _signal_raised(event: e.SignalRaised, follow: _Follow) -> Told:
-    return f"the work does not move ({event.signal.pattern.replace('_', ' ')}): {event.signal.diagnosis}", "yellow"
+    signal = event.signal
+    seen = f"; the last was: {signal.evidence[-1]}" if signal.evidence else ""
+    head = "the work does not move" if signal.rounds else "taking stock"
+    return f"{head} ({PATTERNS[signal.pattern]}): {_sentence(signal.diagnosis)}{seen}", "yellow"
 
 
 def _note_kept(event: e.NoteKept, follow: _Follow) -> Told:
@@ -358,6 +401,16 @@ def _check_finished(event: e.CheckFinished, follow: _Follow) -> Told:
 
 def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
     return f"checkpoint {event.commit[:10]}: {many(len(event.files), 'file')} changed", ""
+
+
+def _child_merged(event: e.ChildMerged, follow: _Follow) -> Told:
+    if event.conflicts:
+        return (
+            f"its step {event.child} conflicts with what was finished beside it: {', '.join(event.conflicts)}",
+            "yellow",
+        )
+    assert event.verdict is not None, "a merge without conflicts is checked"
+    return f"its step {event.child}, merged: {verdict_words(event.verdict)}", ruling_style(event.verdict)
 
 
 def _child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
@@ -411,6 +464,9 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,
     e.Granted: _granted,
+    e.CompactionStarted: _compaction_started,
+    e.Compacted: _compacted,
+    e.SplitProposed: _split_proposed,
     e.Planned: _planned,
     e.PlanRefused: _plan_refused,
     e.Reported: _reported,
@@ -429,6 +485,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint_made,
+    e.ChildMerged: _child_merged,
     e.ChildSettled: _child_settled,
     e.TaskHalted: _task_halted,
     e.TaskResumed: _task_resumed,

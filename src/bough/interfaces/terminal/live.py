@@ -22,7 +22,7 @@ from bough.core.ids import GOAL
 from bough.core.states import SETTLED, State
 from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line
 from bough.interfaces.terminal.paper import Line, Paper, Span
-from bough.interfaces.terminal.tree import Row, named, rows, standing
+from bough.interfaces.terminal.tree import Row, about, named, rounds_words, rows, standing, stuck_words
 from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
 from bough.interfaces.views import RunView
 
@@ -205,17 +205,20 @@ class LiveDisplay:
         style = STATE_STYLES.get(task.state, "")
         first = [*named(row, min(width, 40)), ("  ", ""), (standing(task), style)]
         if task.started_at:
-            first.append((f"  {row.subtree.rounds}/{task.limits.rounds} rounds", ""))
+            first.append((f"  {rounds_words(row)} rounds", ""))
+            if row.subtree.cost and not row.leaf:
+                first.append((f"  {cost(row.subtree)} in all, {cost(row.spend)} own", "dim"))
         if task.path != GOAL:
-            untouched = not task.started_at and task.state is not State.PENDING
-            first.append((f"  {one_line(task.why if untouched else task.title)}", "dim"))
-        if waiting or not task.doing:
-            return [first]
-        stream = self._streams.get(task.path) or _Stream(now)
+            first.append((f"  {about(task)}", "dim"))
         bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
+        said = stuck_words(task)
+        stuck: list[Line] = [[(bar, "dim"), (said, "yellow")]] if said else []
+        if waiting or not task.doing:
+            return [first, *stuck]
+        stream = self._streams.get(task.path) or _Stream(now)
         activity = [(bar, "dim"), *stream.doing(task.doing, now, width - cells(bar))]
         tail = stream.tail()
-        return [first, activity, [(bar + "  ", "dim"), (tail, "dim")]] if tail else [first, activity]
+        return [first, *stuck, activity, *([[(bar + "  ", "dim"), (tail, "dim")]] if tail else [])]
 
 
 def _chosen(drawn: list[Row], blocks: list[list[Line]], room: int) -> set[int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bough.core import events as e
+from bough.core.tree import leaves
 from bough.interfaces.terminal.paper import Line
-from bough.interfaces.terminal.words import first_line, ledger, one_line, pad
+from bough.interfaces.terminal.words import first_line, ledger, many, one_line, pad
 
 LABEL = 9
 
@@ -21,6 +22,9 @@ def opening(record: e.Record, mode: str, confined: bool) -> list[Line]:
         else:
             check = goal.test_command or "none given (--check CMD): bough looks for the project's own"
         lines.append(_fact("check", check))
+        if goal.steps:
+            at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
+            lines.append(_fact("plan", f"{many(leaves(goal), 'task')}{at_once}"))
     elif isinstance(event, e.RunResumed):
         lines.append([(record.run, "bold"), ("  goes on", "")])
     else:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bough.core.messages import Replied
 from bough.core.state import Task
+from bough.interfaces.terminal.lines import state_words
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.words import clock, first_line, one_line, pad
 from bough.interfaces.views import in_short
@@ -13,23 +14,31 @@ from bough.interfaces.views import in_short
 
 def point_lines(points: Sequence[Task]) -> list[list[Span]]:
     room = len(str(len(points) - 1))
+    word = "point" if any(point.steps for point in points) else "round"
     lines: list[list[Span]] = []
     for number, point in enumerate(points):
         lines.append(
             [
-                (f"{'step' if point.steps else 'round'} {pad(str(number), room, right=True)}", "bold"),
+                (f"{word} {pad(str(number), room, right=True)}", "bold"),
                 (f"  {clock(point.at)}  {point.tree[:10]}  ", "dim"),
-                (round_words(point), ""),
+                (point_words(point), ""),
             ]
         )
     return lines
 
 
+def point_words(point: Task) -> str:
+    """What had happened last."""
+    if point.attempt is not None or not point.steps:
+        return round_words(point)
+    if not point.settled:
+        return "before its first step"
+    last = list(point.settled.values())[-1]
+    return f"its step {last.child} is {state_words(last.state)}"
+
+
 def round_words(point: Task) -> str:
-    """What happened in the round, or in the step, that ended here."""
-    if point.steps:
-        last = next(reversed(point.settled.values()), None)
-        return f"{last.child} is {last.state.value.replace('_', ' ')}" if last is not None else "before its first step"
+    """What happened in the round that ended here."""
     messages = point.attempt.messages if point.attempt else ()
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]

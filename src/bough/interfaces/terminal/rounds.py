@@ -23,7 +23,7 @@ class Conversation:
 
     def tell(self, record: e.Record) -> None:
         where = record.task
-        self._teller.tell(record)
+        told = self._teller.tell(record)
         match record.event:
             case e.AttemptStarted() as event:
                 self._head(record, f"a {ROLES[event.role]} begins ({event.tier} model); it is told:")
@@ -52,6 +52,16 @@ class Conversation:
                 self._body(event.verdict.output)
             case e.StateChanged() as event:
                 self._head(record, f"{state_words(event.to)}: {event.why}", STATE_STYLES.get(event.to, ""))
+            case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ContextPruned():
+                self._head(record, *told)
+            case e.HelperAnswered() as event:
+                self._head(record, f"the {event.helper.replace('_', ' ')} says:")
+                self._body(event.text)
+            case e.PersonAnswered() as event:
+                self._head(record, *told)
+            case e.Reported() as event:
+                self._head(record, "report:")
+                self._body(event.text)
             case e.ModelFailed() as event:
                 self._head(record, f"the model did not answer: {event.message}", "yellow")
             case e.TaskRewound():

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from bough.core.acceptance import Verdict
 from bough.core.state import Task
-from bough.core.states import State
 from bough.interfaces.terminal.changes import change_lines
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, STATUS_WORDS, state_words
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper, Span
-from bough.interfaces.terminal.tree import ICONS, Row, heading
+from bough.interfaces.terminal.reports import report_lines
+from bough.interfaces.terminal.tree import ICONS, Row, heading, progress_words, stuck_words, table
 from bough.interfaces.terminal.verdicts import evidence, ruling_style, shortcomings
 from bough.interfaces.terminal.words import many, one_line, pad
 from bough.interfaces.views import RunView
@@ -35,9 +35,7 @@ def status_page(
     for line in heading(run, status, time.time() if holder else None):
         page.line(*line)
     page.line("")
-    row = drawn[0]
-    _state(page, row, holder, folded.halt.message if folded.halt else "")
-    _below(page, drawn)
+    _state(page, drawn, holder, folded.halt.message if folded.halt else "")
     _verdict(page, folded.verdict, folded.step.test_command or "")
     if folded.claim:
         _fact(page, "claim", (one_line(folded.claim), "dim"))
@@ -46,14 +44,20 @@ def status_page(
     for number, note in enumerate(folded.notes):
         dead = "dead end: " if note.kind == "dead_end" else ""
         _fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
+    _below(page, run, drawn)
+    if report := drawn[0].task.report:
+        page.line("")
+        report_lines(page, report)
     page.line("")
     advice_lines(page, next_steps(run, status, bool(changes)))
 
 
-def _state(page: Paper, row: Row, holder: str | None, message: str) -> None:
+def _state(page: Paper, drawn: Sequence[Row], holder: str | None, message: str) -> None:
+    row, progress = drawn[0], progress_words(drawn)
     task = row.task
     style = STATE_STYLES.get(task.state, "")
-    _fact(page, "task", (one_line(task.path), "bold"), f"  {one_line(task.title)}")
+    done = f" ({progress})" if progress else ""
+    _fact(page, "task", (one_line(task.path), "bold"), f"  {one_line(task.title)}{done}")
     why = f": {one_line(task.why)}" if task.why else ""
     _fact(page, "state", (f"{ICONS[task.state]} {state_words(task.state)}", style), why)
     if task.halted:
@@ -61,18 +65,23 @@ def _state(page: Paper, row: Row, holder: str | None, message: str) -> None:
         page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
     if task.attempt:
         repairs = f", repair {task.repairs}" if task.repairs else ""
-        _fact(page, "attempt", f"{task.attempt} ({ROLES.get(task.role, task.role)}{repairs})")
+        role = f" ({ROLES.get(task.role, task.role)}{repairs})" if task.role else ""
+        _fact(page, "attempt", f"{task.attempt}{role}")
+    if said := stuck_words(task):
+        _fact(page, "ladder", (said, "yellow"))
     if task.started_at:
-        _fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}")
+        own = "" if row.leaf else f", {row.spend.rounds} of them its own"
+        _fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}{own}")
     if holder:
         _fact(page, "worker", one_line(holder))
         _fact(page, "doing", one_line(task.doing) or "between two effects")
 
 
-def _below(page: Paper, drawn: Sequence[Row]) -> None:
+def _below(page: Paper, run: RunView, drawn: Sequence[Row]) -> None:
     if len(drawn) > 1:
-        done = sum(row.task.state is State.COMPLETED for row in drawn[1:])
-        _fact(page, "subtasks", f"{done}/{len(drawn) - 1} completed")
+        page.line("")
+        for line in table(run, page.width, drawn):
+            page.line(*line)
 
 
 def _verdict(page: Paper, verdict: Verdict | None, command: str) -> None:

@@ -7,6 +7,7 @@ from bough.interfaces.terminal.changes import stat_lines
 from bough.interfaces.terminal.lines import STATUS_STYLES, STATUS_WORDS
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.reports import report_lines
 from bough.interfaces.terminal.tree import STATUS_ICONS
 from bough.interfaces.terminal.verdicts import ruling_style, shortcomings, verdict_words
 from bough.interfaces.terminal.words import duration, spent
@@ -24,10 +25,14 @@ def summary(page: Paper, run: RunView, stat: str) -> None:
         page.paragraph("  ", text=verdict_words(verdict), indent=2, style=ruling_style(verdict))
         for line in shortcomings(verdict, 3):
             page.line("    ", (line, "dim"))
-    if run.status != "completed" and run.summary and not (verdict and run.summary == verdict.reason):
+    report = goal.report if goal and run.status == "failed" else ""
+    if run.status != "completed" and not report and run.summary and not (verdict and run.summary == verdict.reason):
         page.paragraph("  ", text=run.summary, indent=2)
     stat_lines(page, stat)
     page.line((f"  {spent(run.spend)} · {duration(run.elapsed())}", "dim"))
+    if report:
+        page.line("")
+        report_lines(page, report)
     steps = next_steps(run, run.status, bool(stat.strip()))
     if steps:
         page.line("")

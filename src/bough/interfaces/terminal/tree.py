@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.budget import Spend
-from bough.core.ids import GOAL
+from bough.core.ids import GOAL, parent
+from bough.core.ids import depth as levels
 from bough.core.states import State
 from bough.interfaces.terminal.lines import (
+    PATTERNS,
+    RUNGS,
     STATE_STYLES,
     STATUS_STYLES,
     STATUS_WORDS,
@@ -17,7 +21,7 @@ from bough.interfaces.terminal.lines import (
 )
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style
-from bough.interfaces.terminal.words import cells, cost, cut, duration, first_line, one_line, pad, spent
+from bough.interfaces.terminal.words import cells, cost, cut, duration, first_line, many, one_line, pad, spent
 from bough.interfaces.views import RunView, TaskView
 
 ICONS = {
@@ -51,15 +55,11 @@ class Row(Struct, frozen=True):
     name: str
 
 
-def parent(path: str) -> str | None:
-    """The path of the task above; None for the goal."""
-    if path == GOAL:
-        return None
-    return path.rpartition("/")[0] or GOAL
+def rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[Row]:
+    """The task at `below` and everything under it, parents before their children, in order of creation.
 
-
-def rows(run: RunView, below: str = GOAL) -> list[Row]:
-    """The task at `below` and everything under it, parents before their children, in order of creation."""
+    `depth`: no more levels under it than that; `flat`: only the leaves, each with its whole path.
+    """
     children: dict[str, list[TaskView]] = {}
     for task in run.tasks.values():
         above = parent(task.path)
@@ -68,7 +68,12 @@ def rows(run: RunView, below: str = GOAL) -> list[Row]:
         if above is not None:
             children.setdefault(above, []).append(task)
     top = run.tasks.get(below)
-    return list(_walk(top, children, "", "")) if top else []
+    found = list(_walk(top, children, "", "")) if top else []
+    if depth is not None:
+        found = [row for row in found if levels(row.task.path) - levels(below) <= depth]
+    if flat:
+        found = [replace(row, prefix="", name=one_line(row.task.path)) for row in found if row.leaf]
+    return found
 
 
 def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: str) -> Iterator[Row]:
@@ -84,6 +89,17 @@ def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: 
         under += drawn
     yield Row(task, lead, own, whole, not mine, one_line(task.path.rpartition("/")[2]))
     yield from under
+
+
+UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED})
+
+
+def stuck_words(task: TaskView) -> str:
+    """Why a task that is not over does not move, and what is done about it."""
+    if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
+        return ""
+    why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
+    return f"bough {RUNGS[task.rung]}: {why}"
 
 
 Cell = Callable[[Row], Span]
@@ -105,7 +121,21 @@ def standing(task: TaskView) -> str:
 
 def _rounds(row: Row) -> Span:
     """What its subtasks use is taken from its own grant."""
-    return (f"{row.subtree.rounds}/{row.task.limits.rounds}", "") if row.task.started_at else ("–", "dim")
+    return (rounds_words(row), "") if row.task.started_at else ("–", "dim")
+
+
+def rounds_words(row: Row) -> str:
+    """`12/40`, and how many of them it used itself when it has tasks below it."""
+    own = "" if row.leaf else f" ({row.spend.rounds} own)"
+    return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
+
+
+def progress_words(drawn: Sequence[Row]) -> str:
+    """`3/3 tasks complete`, of what is directly below the first; nothing for a leaf."""
+    first = drawn[0].task.path
+    mine = [row.task for row in drawn[1:] if parent(row.task.path) == first]
+    done = sum(task.state in (State.COMPLETED, State.SKIPPED) for task in mine)
+    return f"{done}/{many(len(mine), 'task')} complete" if mine else ""
 
 
 def _check(row: Row) -> Span:
@@ -124,11 +154,16 @@ def _subtree(row: Row) -> Span:
     return ("", "") if row.leaf else (cost(row.subtree), "")
 
 
+def about(task: TaskView) -> str:
+    """What a task is for; when it did not end well, also why not. Of the goal that stands elsewhere."""
+    if not task.started_at and task.state is not State.PENDING:
+        return one_line(task.why)  # It was left out, or taken over from an earlier run.
+    why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
+    return first_line(task.title) + why
+
+
 def _title(row: Row) -> Span:
-    """What it is about; of one that was left out or taken over, why."""
-    task = row.task
-    untouched = not task.started_at and task.state is not State.PENDING
-    return first_line(task.why if untouched else task.title), "dim"
+    return about(row.task), "dim"
 
 
 COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
@@ -142,9 +177,9 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
 """Heading, content, and whether it is set to the right. What does not fit is left out from the end."""
 
 
-def table(run: RunView, width: int, below: str = GOAL) -> list[list[Span]]:
-    """The tree with its columns, each line at most `width` wide."""
-    drawn = rows(run, below)
+def table(run: RunView, width: int, chosen: Sequence[Row] | None = None) -> list[list[Span]]:
+    """The tree (or the rows chosen of it) with its columns, each line at most `width` wide."""
+    drawn = rows(run) if chosen is None else chosen
     names = [cells(row.prefix) + 2 + cells(row.name) for row in drawn]
     columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
     if len(drawn) == 1:

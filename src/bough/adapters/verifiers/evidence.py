@@ -1,0 +1,68 @@
+"""What a check left on disk: its report, and whether the files that it was to judge are still what they were."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from bough.ports import Workspace
+
+READ_MOST = 2_000_000
+LARGEST_REPORT = 64 * 1024 * 1024
+
+
+def report_at(path: Path) -> bytes | None:
+    """The report, unless it is something that no runner writes: the tests' own code could have made it."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
+
+
+Mark = tuple[int, int, int]
+"""What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
+file's content as it likes, but not this one."""
+
+
+def _mark(place: Path) -> Mark | None:
+    try:
+        found = place.lstat()
+    except OSError:
+        return None
+    return found.st_ctime_ns, found.st_ino, found.st_size
+
+
+def marks(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
+    return {path: _mark(workspace.root / path) for path in paths}
+
+
+def on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]) -> dict[str, str]:
+    """The same files as they are now; only those are read of which the mark changed."""
+    found = {}
+    for path, text in texts.items():
+        place = workspace.root / path
+        mark = _mark(place)
+        if mark is not None and mark == marks[path]:
+            found[path] = text
+        elif mark is not None:
+            with suppress(OSError):
+                body = os.fsencode(place.readlink()) if place.is_symlink() else place.read_bytes()
+                found[path] = body.decode(errors="replace")
+    return found
+
+
+def reader(workspace: Workspace) -> Callable[[str], str | None]:
+    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
+    root = workspace.root.resolve()
+
+    def read(path: str) -> str | None:
+        place = (root / path).resolve()
+        if not place.is_relative_to(root) or not place.is_file() or place.stat().st_size > READ_MOST:
+            return None
+        return place.read_text(errors="replace")
+
+    return read

@@ -1,0 +1,137 @@
+"""The comparison of the base with now, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from bough.core.acceptance import Tampering
+from bough.core.tamper import beside, config, files, imports, python, recorded, settings, shadows, text
+from bough.core.tamper.languages import LANGUAGES
+from bough.core.tamper.sources import Project
+from bough.core.tamper.tricks import Ground, tricks
+
+MOST = 200
+"""Findings that are handed on; more help nobody."""
+
+
+def compare(before: Mapping[str, str], after: Mapping[str, str], command: str) -> list[Tampering]:
+    """What `bough.core.tamper.inspect` promises, for texts of which some differ."""
+    changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+    gate = _Gate(before, after, command, changed)
+    found = {(one.path, one.line, " ".join(one.what.split())) for one in gate.findings()}
+    return [Tampering(*one) for one in sorted(found)[:MOST]]
+
+
+@dataclass
+class _Gate:
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    command: str
+    changed: list[str]
+
+    def __post_init__(self) -> None:
+        self.old, self.new = Project(self.before), Project(self.after)
+        tests = [
+            p for p in self.before if p.endswith(".py") and self.test_side(p) and files.name_of(p) != "conftest.py"
+        ]
+        self.ground = Ground(self.before, tuple(sorted(tests)), self.after)
+        self.large = [p for p in self.changed if self._longest(p) > files.LARGEST]
+        self.small = [p for p in self.changed if p not in set(self.large)]
+
+    def _longest(self, path: str) -> int:
+        return max(len(self.before.get(path, "")), len(self.after.get(path, "")))
+
+    def test_side(self, path: str) -> bool:
+        return files.test_file(path) or (path.endswith(".py") and files.named(self.command, path))
+
+    def findings(self) -> Iterator[Tampering]:
+        yield from self._too_large()
+        collected = [t for t in self.ground.tests if t in self.before]
+        compared = partial(config.compare, self.before, self.after, self.small, self.command, collected)
+        yield from _bounded(compared)
+        yield from shadows.shadows(self.before, self.after, self.ground, self.command)
+        yield from self._python()
+        yield from self._tricks()
+        yield from self._other_languages()
+        yield from self._beside()
+        data = [path for path in self.small if files.test_data(path) and not files.config_file(path)]
+        yield from recorded.compare(self.before, self.after, data)
+
+    def _too_large(self) -> Iterator[Tampering]:
+        """Not read; that a large file changed in another way than by growing is all that can be said."""
+        for path in self.large:
+            if files.language(path) in ("javascript", "go") and not files.test_file(path):
+                continue  # a bundle, or generated code
+            old, new = self.before.get(path), self.after.get(path)
+            if old is not None and new is None:
+                yield Tampering(path, 0, f"{path} was removed")
+            elif old is not None and new is not None and not new.startswith(old):
+                yield Tampering(path, 0, f"{path} was changed and is too large to compare")
+            elif old is None and files.test_file(path) and path.endswith(".py"):
+                yield Tampering(path, 0, f"{path} is new and too large to read")
+
+    def _python(self) -> Iterator[Tampering]:
+        trees, texts = [], []
+        for path in self.small:
+            if not path.endswith(".py") or not self.test_side(path):
+                continue
+            was, now = self.old.unreadable(path), self.new.unreadable(path)
+            if now == "broken" and not was and path in self.before:
+                yield Tampering(path, 1, f"{path} no longer parses")
+            elif was or now:
+                texts.append(path)
+            else:
+                trees.append(path)
+        try:
+            yield from list(self._trees(trees))
+        except RecursionError:
+            texts += trees
+        yield from _bounded(partial(self._texts, "python", texts))
+
+    def _trees(self, paths: list[str]) -> Iterator[Tampering]:
+        was, now = settings.settings_in(self.before, ""), settings.settings_in(self.after, "")
+        both = {*self.before, *self.after}
+        reach = (settings.reach(self.command, was, both), settings.reach(self.command, now, both))
+        collecting = settings.collecting(was, now)
+        yield from python.compare(python.Sides(self.old, self.new, paths, collecting, reach, self.command))
+        for path in paths:
+            old, new = self.old.source(path), self.new.source(path)
+            if old is not None and new is not None:
+                yield from shadows.taken_over(old, new, self.old, self.new)
+
+    def _tricks(self) -> Iterator[Tampering]:
+        paths = [path for path in self.small if path.endswith(".py") and not files.foreign(path)]
+        was = [source for path in paths if (source := self.old.source(path)) is not None]
+        now = [source for path in paths if (source := self.new.source(path)) is not None]
+        yield from _bounded(partial(tricks, was, now, self.ground, (self.old, self.new)))
+
+    def _other_languages(self) -> Iterator[Tampering]:
+        for language in LANGUAGES:
+            paths = [p for p in self.small if files.language(p) == language and files.test_file(p)]
+            if language != "python" and paths:
+                yield from _bounded(partial(self._texts, language, paths))
+            if language == "javascript" and paths:
+                yield from imports.compare(self.before, self.after, paths)
+
+    def _beside(self) -> Iterator[Tampering]:
+        for language in beside.LANGUAGES:
+            paths = [path for path in self.small if beside.product(path, language)]
+            if paths:
+                yield from _bounded(partial(beside.compare, self.before, self.after, paths, language))
+        yield from beside.moved_out(self.before, self.after)
+        yield from beside.copied(self.before, self.after, [path for path in self.small if path.endswith("_test.go")])
+
+    def _texts(self, language: str, paths: list[str]) -> Iterable[Tampering]:
+        old = {path: self.before[path] for path in paths if path in self.before}
+        new = {path: self.after[path] for path in paths if path in self.after}
+        return text.compare(language, old, new)
+
+
+def _bounded(step: Callable[[], Iterable[Tampering]]) -> list[Tampering]:
+    """One part of the comparison; text that is nested too deeply for it is left to the other parts."""
+    try:
+        return list(step())
+    except RecursionError:
+        return []

@@ -1,0 +1,44 @@
+"""The agent's own `split`: what it proposes is weighed before it counts, exactly as a planner's answer is."""
+
+from __future__ import annotations
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core import planning
+from bough.core.ids import depth
+from bough.core.messages import Answer, Call
+from bough.core.state import Task
+from bough.core.states import State
+from bough.core.structured import Problems
+from bough.engine.site import Site
+from bough.ports import Batches, ToolResult
+
+WHY = "the agent asked for smaller steps"
+
+
+def weighed(task: Task, result: ToolResult) -> ToolResult:
+    """What comes of a proposal: the steps, or an answer that says what is wrong with it."""
+    if why_not := _why_not(task):
+        return ToolResult(f"The task cannot be split: {why_not}. Go on with it as it is.", ok=False)
+    answer = Answer(calls=(Call("", planning.SPLIT.name, result.proposal),))
+    steps = planning.decomposed(task.step, answer, frozenset())
+    if isinstance(steps, Problems):
+        return ToolResult(f"The steps were not accepted:\n{steps}\nMend that, or go on with the task itself.", ok=False)
+    names = ", ".join(f"`{step.name}`" for step in steps)
+    return ToolResult(f"Accepted: {names} carry the task from here on.", events=(e.SplitProposed(steps),))
+
+
+def _why_not(task: Task) -> str:
+    """Why this task may not be split, whatever is proposed; empty when it may."""
+    rules, left = task.rules.planning, task.left.rounds
+    if task.steps:
+        return "it has smaller steps already, and only what its own check still finds is left to do"
+    if depth(task.id) >= rules.max_depth:
+        return f"the tree may not grow deeper than {rules.max_depth} levels"
+    if left < rules.min_split:
+        return f"{left} rounds are left, and smaller steps need at least {rules.min_split}"
+    return ""
+
+
+async def split(command: c.Split, task: Task, site: Site) -> Batches:
+    yield [e.Planned(command.steps, WHY), e.StateChanged(State.DECOMPOSED, WHY)]

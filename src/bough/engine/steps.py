@@ -1,0 +1,47 @@
+"""Ask a planner for steps. A bad answer may be mended once; after that it has come to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bough.core import context
+from bough.core import events as e
+from bough.core.errors import Unavailable
+from bough.core.messages import Answer, ToolSpec
+from bough.core.plan import Step
+from bough.core.planning import brief
+from bough.core.state import Task
+from bough.core.structured import Problems
+from bough.engine.consult import consult, said
+from bough.engine.site import Site
+from bough.ports import Batches
+
+Read = Callable[[Answer], tuple[Step, ...] | Problems]
+Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
+"""What follows from steps that are good enough."""
+
+
+async def ask_for_steps(
+    task: Task, site: Site, helper: str, values: dict[str, str], tool: ToolSpec, read: Read, taken: Taken
+) -> Batches:
+    problems, answered = task.problems, task.answered
+    while True:
+        mend = brief.repair(tool.name, Problems(problems), answered)
+        repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""
+        try:
+            asked = await consult(task, site, helper, "main", values, tool, repair)
+        except Unavailable as error:
+            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
+            return
+        if asked.answer is None:  # Whoever wants to stop is not kept waiting: that is no fault of the model.
+            halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
+            yield [*asked.events, *halted]
+            return
+        steps = read(asked.answer)
+        if not isinstance(steps, Problems):
+            yield [*asked.events, *taken(steps)]
+            return
+        yield [*asked.events, e.PlanRefused(helper, steps.said, final=bool(problems))]
+        if problems:
+            return
+        problems, answered = steps.said, said(asked.answer)

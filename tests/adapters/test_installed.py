@@ -1,0 +1,54 @@
+"""Runners beside the tree: known by the records of a package manager, or not at all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+
+from bough.adapters.verifiers.installed import forged_runners
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def write(root: Path, path: str, text: str = "x\n") -> None:
+    place = root / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+
+
+def record(text: str) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip("=")
+    return f"_pytest/main.py,sha256={digest},{len(text)}\npytest-9.0.0.dist-info/RECORD,,\n"
+
+
+def test_a_workspace_without_packages(tmp_path: Path) -> None:
+    assert forged_runners(tmp_path, NOTHING) == []
+
+
+def test_a_runner_in_node_modules(tmp_path: Path) -> None:
+    write(tmp_path, "node_modules/.bin/jest")
+    assert [one.path for one in forged_runners(tmp_path, NOTHING)] == ["node_modules/.bin/jest"]
+    assert forged_runners(tmp_path, frozenset({"node_modules/.bin/jest"})) == [], (
+        "what is in the tree is compared there"
+    )
+    write(tmp_path, "node_modules/.package-lock.json", '{"packages": {"node_modules/jest": {"version": "29.7.0"}}}')
+    assert forged_runners(tmp_path, NOTHING), "a list alone is no package"
+    write(tmp_path, "node_modules/jest/package.json", '{"name": "jest", "version": "29.7.0"}')
+    assert forged_runners(tmp_path, NOTHING) == []
+
+
+def test_a_runner_in_an_environment(tmp_path: Path) -> None:
+    packages = ".venv/lib/python3.12/site-packages"
+    write(tmp_path, ".venv/bin/pytest")
+    assert forged_runners(tmp_path, NOTHING)
+    write(tmp_path, f"{packages}/_pytest/main.py", "real\n")
+    write(tmp_path, f"{packages}/pytest-9.0.0.dist-info/RECORD", record("real\n"))
+    assert forged_runners(tmp_path, NOTHING) == []
+    write(tmp_path, f"{packages}/_pytest/main.py", "edited\n")
+    assert [one.path for one in forged_runners(tmp_path, NOTHING)] == [".venv/bin/pytest"]
+
+
+def test_a_module_without_a_program(tmp_path: Path) -> None:
+    write(tmp_path, ".venv/lib/python3.12/site-packages/_pytest/__init__.py")
+    assert "pytest" in forged_runners(tmp_path, NOTHING)[0].what

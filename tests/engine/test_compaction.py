@@ -1,0 +1,357 @@
+"""A long conversation is made smaller before it fills the model's window, and nothing that is pinned is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough import app
+from bough.adapters.models.prefix import Prefixes
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.compaction import HEADINGS, compacted, measured
+from bough.core.decide import decide
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
+from bough.core.plan import Step
+from bough.core.rules import Rules
+from bough.core.state import Task, fold
+from bough.core.states import State
+from bough.core.trail import Trail
+from bough.interfaces.stats import stats
+from bough.interfaces.terminal.lines import Teller
+from bough.interfaces.views import Outcome
+from bough.testing import Fuse, ScriptedModel, call
+from bough.testing.fuse import Blown
+from tests.harness import CALC, CHECK, Journal, begin, carry_out, journal_of, make_project, resume
+from tests.wire import Reply, Seen, Status, WireModel
+
+WINDOW = 9_000
+SETTINGS = """\
+[models]
+window = {window}
+[stuck]
+patterns = ["monologue"]
+[limits]
+backoff_first = 0.01
+[compaction]
+summarizer = "{summarizer}"
+"""
+GOAL = "Make add add. The sum of 2 and 3 is 5, whatever the weather."
+DEAD_END = "Turning the operands round does not help: b - a is as wrong as a - b."
+FIX = call("edit", path="calc.py", old="a - b", new="a + b")
+DONE = call("done", summary="add adds")
+LOOKS = 14
+
+
+def look(number: int) -> Answer:
+    """Much to read, other text each time."""
+    return call("read", path=f"cases/{number}.txt")
+
+
+def works(number: int) -> Answer:
+    """The agent's round of that number: reads much, notes a dead end, then repairs."""
+    plan = {1: call("read", path="calc.py"), 2: call("note", kind="dead_end", text=DEAD_END)}
+    plan |= {LOOKS: FIX, LOOKS + 1: DONE}
+    return plan.get(number, look(number))
+
+
+SUMMARY = """\
+## Key decisions
+- change only the operator
+## Errors and solutions
+- none so far
+## Modified files
+(nothing)
+## Critical context
+- calc.py holds add
+"""
+
+
+class Provider:
+    """What a provider of the given dialect would do: it counts what it is sent."""
+
+    def __init__(self, agent: Callable[[int], Answer] = works, helper: Reply | None = None) -> None:
+        self.agent = agent
+        self.helper = helper or Answer(text=SUMMARY, usage=Usage(2_000, 60))
+        self.rounds = 0
+
+    def __call__(self, request: dict[str, Any]) -> Reply:
+        if not request.get("tools"):
+            return self.helper
+        self.rounds += 1
+        answer = self.agent(self.rounds)
+        used = len(str(request)) // 4
+        return Answer(answer.text, answer.calls, "calls", Usage(used, 30))
+
+
+def project_in(folder: Path, summarizer: str = "llm", window: int = WINDOW) -> Path:
+    project = make_project(folder)
+    (project / "bough.toml").write_text(SETTINGS.format(summarizer=summarizer, window=window))
+    (project / "cases").mkdir()
+    for number in range(1, LOOKS + 1):
+        lines = (f"case {number} of {n * (number + 7)} goes on and on\n" for n in range(90))
+        (project / "cases" / f"{number}.txt").write_text("".join(lines))
+    return project
+
+
+def carried_out(
+    project: Path, provider: Provider, *, name: str = "openai:wire", goal: str = GOAL
+) -> tuple[Outcome, Journal, list[Seen]]:
+    with WireModel(provider) as wire:
+        base = wire.anthropic_url if name.startswith("anthropic") else wire.base_url
+        outcome, journal = carry_out(project, [], goal=goal, choices=app.Choices(model=name, base_url=base))
+    return outcome, journal, wire.requests
+
+
+def agents(requests: list[Seen]) -> list[Seen]:
+    return [seen for seen in requests if seen.json.get("tools")]
+
+
+def helpers(requests: list[Seen]) -> list[Seen]:
+    return [seen for seen in requests if not seen.json.get("tools")]
+
+
+def grows(before: Seen, after: Seen) -> bool:
+    """Whether a request is the one before it, to the byte, and more at its end."""
+    return after.body.startswith(before.body.rstrip(b"]}"))
+
+
+# ── over the wire ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+Told = tuple[Outcome, Journal, list[Seen]]
+
+
+@pytest.fixture(scope="module", params=["openai:wire", "anthropic:wire"])
+def long_run(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
+    return carried_out(project_in(tmp_path_factory.mktemp("long")), Provider(), name=request.param)
+
+
+def test_a_long_conversation_is_compacted_and_the_work_goes_on(long_run: Told) -> None:
+    outcome, journal, requests = long_run
+    assert outcome.completed
+    assert len(agents(requests)) == LOOKS + 1
+    done = journal.of(e.Compacted)
+    assert len(done) >= 2
+    for event in done:
+        assert event.by == "model"
+        assert event.after <= 0.5 * event.before
+        assert [line[3:] for line in event.summary.splitlines() if line[3:] in HEADINGS] == list(HEADINGS)
+    for started in journal.of(e.CompactionStarted):
+        assert started.used >= 0.75 * WINDOW
+        assert started.window == WINDOW
+    asked = journal.of(e.HelperAnswered)
+    assert len(asked) == len(helpers(requests)) >= len(done)
+    assert outcome.spend.rounds == LOOKS + 1 + len(asked), "each call of the fast model is charged"
+    sizes = [len(seen.body) // 4 for seen in agents(requests)]
+    assert max(sizes) < WINDOW, "no request was too long for the model"
+
+
+def test_between_compactions_a_request_only_grows(long_run: Told) -> None:
+    _, journal, requests = long_run
+    asked = agents(requests)
+    anew = [number for number, (before, after) in enumerate(pairwise(asked)) if not grows(before, after)]
+    assert len(anew) == len(journal.of(e.Compacted))
+    brief = asked[0].body.rstrip(b"]}")
+    assert all(seen.body.startswith(brief) for seen in asked), "what comes before the summary never changes"
+
+
+def test_pinned_facts_are_in_every_request_word_for_word(long_run: Told) -> None:
+    _, journal, requests = long_run
+    last = journal.of(e.Compacted)[-1].summary
+    assert json.dumps(last, ensure_ascii=False).encode() in agents(requests)[-1].body
+    assert DEAD_END in last
+    assert f"calc.py: all of it, sha256 {sha256(CALC.encode()).hexdigest()[:12]}" in last
+    for seen in agents(requests)[3:]:
+        for fact in (GOAL, CHECK, DEAD_END):
+            assert fact.encode() in seen.body
+
+
+def test_no_call_is_parted_from_its_result(tmp_path: Path) -> None:
+    def twice(number: int) -> Answer:
+        calls = (*look(number).calls, *call("list").calls)
+        return works(number) if number in (LOOKS, LOOKS + 1) else Answer(calls=calls)
+
+    _, journal, requests = carried_out(project_in(tmp_path / "p"), Provider(twice))
+    assert journal.of(e.Compacted)
+    for seen in agents(requests):
+        waiting: list[str] = []
+        for message in seen.json["messages"]:
+            if message["role"] == "tool":
+                waiting.remove(message["tool_call_id"])
+            else:
+                assert not waiting
+            waiting += [call["id"] for call in message.get("tool_calls", ())]
+        assert not waiting
+
+
+@pytest.mark.parametrize("failing", [Status(401), Status(500), Answer(text=" \n"), Answer(text="no", stop="refusal")])
+def test_a_fast_model_that_fails_is_replaced_by_plain_rules(tmp_path: Path, failing: Reply) -> None:
+    outcome, journal, requests = carried_out(project_in(tmp_path / "p"), Provider(helper=failing))
+    assert outcome.completed
+    done = journal.of(e.Compacted)
+    assert done
+    assert {event.by for event in done} == {"rule"}
+    assert all(event.after <= 0.5 * event.before for event in done)
+    assert DEAD_END in agents(requests)[-1].json["messages"][2]["content"]
+
+
+def test_without_a_summarizer_nobody_is_asked(tmp_path: Path) -> None:
+    outcome, journal, requests = carried_out(project_in(tmp_path / "p", "truncate"), Provider())
+    assert outcome.completed
+    assert {event.by for event in journal.of(e.Compacted)} == {"rule"}
+    assert helpers(requests) == []
+
+
+def test_a_window_that_is_not_known_never_fills(tmp_path: Path) -> None:
+    outcome, journal, _ = carried_out(project_in(tmp_path / "p", window=0), Provider())
+    assert outcome.completed
+    assert journal.of(e.CompactionStarted, e.Compacted) == []
+
+
+def test_three_compactions_that_do_not_help_stop_the_attempt(tmp_path: Path) -> None:
+    """The brief alone fills the window: nothing that is said later can make it shorter."""
+    long_goal = GOAL + "\n" + "\n".join(f"Rule {n}: whatever else is said, {n} plus 0 is {n}." for n in range(500))
+
+    def agent(number: int) -> Answer:
+        return look(number) if number < 5 else FIX if number == 5 else DONE
+
+    outcome, journal, requests = carried_out(project_in(tmp_path / "p"), Provider(agent), goal=long_goal)
+    assert outcome.completed
+    stopped, *_ = journal.of(e.Escalated)
+    assert (stopped.trouble.cause, stopped.trouble.pattern, stopped.decision.rung) == ("signal", "compaction", "prune")
+    assert "3 compactions in a row" in stopped.trouble.says
+    order = [type(r.event) for r in journal.records if isinstance(r.event, e.Compacted | e.Escalated)]
+    assert order[:4] == [e.Compacted, e.Compacted, e.Compacted, e.Escalated]
+    assert not any("the summary that takes" in str(seen.json) for seen in helpers(requests)), "asked in vain"
+    counted = stats(journal.records)
+    assert counted.overfull == 1
+    assert any("context limit was hit" in warning for warning in counted.warnings)
+
+
+def test_people_see_it(long_run: Told) -> None:
+    _, journal, _ = long_run
+    teller = Teller()
+    told = [teller.tell(record)[0] for record in journal.records]
+    fills = re.compile(r"the conversation fills the model's window \(.*\): it is compacted")
+    assert any(map(fills.fullmatch, told))
+    assert any(line.startswith("conversation compacted by the fast model: about") for line in told)
+    saved = sum(event.before - event.after for event in journal.of(e.Compacted))
+    assert stats(journal.records).compacted == saved > 0
+
+
+# ── when ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def at_work(*events: e.AnyEvent, rounds: int = 40) -> Task:
+    """A task whose agent has just filled three quarters of its window, and what happened since."""
+    before: list[e.AnyEvent] = [
+        e.TaskCreated(Step("goal", "do it"), "base", Limits(rounds=rounds), Rules()),
+        e.StateChanged(State.IN_PROGRESS, "begin"),
+        e.AttemptStarted("builder", "main", "system", "brief"),
+        e.RoundStarted(),
+        e.ModelAnswered("", (Call("1", "list", "{}"),), usage=Usage(740, 5), window=1_000),
+        e.ToolStarted("1", False),
+        e.ToolFinished("1", True, "text " * 10),
+    ]
+    return fold("goal", [e.Record(n, "run", "goal", n, float(n), ev) for n, ev in enumerate([*before, *events], 1)])
+
+
+VAIN = (
+    e.Compacted("summary", 1, 1_000, 990, "rule"),
+    e.RoundStarted(),
+    e.ModelAnswered("hm", usage=Usage(800, 5), window=1_000),
+)
+"""A compaction that did not help, and the round after it."""
+
+
+def test_results_count_before_the_provider_has_seen_them() -> None:
+    assert decide(at_work(), 0.0) == c.Compact()
+
+
+def test_a_round_under_way_is_made_again_as_it_was_begun() -> None:
+    assert isinstance(decide(at_work(e.RoundStarted()), 0.0), c.AskModel)
+    assert isinstance(decide(at_work(e.RoundStarted(), e.ModelFailed("503", 1.0)), 0.0), c.AskModel)
+
+
+def test_between_two_compactions_the_model_is_heard() -> None:
+    assert isinstance(decide(at_work(VAIN[0]), 0.0), c.AskModel)
+
+
+def test_the_hand_over_round_is_not_lost_to_a_full_window() -> None:
+    assert decide(at_work(rounds=2), 0.0) == c.Compact()
+    assert isinstance(decide(at_work(*VAIN * 3), 0.0), c.Escalate)
+    assert decide(at_work(*VAIN * 3, rounds=5), 0.0) == c.Say("no_tool_call")
+
+
+# ── what it costs ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_after_a_compaction_a_round_encodes_only_what_is_new() -> None:
+    def exchange(number: int) -> Iterator[Message]:
+        yield Replied("", (Call(f"{number:09d}", "list", "{}"),))
+        yield Result(f"{number:09d}", "text " * 100, True)
+
+    prefixes = Prefixes(lambda message, before: (message.text.encode(), "more"))
+    trail: Trail[Message] = Trail((Said("brief"),))
+    for number in range(200):
+        trail = trail.then(*exchange(number))
+        prefixes.bytes_of(trail)
+    assert prefixes.encoded == len(trail)
+    trail = compacted(trail, 395, "summary")
+    prefixes.bytes_of(trail)
+    assert prefixes.encoded == 401 + len(trail), "the short conversation is encoded once"
+    for number in range(200, 210):
+        known, trail = prefixes.encoded, trail.then(*exchange(number))
+        body = bytes(prefixes.bytes_of(trail))
+        assert prefixes.encoded == known + 2
+    assert body == "".join(message.text for message in trail).encode()
+
+
+# ── a crash on the way ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def scripted(prompt: Prompt) -> Answer:
+    """The same story by what a prompt shows, so that it can be asked again after a crash at any point."""
+    if not prompt.tools:
+        return Answer(text=SUMMARY, usage=Usage(2_000, 60))
+    number = int(prompt.key.rpartition("#")[2])
+    last = prompt.messages[-1]
+    fixed = isinstance(last, Result) and last.ok and "a + b" in last.text
+    answer = DONE if fixed else look(number) if number < 9 else FIX
+    return Answer(answer.text, answer.calls, "calls", Usage(500 + measured(prompt.messages), 30))
+
+
+def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
+    def model() -> ScriptedModel:
+        return ScriptedModel(scripted, window=6_000)
+
+    whole, fuse = project_in(tmp_path / "whole"), Fuse()
+    asyncio.run(begin(whole, model(), fuse=fuse))
+    told = asyncio.run(journal_of(whole)).of(e.Compacted)
+    assert told
+    points, during = list[int](), False
+    for number, point in enumerate(fuse.points):
+        during = during or "CompactionStarted" in point
+        points += [number] if during else []
+        during = during and not (point.startswith("after append") and point.endswith("Compacted"))
+    assert len(points) >= 6, "before and after each append and each question"
+    for at in points:
+        project = project_in(tmp_path / f"p{at}")
+        with pytest.raises(Blown):
+            asyncio.run(begin(project, model(), fuse=Fuse(at)))
+        outcome = asyncio.run(resume(project, model()))
+        journal = asyncio.run(journal_of(project))
+        assert outcome.completed
+        assert journal.of(e.Compacted) == told, f"killed at {fuse.points[at]}"
+        answered = len(journal.of(e.ModelAnswered, e.HelperAnswered))
+        assert outcome.spend.rounds == answered, "no round was counted twice"

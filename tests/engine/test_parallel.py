@@ -1,0 +1,356 @@
+"""Steps that are carried out at once: each in a workspace of its own, brought together one by one, proven there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+import bough
+from bough import Step, app
+from bough.core import events as e
+from bough.core.messages import Answer, Prompt
+from bough.core.states import State
+from bough.interfaces.views import Outcome
+from bough.ports import Stop
+from bough.testing import ScriptedModel, call
+from tests.harness import Journal, by_progress, git, journal_of
+from tests.ledger import assert_ledger
+
+DONE = call("done", summary="done")
+Says = Callable[[Prompt], Answer]
+
+
+def make_project(folder: Path, **files: str) -> Path:
+    folder.mkdir(parents=True)
+    for name, text in files.items():
+        (folder / f"{name}.txt").write_text(text)
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "begin", "--allow-empty")
+    return folder
+
+
+def writes(name: str, text: str = "done\n") -> Says:
+    return by_progress(call("write", path=f"{name}.txt", content=text), DONE)
+
+
+def edits(name: str, old: str, new: str) -> Says:
+    return by_progress(call("edit", path=f"{name}.txt", old=old, new=new), DONE)
+
+
+def step(name: str, check: str | None = None, **more: object) -> Step:
+    return replace(Step(name, f"Make {name}.", test_command=check or f"test -f {name}.txt"), **more)
+
+
+def both(*steps: Step, check: str = "true", **more: object) -> Step:
+    return replace(Step("goal", "All of it.", test_command=check, parallel=True, steps=steps), **more)
+
+
+def task_of(prompt: Prompt) -> str:
+    return prompt.key.partition("#")[0]
+
+
+class Agents:
+    """A scripted model that knows which task asks; each says what is written down for it."""
+
+    def __init__(self, **says: Says) -> None:
+        self.says = {name.replace("__", "/"): answer for name, answer in says.items()}
+        self.asked: list[str] = []
+        self.before: Callable[[str], Awaitable[None]] | None = None
+
+    async def __call__(self, prompt: Prompt) -> Answer:
+        task = task_of(prompt)
+        self.asked.append(task)
+        if self.before is not None:
+            await self.before(task)
+        return self.says[task](prompt)
+
+
+class Meeting:
+    """Nobody goes on before all have come: proves that they are at work at the same time."""
+
+    def __init__(self, *names: str) -> None:
+        self.missing = set(names)
+        self.here = asyncio.Event()
+
+    async def __call__(self, task: str) -> None:
+        self.missing.discard(task)
+        if not self.missing:
+            self.here.set()
+        await asyncio.wait_for(self.here.wait(), 60)
+
+
+def carry_out(project: Path, goal: Step, agents: Agents, jobs: int = 2, **chosen: int) -> tuple[Outcome, Journal]:
+    outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=jobs, **chosen))  # type: ignore[arg-type]
+    return outcome, look(project)
+
+
+def look(project: Path) -> Journal:
+    journal = asyncio.run(journal_of(project))
+    assert_ledger(journal.records)
+    return journal
+
+
+def states(outcome: Outcome) -> dict[str, str]:
+    return {task.path: task.state.value for task in outcome.tree}
+
+
+def text_of(project: Path, outcome: Outcome, name: str) -> str:
+    return git(project / ".bough" / "repo.git", "show", f"{outcome.tree[0].tree}:{name}.txt")
+
+
+def files_of(project: Path, outcome: Outcome) -> set[str]:
+    return set(git(project / ".bough" / "repo.git", "ls-tree", "-r", "--name-only", outcome.tree[0].tree).split())
+
+
+def left_behind(project: Path) -> list[str]:
+    return [path.name for path in (project / ".bough" / "work").glob("*/*")]
+
+
+LINES = "one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
+
+
+def test_ready_steps_are_at_work_at_the_same_time_each_in_its_own_workspace(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    agents = Agents(a=writes("a"), b=writes("b"))
+
+    async def run() -> Outcome:
+        agents.before = Meeting("a", "b")
+        return await bough.run(both(step("a"), step("b")), dir=project, model=ScriptedModel(agents), jobs=2)
+
+    before = git(project, "status", "--porcelain"), git(project, "for-each-ref"), git(project, "write-tree")
+    outcome, journal = asyncio.run(run()), look(project)
+    assert outcome.completed
+    assert files_of(project, outcome) == {"a.txt", "b.txt"}
+    a, b = outcome.tree[1:]
+    assert a.base == b.base == outcome.tree[0].base, "neither saw the other's work"
+    assert set(a.files) == {"a.txt"} and set(b.files) == {"b.txt"}
+    (merged,) = journal.of(e.ChildMerged)
+    assert merged.verdict is not None and merged.verdict.ruling == "passed", "proven on top of the other's work"
+    after = git(project, "status", "--porcelain"), git(project, "for-each-ref"), git(project, "write-tree")
+    assert before == after and not (project / "a.txt").exists(), "the person's tree, index and refs stay as they are"
+    assert not left_behind(project)
+
+
+def test_no_more_at_once_than_jobs(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    agents = Agents(**{name: writes(name) for name in "abcd"})
+    now: set[str] = set()
+    most = 0
+
+    async def count(task: str) -> None:
+        nonlocal most
+        now.add(task)
+        most = max(most, len(now))
+        await asyncio.sleep(0)
+        now.discard(task)
+
+    agents.before = count
+    outcome, journal = carry_out(project, both(*map(step, "abcd")), agents, jobs=2)
+    assert outcome.completed
+    assert most <= 2
+    running: set[str] = set()
+    for event in journal.of(e.ChildStarted, e.ChildSettled):
+        running = running | {event.step} if isinstance(event, e.ChildStarted) else running - {event.child}
+        assert len(running) <= 2
+
+
+def test_edits_of_one_file_that_do_not_meet_are_merged(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    goal = both(step("a", "grep -q ONE text.txt"), step("b", "grep -q SEVEN text.txt"))
+    agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "seven", "SEVEN"))
+    outcome, _ = carry_out(project, goal, agents)
+    assert outcome.completed
+    assert text_of(project, outcome, "text") == LINES.replace("one", "ONE").replace("seven", "SEVEN")
+
+
+def test_steps_that_expect_to_change_one_file_are_never_at_work_together(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    goal = both(step("a", "true", files=("text.txt",)), step("b", "true", files=("text.txt",)))
+    agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "ONE", "Eins"))
+    outcome, journal = carry_out(project, goal, agents)
+    assert outcome.completed
+    assert text_of(project, outcome, "text").startswith("Eins\n")
+    assert not journal.of(e.ChildMerged), "there was nothing to bring together"
+
+
+def conflict(project: Path, merge: Says) -> tuple[Outcome, Journal]:
+    """Both change one line; `a` is first."""
+    goal = both(step("a", "grep -q A text.txt"), step("b", "grep -q B text.txt"))
+    agents = Agents(a=edits("text", "one", "A one"), b=edits("text", "one", "B one"), b__merge=merge)
+    turn = asyncio.Event()
+
+    async def a_first(task: str) -> None:
+        if task == "b":
+            await asyncio.wait_for(turn.wait(), 60)
+
+    def recorded(record: e.Record) -> None:
+        if isinstance(record.event, e.ChildSettled):
+            turn.set()
+
+    async def begun(task: str) -> None:
+        meeting_seen.add(task)
+        if meeting_seen >= {"a", "b"} and task == "a":
+            return
+        await a_first(task)
+
+    meeting_seen: set[str] = set()
+    agents.before = begun
+    watch = app.Watch(recorded=recorded)
+    outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, watch=watch))
+    return outcome, look(project)
+
+
+def test_a_conflict_becomes_a_subtask_of_the_step_that_came_later(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    outcome, journal = conflict(project, edits("text", "A one", "A B one"))
+    assert outcome.completed
+    assert states(outcome)["b/merge"] == "completed"
+    assert text_of(project, outcome, "text") == LINES.replace("one", "A B one", 1)
+    (merged,) = journal.of(e.ChildMerged)
+    assert merged.conflicts == ("text.txt",)
+    told = next(r.event.brief for r in journal.records if r.task == "b/merge" and isinstance(r.event, e.AttemptStarted))
+    assert "B one" in told and "Make b." in told, "it is told what the change was and what it was for"
+    assert not left_behind(project)
+
+
+def test_a_check_that_fails_at_the_merged_head_becomes_one_too(tmp_path: Path) -> None:
+    """Disjoint files, so nothing conflicts; but the two together break what `b` proves."""
+    project = make_project(tmp_path / "p")
+    alone = step("b", 'test "$(ls *.txt | wc -l)" = 1 || test -f both.txt')
+    merge = by_progress(call("bash", command="touch b.txt both.txt"), DONE)
+    agents = Agents(a=writes("a"), b=writes("b"), b__merge=merge)
+    goal = both(step("a"), alone)
+
+    async def run() -> Outcome:
+        agents.before = Meeting("a", "b")
+        return await bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2)
+
+    outcome, journal = asyncio.run(run()), look(project)
+    if "b/merge" not in states(outcome):  # `b` was first, and then `a` is the one that is merged.
+        pytest.skip("the order was the other one")
+    assert outcome.completed
+    assert files_of(project, outcome) == {"a.txt", "b.txt", "both.txt"}
+    assert [m.verdict.ruling for m in journal.of(e.ChildMerged) if m.verdict] == ["failed"]
+
+
+def test_a_merge_that_cannot_be_solved_blocks_the_later_step_and_keeps_the_earlier_work(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    outcome, _ = conflict(project, lambda prompt: DONE)
+    assert (outcome.status, outcome.exit_status) == ("failed", 3)
+    assert states(outcome)["a"] == "completed"
+    assert "could not be merged" in outcome.summary
+    assert text_of(project, outcome, "text") == LINES.replace("one", "A one", 1), "finished work is kept"
+    assert not left_behind(project)
+
+
+def test_a_failing_step_never_takes_the_others_finished_work_with_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    agents = Agents(a=lambda prompt: DONE, b=writes("b"), c=writes("c"))
+    outcome, _ = carry_out(project, both(step("a"), step("b"), step("c")), agents, jobs=3)
+    assert outcome.status == "failed"
+    assert (states(outcome)["a"], states(outcome)["b"], states(outcome)["c"]) == ("blocked", "completed", "completed")
+    assert files_of(project, outcome) == {"b.txt", "c.txt"}
+    assert not left_behind(project)
+
+
+def test_one_is_enough_and_the_others_are_called_off(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    async def wait_forever(task: str) -> None:
+        if task == "slow/below":
+            asked.set()
+            await never.wait()
+        await asyncio.wait_for(asked.wait(), 60)
+
+    slow = step("slow", steps=(step("below"),))
+    agents = Agents(quick=writes("quick"), slow__below=writes("below"))
+    agents.before = wait_forever
+    outcome, _ = carry_out(project, both(step("quick"), slow, join="any"), agents)
+    assert outcome.completed
+    assert states(outcome) == {
+        "goal": "completed",
+        "quick": "completed",
+        "slow": "cancelled",
+        "slow/below": "cancelled",
+    }
+    assert outcome.spend.rounds == 3, "what a step that was called off has spent below it is charged too"
+    assert not left_behind(project)
+
+
+@pytest.mark.parametrize("now", [False, True])
+def test_a_stop_with_steps_under_way_and_then_on(tmp_path: Path, now: bool) -> None:
+    project = make_project(tmp_path / "p")
+    agents = Agents(a=writes("a"), b=writes("b"))
+    stop = Stop()
+
+    async def run() -> Outcome:
+        meeting = Meeting("a", "b")
+
+        async def stopped(task: str) -> None:
+            await meeting(task)
+            stop.request(now=now)
+
+        agents.before = stopped
+        goal = both(step("a"), step("b"))
+        return await bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, watch=app.Watch(stop))
+
+    outcome = asyncio.run(run())
+    assert (outcome.status, outcome.exit_status) == ("stopped", 6)
+    look(project)
+    agents.before = None
+    again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(agents)))
+    assert again.completed
+    assert files_of(project, again) == {"a.txt", "b.txt"}
+    assert again.spend.rounds == 4
+    look(project)
+    assert not left_behind(project)
+
+
+def test_the_budget_ends_with_steps_under_way_and_then_on(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    agents = Agents(a=writes("a"), b=writes("b"), c=writes("c"))
+    outcome, _ = carry_out(project, both(*map(step, "abc")), agents, rounds=3)
+    assert (outcome.status, outcome.exit_status) == ("budget", 4)
+    assert outcome.spend.rounds <= 3
+    done = [path for path, state in states(outcome).items() if state == "completed"]
+    assert len(look(project).of(e.TaskHalted)) < 12, "those that wait for each other's rounds do not wake each other up"
+    again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(agents), rounds=20))
+    assert again.completed
+    journal = look(project)
+    assert files_of(project, again) == {"a.txt", "b.txt", "c.txt"}
+    ended = [r.task for r in journal.records if isinstance(r.event, e.StateChanged) and r.event.to is State.COMPLETED]
+    assert len(ended) == len(set(ended)) == 4 and set(done) <= set(ended)
+    assert not left_behind(project)
+
+
+def test_rounds_that_a_sibling_gives_back_are_waited_for(tmp_path: Path) -> None:
+    """`a` needs five rounds and gets two; `b` holds the rest until it ends, and needs two."""
+    project = make_project(tmp_path / "p")
+    long = by_progress(*[call("write", path=f"{n}.txt", content="x\n") for n in range(4)], DONE)
+    a = step("a", "test -f 3.txt")
+    b = step("b", rounds=8)
+    held = asyncio.Event()
+    agents = Agents(a=long, b=writes("b"))
+
+    async def until_halted(task: str) -> None:
+        if task == "b":
+            await asyncio.wait_for(held.wait(), 60)
+
+    def recorded(record: e.Record) -> None:
+        if record.task == "a" and isinstance(record.event, e.TaskHalted):
+            held.set()
+
+    agents.before = until_halted
+    watch = app.Watch(recorded=recorded)
+    outcome = asyncio.run(
+        bough.run(both(a, b), dir=project, model=ScriptedModel(agents), jobs=2, rounds=10, watch=watch)
+    )
+    look(project)
+    assert outcome.completed, outcome.summary
+    assert outcome.spend.rounds == 7

@@ -1,0 +1,201 @@
+"""A run is taken back to an earlier moment of any task, as a whole, and goes on from there; only what it cost stays."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+import bough
+from bough import Step, app
+from bough.core import events as e
+from bough.core.errors import UsageError
+from bough.core.messages import Answer, Prompt
+from bough.core.state import fold
+from bough.core.states import State
+from bough.interfaces.views import Outcome
+from bough.ports import Store
+from bough.testing import ScriptedModel
+from bough.testing.fuse import Blown
+from tests.engine.test_parallel import (
+    DONE,
+    LINES,
+    Agents,
+    both,
+    edits,
+    files_of,
+    left_behind,
+    look,
+    make_project,
+    states,
+    step,
+    text_of,
+    writes,
+)
+from tests.engine.test_parallel_kill import GOAL, model_answer
+
+IN_ORDER = Step("goal", "All of it.", test_command="true", steps=(step("a"), step("b"), step("c")))
+
+
+def in_order(first: str = "a") -> Agents:
+    return Agents(a=writes("a", first), b=writes("b"), c=writes("c"))
+
+
+def go_back(project: Path, to: int, task: str = "goal") -> None:
+    async def work() -> None:
+        async with app.session(project) as session:
+            await session.rewind(await session.find(None), to, task)
+
+    asyncio.run(work())
+
+
+def go_on(project: Path, model: Any) -> Outcome:
+    outcome = asyncio.run(bough.resume(dir=project, model=ScriptedModel(model)))
+    assert_in_step(project)
+    return outcome
+
+
+def assert_in_step(project: Path) -> None:
+    """The ledger is exact, nothing is left behind, and what people see is what the tasks are."""
+
+    async def read() -> tuple[dict[str, State], list[e.Record]]:
+        async with app.session(project) as session:
+            name = await session.find(None)
+            seen = (await session.view(name)).tasks.values()
+            return {task.path: task.state for task in seen}, await session.store.read(name)
+
+    seen, records = asyncio.run(read())
+    look(project)
+    streams = {record.task for record in records if record.task and not record.task.startswith("@")}
+    folded = {path: fold(path, [r for r in records if r.task == path]).state for path in streams}
+    assert {path: seen[path] for path in folded} == folded
+    assert not left_behind(project)
+
+
+def test_a_finished_task_is_done_anew_and_all_that_came_after_it(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    first = asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order("old\n"))))
+    assert first.completed and first.spend.rounds == 6
+    go_back(project, 0, "b")
+    before = asyncio.run(_outcome(project))
+    assert states(before) == {"goal": "in_progress", "a": "completed", "b": "in_progress", "c": "pending"}
+    assert before.spend.rounds == 6, "what it cost stays"
+    agents = in_order()
+    agents.says["b"] = writes("b", "another approach\n")
+    again = go_on(project, agents)
+    assert again.completed and again.spend.rounds == 10
+    assert text_of(project, again, "b") == "another approach\n"
+    assert text_of(project, again, "a") == "old\n", "what was finished by then is kept"
+    assert "a" not in agents.asked
+
+
+async def _outcome(project: Path) -> Outcome:
+    async with app.session(project) as session:
+        return await session.outcome(await session.find(None))
+
+
+def test_a_parent_goes_back_to_where_a_step_had_ended(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
+
+    async def points() -> int:
+        async with app.session(project) as session:
+            return len(await session.points(await session.find(None)))
+
+    assert asyncio.run(points()) == 4, "before the first step, and after each"
+    go_back(project, 2)
+    agents = in_order()
+    again = go_on(project, agents)
+    assert again.completed
+    assert agents.asked == ["c", "c"]
+    with pytest.raises(UsageError, match="points 0 to 3 of goal, not 9"):
+        go_back(project, 9)
+
+
+def test_from_every_point_of_every_task_of_a_parallel_run(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    asyncio.run(bough.run(GOAL, dir=project, model=ScriptedModel(said_again), jobs=2))
+
+    async def all_points() -> list[tuple[str, int]]:
+        async with app.session(project) as session:
+            name = await session.find(None)
+            tasks = (await session.view(name)).tasks
+            return [(path, n) for path in tasks for n in range(len(await session.points(name, path)))]
+
+    places = asyncio.run(all_points())
+    assert {path for path, _ in places} >= {"goal", "a", "b", "c", "c/below"}
+    for path, number in places[::3]:
+        go_back(project, number, path)
+        again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(said_again), rounds=400))
+        assert again.completed, f"from point {number} of {path}: {again.summary}"
+        assert files_of(project, again) == {"text.txt", "below.txt"}
+        assert_in_step(project)
+
+
+def said_again(prompt: Prompt) -> Answer:
+    """One that is taken back to the end of its last round says once more that it is done."""
+    try:
+        return model_answer(prompt)
+    except IndexError:
+        return DONE
+
+
+class Dying:
+    """A store that lets so many appends through and then is gone."""
+
+    def __init__(self, store: Store, appends: int) -> None:
+        self._store, self._left = store, appends
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def append(self, *args: Any) -> Any:
+        if not self._left:
+            raise Blown
+        self._left -= 1
+        return await self._store.append(*args)
+
+
+@pytest.mark.parametrize("appends", [0, 1, 2, 3])
+def test_a_crash_while_it_is_taken_back_is_made_good(tmp_path: Path, appends: int) -> None:
+    project = make_project(tmp_path / "p")
+    asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
+
+    async def die() -> None:
+        async with app.session(project) as session:
+            dying = replace(session, store=cast(Store, Dying(session.store, appends)))
+            await dying.rewind(await session.find(None), 0, "b")
+
+    with pytest.raises(Blown):
+        asyncio.run(die())
+    if appends == 0:  # Before it was written down that it is to be taken back, nothing has happened.
+        assert asyncio.run(_outcome(project)).completed
+        return
+    agents = in_order()
+    agents.says["b"] = writes("b", "another approach\n")
+    again = go_on(project, agents)
+    assert again.completed and text_of(project, again, "b") == "another approach\n"
+
+
+def test_rounds_that_are_spent_are_not_granted_again(tmp_path: Path) -> None:
+    """Taken back to where both steps had just begun, with a ledger that is used up by now: nothing goes on."""
+    project = make_project(tmp_path / "p", text=LINES)
+    agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "seven", "SEVEN"))
+    goal = both(step("a", "true"), step("b", "true"))
+    asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, rounds=4))
+    go_back(project, 0, "a")
+    asked = len(agents.asked)
+    outcome = go_on_halted(project, agents)
+    assert outcome.status == "budget" and len(agents.asked) == asked
+    again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(agents), rounds=20))
+    assert again.completed
+    assert_in_step(project)
+
+
+def go_on_halted(project: Path, agents: Agents) -> Outcome:
+    outcome = asyncio.run(bough.resume(dir=project, model=ScriptedModel(agents)))
+    look(project)
+    return outcome
