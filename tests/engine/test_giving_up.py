@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from bough.core import events as e
 from bough.core.plan import Step
 from bough.core.states import State
@@ -90,7 +92,8 @@ def test_no_helper_is_asked_once_the_tokens_are_spent(tmp_path: Path) -> None:
 
 
 def test_dead_ends_reach_later_attempts_siblings_and_planners(tmp_path: Path) -> None:
-    goal = replace_steps(VERIFIED, *(VERIFIED.steps[i] for i in (2, 0, 1)))
+    steps = (replace(VERIFIED.steps[i], context="inherited") for i in (2, 0, 1))
+    goal = replace_steps(VERIFIED, *steps)
     noting = in_order(act("note", kind="dead_end", text="operator.sub is no help"), act("read", path="calc.py"))
     cast = Cast(circular_tools, {"sum": noting, **WRITERS, "fix-goal": FIX}, replanner=lambda asked: split(*FINER))
     run = told(project_in(tmp_path), cast, goal=goal, rounds=400)

@@ -25,7 +25,7 @@ COMMANDS = {
     "log": "Tell what happened, event by event.",
     "diff": "Show what a run changed.",
     "apply": "Bring a run's changes into your files.",
-    "rewind": "Take a run back to the end of an earlier round.",
+    "rewind": "Take a run back to an earlier moment.",
     "resume": "Go on with a run that was stopped or interrupted.",
     "stop": "Ask a live run to stop.",
     "plan": "Show how a goal would be carried out, and do nothing.",
