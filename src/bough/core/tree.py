@@ -13,6 +13,8 @@ from bough.core.plan import Step
 from bough.core.state import Task
 from bough.core.states import State
 
+LEAST_RAISE = 3
+"""Rounds below which the grant of a step that its parent can do without is not raised."""
 RESULTS = 20
 """Results of finished siblings that a step is told of, beside those of the steps that it needs."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
@@ -153,7 +155,10 @@ def affords(task: Task, step: Step, spend: Spend) -> bool:
 def raised(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
     """The grant of a step's task that has used it up, raised by what the parent still has for it; None: that is not
     enough for one more round."""
-    grown = grants.more(limits, _added(task, step))
+    added = _added(task, step)
+    if added.rounds < LEAST_RAISE and not fatal(task, step):
+        return None  # The ladder can do more with so little than an agent that has used up its grant.
+    grown = grants.more(limits, added)
     return None if used_up(spend, grown, LAST_SHARE) else grown
 
 

@@ -183,7 +183,7 @@ class Steps:
             return  # It begins when the run is resumed.
         task = self.book.task
         limits = task.running[step.name].grant
-        grows = step.on_error != "escalate" and step.rounds is None
+        grows = step.rounds is None  # What a person has set stays.
         first = e.TaskCreated(
             step, task.tree, limits, self.crew.run.rules, task.means, inherited(task, step), grows=grows
         )
@@ -204,7 +204,7 @@ class Steps:
         while child.halt is not None and child.halt.reason == "budget" and child.grows:
             await book.amend(partial(_raised, step, child, before))
             limits = grants.less(book.task.running[step.name].grant, before)
-            if limits == child.limits and self._others(step):
+            if limits == child.limits and self._others(step) and fatal(book.task, step):
                 break  # What they do not need comes back.
             first = replace(first, limits=limits, grows=limits != child.limits)
             child = await self.crew.carry(path, first)
