@@ -23,15 +23,30 @@ PACE = 0.1
 @dataclass(frozen=True)
 class Demo:
     name: str
+    about: str
+    """What it shows, in a few words."""
     goal: str
     check: str
+    flat: bool = True
+    """The goal is begun as one piece of work; otherwise it is planned first."""
+    jobs: int = 1
 
 
 DEMOS = {
     "fix": Demo(
         "fix",
+        "one task: find out why tests fail, and repair it",
         "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them.",
         "python -m pytest -q",
+    ),
+    "project": Demo(
+        "project",
+        "a program in three phases, two agents at a time: one is repaired, one gets stuck",
+        "Build tally, the expense tracker that SPEC.md describes: the store, recurring expenses, totals, budgets, the "
+        "monthly report and the command line.",
+        "python -m pytest -q",
+        flat=False,
+        jobs=2,
     ),
 }
 

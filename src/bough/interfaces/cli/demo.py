@@ -52,7 +52,7 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
         display.notice(notice)
     else:
         display.announce([[(notice, "yellow")]])
-    choices = Choices(model=recorded_model(recording), flat=True)
+    choices = Choices(model=recorded_model(recording), flat=demo.flat, jobs=demo.jobs)
     with on_path():
         async with session(project, create=True) as opened:
             step = goal_step(demo.goal, check=demo.check)
