@@ -23,8 +23,6 @@ PACE = 0.1
 @dataclass(frozen=True)
 class Demo:
     name: str
-    about: str
-    """What it shows, in a few words."""
     goal: str
     check: str
     flat: bool = True
@@ -35,13 +33,11 @@ class Demo:
 DEMOS = {
     "fix": Demo(
         "fix",
-        "one task: find out why tests fail, and repair it",
         "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them.",
         "python -m pytest -q",
     ),
     "project": Demo(
         "project",
-        "a program in three phases, two agents at a time: one is repaired, one gets stuck",
         "Build tally, the expense tracker that SPEC.md describes: the store, recurring expenses, totals, budgets, the "
         "monthly report and the command line.",
         "python -m pytest -q",
@@ -81,14 +77,19 @@ def recorded_model(recording: Path) -> Model:
 
 
 @contextmanager
-def on_path() -> Iterator[None]:
-    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there."""
-    before = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before))
+def own_environment() -> Iterator[None]:
+    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there. Of a person's settings only
+    those of the sandbox hold: a recording fits the rules that it was made with."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):
+            del os.environ[name]
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before.get("PATH", os.defpath)))
     try:
         yield
     finally:
-        os.environ["PATH"] = before
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _git(folder: Path, *arguments: str) -> None:
