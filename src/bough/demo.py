@@ -25,6 +25,9 @@ class Demo:
     name: str
     goal: str
     check: str
+    flat: bool = True
+    """The goal is begun as one piece of work; otherwise it is planned first."""
+    jobs: int = 1
 
 
 DEMOS = {
@@ -32,6 +35,14 @@ DEMOS = {
         "fix",
         "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them.",
         "python -m pytest -q",
+    ),
+    "project": Demo(
+        "project",
+        "Build tally, the expense tracker that SPEC.md describes: the store, recurring expenses, totals, budgets, the "
+        "monthly report and the command line.",
+        "python -m pytest -q",
+        flat=False,
+        jobs=2,
     ),
 }
 
@@ -66,14 +77,19 @@ def recorded_model(recording: Path) -> Model:
 
 
 @contextmanager
-def on_path() -> Iterator[None]:
-    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there."""
-    before = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before))
+def own_environment() -> Iterator[None]:
+    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there. Of a person's settings only
+    those of the sandbox hold: a recording fits the rules that it was made with."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):
+            del os.environ[name]
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before.get("PATH", os.defpath)))
     try:
         yield
     finally:
-        os.environ["PATH"] = before
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _git(folder: Path, *arguments: str) -> None:

@@ -248,7 +248,7 @@ def _child_of(path: str, parent: str) -> bool:
 
 
 def _title(step: Step) -> str:
-    return step.instructions.strip().partition("\n")[0]
+    return step.title or step.instructions.strip().partition("\n")[0]
 
 
 def _see_run(run: RunView, record: e.Record) -> None:
