@@ -13,20 +13,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bough.api import resume, run, run_sync
+    from bough.api import load_workflow, resume, run, run_sync
     from bough.core.errors import BoughError
     from bough.core.plan import Plan, Step
     from bough.interfaces.views import Outcome
 
 __version__ = "0.1.0"
 
-__all__ = ["BoughError", "Outcome", "Plan", "Step", "__version__", "resume", "run", "run_sync"]
+__all__ = ["BoughError", "Outcome", "Plan", "Step", "__version__", "load_workflow", "resume", "run", "run_sync"]
 
 _HOMES = {
     "BoughError": "bough.core.errors",
     "Outcome": "bough.interfaces.views",
     "Plan": "bough.core.plan",
     "Step": "bough.core.plan",
+    "load_workflow": "bough.api",
     "resume": "bough.api",
     "run": "bough.api",
     "run_sync": "bough.api",

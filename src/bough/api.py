@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from bough.app import Choices, Watch, session
-from bough.core.plan import Step, goal_step
+from bough.core.plan import Plan, Step, goal_step
 from bough.interfaces.views import Outcome
 from bough.ports import Model
 
@@ -27,10 +27,11 @@ class Chosen(TypedDict, total=False):
     max_depth: int
     flat: bool
     jobs: int
+    fresh: bool
 
 
 async def run(
-    goal: str | Step,
+    goal: str | Step | Plan,
     *,
     dir: Path | str = ".",
     check: str | None = None,
@@ -44,8 +45,9 @@ async def run(
 
     `check` is the command that proves the goal; without one bough looks for the project's own tests. A goal may also be
     given as a `Step`, which says all of that itself and may have smaller steps: they are carried out first, in order,
-    and then the goal's own check proves the whole. With `apply` the changes of a completed run are brought into the
-    project's files; without it they stay untouched.
+    and then the goal's own check proves the whole. A `Plan`, which `load_workflow` makes of a file, is carried out as
+    it is written. With `apply` the changes of a completed run are brought into the project's files; without it they
+    stay untouched.
     """
     step = goal
     if isinstance(step, str):
@@ -57,6 +59,16 @@ async def run(
         return outcome
 
 
+def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
+    """The plan in a workflow file, with its inputs put in, for `run`. `WorkflowError`, a `BoughError`, names everything
+    that is wrong with the file or the inputs, each with its line."""
+    from bough.workflows import plan_of
+
+    texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
+    file = Path(path)
+    return plan_of(file, file.parent if file.is_file() else Path(), texts)
+
+
 async def resume(
     run: str | None = None, *, dir: Path | str = ".", watch: Watch | None = None, **chosen: Unpack[Chosen]
 ) -> Outcome:
@@ -66,7 +78,7 @@ async def resume(
 
 
 def run_sync(
-    goal: str | Step,
+    goal: str | Step | Plan,
     *,
     dir: Path | str = ".",
     check: str | None = None,

@@ -19,7 +19,7 @@ from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
-from bough.core.plan import Plan, Step, checked
+from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.planning import Advice
 from bough.core.rules import Rules
 from bough.core.run import Run, fold_run
@@ -39,6 +39,10 @@ NO_MODEL = (
 )
 
 
+JOBS = 4
+"""Agents that work at once on a plan that says so, when nobody says how many."""
+
+
 class Choices(Struct, frozen=True):
     """What a person chose for this run; None: as configured."""
 
@@ -55,6 +59,8 @@ class Choices(Struct, frozen=True):
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
+    fresh: bool = False
+    """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
 
     def rules(self, configured: Rules) -> Rules:
         chosen = {"max_depth": self.max_depth, "flat": self.flat}
@@ -180,23 +186,27 @@ class Session(Journal, frozen=True):
 
     # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
 
-    async def start(self, step: Step, choices: Choices, watch: Watch) -> Outcome:
-        """Begin a run and carry it to its end or to a halt."""
+    async def start(self, goal: Step | Plan, choices: Choices, watch: Watch) -> Outcome:
+        """Begin a run and carry it to its end or to a halt. A goal may be planned first; a plan is carried out as it is
+        written."""
         from bough.engine import schedule
 
         models = choices.models(self.config.models)
         async with self._ports(models, choices, watch) as ports:
             rules = choices.rules(self.config.limits)
+            plan = checked(goal if isinstance(goal, Plan) else Plan(_to_plan(goal, rules)))
+            grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
-                plan=checked(Plan(_to_plan(step, rules))),
+                plan=plan,
                 base=await self.workspaces.take(),
                 folder=self.folder,
                 models=models,
-                limits=choices.ledger(self.config.budget, step),
+                limits=choices.ledger(self.config.budget, plan.goal),
                 rules=rules,
                 version=bough.__version__,
-                jobs=choices.jobs or 1,
-                grows=choices.rounds is None and self.config.budget.rounds == Limits().rounds,
+                jobs=choices.jobs or (JOBS if at_once(plan.goal) else 1),
+                grows=grows,
+                fresh=choices.fresh,
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)

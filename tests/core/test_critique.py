@@ -12,9 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.context import render
-from bough.core.critique import CRITIQUE, MOST, Finding, brief, findings, listed, next_instructions
+from bough.core.critique import CRITIQUE, brief, findings, next_instructions
+from bough.core.findings import Finding
 from bough.core.messages import Answer, Call
 from bough.core.plan import Step
+from bough.core.results import MOST, listed
 from bough.core.structured import Problems
 
 LOST = Finding("todo/store.py", 12, "high", "The old file is gone when json.dump fails.", "A full disk.")

@@ -97,6 +97,22 @@ class RollBack(Struct, frozen=True):
     why: str
 
 
+class RunCommand(Struct, frozen=True):
+    """Run the command that is the step."""
+
+
+class RecoverCommand(Struct, frozen=True):
+    """The command was under way when the process died: restore the workspace and record it as interrupted."""
+
+
+class Criticise(Struct, frozen=True):
+    """Have the work around the task reviewed."""
+
+
+class Summarise(Struct, frozen=True):
+    """Say in short what the task's steps came to."""
+
+
 class RunCheck(Struct, frozen=True):
     """Run the task's check and record the verdict."""
 
@@ -122,17 +138,7 @@ class Rest(Struct, frozen=True):
 
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus | Split
-Doing = (
-    OpenWorkspace
-    | StartAttempt
-    | AskModel
-    | Say
-    | RunTools
-    | Recover
-    | RollBack
-    | RunCheck
-    | Compact
-    | Planning
-    | Stuck
-)
+Alone = RunCommand | RecoverCommand | Criticise | Summarise
+Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Compact
+Doing = Working | Alone | Planning | Stuck
 Command = Doing | Conclude | ChangeState | Rest

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from bough.core import control, results
 from bough.core.acceptance import Verdict
 from bough.core.budget import Spend, left
 from bough.core.events import ChildSettled
@@ -92,9 +93,25 @@ def failure(verdict: Verdict) -> str:
 
 
 def known(task: Task) -> tuple[Note, ...]:
-    """Decisions and dead ends, those from around the task first."""
+    """Decisions and dead ends, those from around the task first. What its steps noted for themselves is not there."""
     around = (Note("dead_end", text) for text in task.inherited.dead_ends)
-    return tuple(dict.fromkeys((*around, *task.notes)))
+    decided = (Note("decision", text) for text in task.inherited.decisions)
+    return tuple(dict.fromkeys((*decided, *around, *task.notes)))
+
+
+def learned(task: Task) -> tuple[Note, ...]:
+    """The same for whoever plans its steps: with what they ran into."""
+    return tuple(dict.fromkeys((*known(task), *(Note("dead_end", text) for text in task.learned))))
+
+
+def decisions(task: Task) -> tuple[str, ...]:
+    own = (note.text for note in task.notes if note.kind == "decision")
+    return tuple(dict.fromkeys((*task.inherited.decisions, *own)))[-task.rules.notes :]
+
+
+def lessons(task: Task) -> tuple[str, ...]:
+    """Dead ends as the task's steps are told them: with those of their siblings."""
+    return tuple(dict.fromkeys((*dead_ends(task), *task.learned)))[-task.rules.notes :]
 
 
 def _verdict_on_tree(task: Task) -> Verdict | None:
@@ -119,13 +136,14 @@ def result(child: ChildSettled) -> str:
 
 
 def dead_ends(task: Task) -> tuple[str, ...]:
-    """What does not work, as far as this task knows: from above it, from its children, from its own agents."""
+    """What does not work, as far as this task knows: from above it, and from its own agents."""
     own = (note.text for note in task.notes if note.kind == "dead_end")
     return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
 
 
 def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
     """How a step ended, as its parent keeps it."""
+    shared = step.context == "shared"
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
     if state is not State.COMPLETED:
         ends.append(f"{_headline(step)} – that way did not get there: {shortened(why, RESULT)}")
@@ -135,10 +153,16 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         why=why,
         tree=tree,
         spend=spend,
-        result=child.claim or child.result,
+        result=results.given(child),
         files=child.files,
         dead_ends=tuple(ends),
-        errors=child.verdict is not None and child.verdict.ruling not in ("passed", "not_verified"),
+        errors=results.has_errors(child),
+        verdict=results.verdict(child),
+        decisions=tuple(note.text for note in child.notes if note.kind == "decision") if shared else (),
+        shared=shared,
+        do=control.passed_on(child),
+        task=child.id.rpartition("/")[2],
+        key=child.key if state is State.COMPLETED else "",
     )
 
 
@@ -156,7 +180,8 @@ def merges(task: Task, segment: str) -> bool:
 
 def _headline(step: Step) -> str:
     """A step in one line."""
-    return shortened(step.title or step.instructions.strip().partition("\n")[0], RESULT).rstrip(".")
+    about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
+    return shortened(about, RESULT).rstrip(".")
 
 
 def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
@@ -167,6 +192,10 @@ def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step
         title=f"merge {step.title or step.name}",
         instructions=instructions,
         steps=(),
+        machine=None,
+        repeat=1,
+        summarize=False,
+        run="",
         files=conflicts or step.files,
         needs=(),
         on_error="fail",

@@ -7,21 +7,19 @@ not findings (prose, an empty answer, an error, half an answer) is `Problems`, a
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from bough.core.context import criteria, section
+from bough.core.findings import Finding, Severity
 from bough.core.messages import Answer, ToolSpec
 from bough.core.plan import Step
 from bough.core.planning.brief import LONG, cut
+from bough.core.results import listed
 from bough.core.structured import Problems, read
 
-Severity = Literal["low", "medium", "high"]
 _ORDER: tuple[Severity, ...] = ("high", "medium", "low")
-MOST = 20
-"""Findings that a builder is given at once, the most severe first."""
-
 CRITIQUE = ToolSpec(
     name="review",
     description="Give everything you found, in one call. An empty list of findings approves the change.",
@@ -59,17 +57,6 @@ CRITIQUE = ToolSpec(
     },
     writes=False,
 )
-
-
-class Finding(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One thing that has to change."""
-
-    file: str
-    line: int
-    """In the file as it is now; 0: the file as a whole."""
-    severity: Severity
-    what: str
-    why: str = ""
 
 
 class _Given(Struct, frozen=True):
@@ -123,22 +110,6 @@ def _line(given: int | str) -> int:
     """`12`, `L12`, `12-15`: the first number in it."""
     number = re.search(r"\d{1,7}", str(given))
     return int(number[0]) if number and not str(given).startswith("-") else 0
-
-
-def listed(found: tuple[Finding, ...]) -> str:
-    """Findings as the builder reads them: numbered, with their place, the most severe first."""
-    lines = [_said(number, finding) for number, finding in enumerate(found[:MOST], 1)]
-    if len(found) > MOST:
-        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will name again.")
-    return "\n".join(lines)
-
-
-def _said(number: int, finding: Finding) -> str:
-    place = (
-        f"`{finding.file}:{finding.line}`" if finding.line else f"`{finding.file}`" if finding.file else "everywhere"
-    )
-    why = f"\n   Why: {finding.why}" if finding.why else ""
-    return f"{number}. {place} ({finding.severity}): {finding.what}{why}"
 
 
 def next_instructions(instructions: str, found: tuple[Finding, ...]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from bough.core import alone, control
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, Spend, used_up
 from bough.core.compaction import broken, due
@@ -24,6 +25,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.OpenWorkspace()
     if task.started:
         return c.Recover(task.started)
+    if task.commanding is not None:
+        return c.RecoverCommand()
     if task.rung is not None:
         return _climb(task, task.rung)
     if task.trouble is not None:
@@ -36,6 +39,8 @@ def decide(task: Task, now: float) -> c.Command:
         return c.RunTools(task.waiting)
     if task.gathering:
         return c.Review() if task.review else _gather(task)
+    if alone.without_agent(task.step):
+        return alone.next_for(task)
     if task.attempt is None and task.step.plan_first and not task.leaf:
         return _plan(task)
     if task.attempt is None:
@@ -148,14 +153,21 @@ def _gather(task: Task) -> c.Command:
     if child := failed(task):
         return c.Conclude(State.FAILED, f"its step {child.child} is {child.state}: {child.why}")
     if well(task):
-        ended = sum(child.state is State.COMPLETED for child in task.settled.values())
-        return c.ChangeState(State.TESTING, f"all {ended} steps are completed")
+        return c.Summarise() if task.step.summarize and not task.summarized else _gathered(task)
     limit = used_up(task.spend, task.limits)
     if limit:
         return c.Rest("budget", f"the budget of {limit} is spent")
     bad = not_well(task)
     said = "; ".join(f"{child.child} is {child.state}: {child.why}" for child in bad)
     return _escalate(task, Trouble("children", f"its steps cannot go on: {said}"))
+
+
+def _gathered(task: Task) -> c.Command:
+    ended = [child for child in task.settled.values() if child.state is State.COMPLETED]
+    count, of = len(ended), len(task.steps)
+    said = f"all {count} steps are completed" if count == of else f"{count} of {of} steps are completed"
+    how = control.passes(task)
+    return c.ChangeState(State.TESTING, f"{said}, {how}" if how else said)
 
 
 def _judge(task: Task) -> c.Command:
@@ -173,6 +185,8 @@ def _judge(task: Task) -> c.Command:
 def _repair(task: Task) -> c.Command:
     """In `test_failed`: a fresh agent, up to the limit; a repair that made more tests fail is rolled back first."""
     verdict, best = task.verdict, task.best
+    if alone.without_agent(task.step):
+        return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":

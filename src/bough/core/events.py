@@ -15,7 +15,8 @@ from msgspec import Struct
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Means, Trouble
-from bough.core.inherited import Inherited
+from bough.core.findings import Finding
+from bough.core.inherited import Inherited, Subject
 from bough.core.messages import Call, Stop, Usage
 from bough.core.plan import Plan, Role, Step, Tier
 from bough.core.rules import Rules
@@ -49,6 +50,8 @@ class RunStarted(Event, frozen=True):
     """Agents that may work at once."""
     grows: bool = False
     """The ledger's rounds follow the plan's leaves: no person has set them."""
+    fresh: bool = False
+    """Every step is done, also one that an earlier run has done from the same beginning."""
 
 
 class RunResumed(Event, frozen=True):
@@ -107,6 +110,10 @@ class TaskCreated(Event, frozen=True):
     inherited: Inherited = Inherited()
     grows: bool = False
     """Its grant may still be raised: it rests before its hand-over round."""
+    key: str = ""
+    """Names all that the step's outcome hangs on. A later run with the same key need not do it again."""
+    subject: Subject | None = None
+    """For a critic: what it is to judge."""
 
 
 class StateChanged(Event, frozen=True):
@@ -337,6 +344,45 @@ class DoneClaimed(Event, frozen=True):
     summary: str
 
 
+class CommandStarted(Event, frozen=True):
+    """The command of a step that is one is about to run."""
+
+    command: str
+
+
+class CommandFinished(Event, frozen=True):
+    ok: bool
+    output: str
+    """Head and tail of what it printed."""
+    exit_status: int | None = None
+    """None when it was killed or interrupted."""
+    blob: str = ""
+    """The whole output in the blob store, when it was longer."""
+    tree: str = ""
+    """Tree of the workspace after it."""
+    seconds: float = 0.0
+    killed: str = ""
+    """Why it was killed, as a phrase."""
+    interrupted: bool = False
+    """bough itself ended while it ran. It is not repeated unless the plan or a person says so."""
+
+
+class Reviewed(Event, frozen=True):
+    """A critic is done. Only a review without problems and without findings approves of the work."""
+
+    findings: tuple[Finding, ...] = ()
+    """What has to change, the most severe first."""
+    problems: tuple[str, ...] = ()
+    """Why there is no review, when the critic gave none that could be read."""
+
+
+class Summarized(Event, frozen=True):
+    """What the steps of a task came to, for those above it."""
+
+    text: str
+    by: Literal["model", "rule"]
+
+
 class WorkspaceRestored(Event, frozen=True):
     tree: str
     why: str
@@ -398,7 +444,21 @@ class ChildSettled(Event, frozen=True):
     """What it changed."""
     dead_ends: tuple[str, ...] = ()
     errors: bool = False
-    """It left a failing check."""
+    """It left a failing check; of a critic: it found something severe."""
+    verdict: str = ""
+    """What its check said, in a sentence."""
+    decisions: tuple[str, ...] = ()
+    """What it noted, when it shares its parent's context."""
+    shared: bool = False
+    """It works in its parent's context: its notes are the parent's too."""
+    do: Literal["", "break", "continue"] = ""
+    """What it asks of the nearest step around that repeats."""
+    task: str = ""
+    """The last segment of its path; empty when it was never begun."""
+    key: str = ""
+    """Names all that its outcome hung on, when a later run may take it over."""
+    source: str = ""
+    """The run and the task that it was taken over from, instead of being done again."""
 
 
 class ChildrenReopened(Event, frozen=True):
@@ -412,6 +472,14 @@ class PassEnded(Event, frozen=True):
     """A compound step that repeats begins anew."""
 
     number: int
+    why: str
+
+
+class TransitionTaken(Event, frozen=True):
+    """A state is over, and another one follows."""
+
+    state: str
+    to: str
     why: str
 
 
@@ -480,6 +548,10 @@ AnyEvent = (
     | Reported
     | PersonAnswered
     | DoneClaimed
+    | CommandStarted
+    | CommandFinished
+    | Reviewed
+    | Summarized
     | WorkspaceRestored
     | CheckStarted
     | CheckFinished
@@ -489,6 +561,7 @@ AnyEvent = (
     | ChildSettled
     | ChildrenReopened
     | PassEnded
+    | TransitionTaken
     | TakenUp
     | TaskHalted
     | TaskResumed

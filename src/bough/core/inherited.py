@@ -14,3 +14,18 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """What finished siblings made, one line each."""
     dead_ends: tuple[str, ...] = ()
     """What was tried elsewhere and does not work."""
+    decisions: tuple[str, ...] = ()
+    """What was decided elsewhere and holds here too."""
+    loop: bool = False
+    """A step above it repeats: `break` and `continue` may mean that one."""
+
+
+class Subject(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a critic is to judge."""
+
+    since: str
+    """The change is what happened since this tree."""
+    verdicts: tuple[str, ...] = ()
+    """What checks said of it."""
+    earlier: str = ""
+    """What this critic found the last time."""

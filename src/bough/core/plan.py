@@ -37,6 +37,32 @@ class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """What the wait is multiplied by each time: 1 for a fixed wait, 2 for back-off."""
 
 
+MAX_TRANSITIONS = 50
+
+
+class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where to go from a state."""
+
+    to: str
+    on: Condition | None = None
+    """What must hold of the state that is over; None: always."""
+
+
+class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The ways on from a state, which is a step. Without transitions it is a last one."""
+
+    name: str
+    transitions: tuple[Transition, ...] = ()
+
+
+class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which of a compound step's steps comes first and which next: by what came of them, not in order of writing."""
+
+    start: str
+    states: tuple[Exits, ...]
+    limit: int = MAX_TRANSITIONS
+
+
 class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One thing to do."""
 
@@ -97,6 +123,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     its own."""
     summarize: bool = False
     """The parent gets a summary of its children instead of each one's result."""
+    machine: Machine | None = None
+    """Its steps are states that follow each other by transitions."""
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -114,6 +142,9 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """How deep the tree may grow below the goal. 0: the goal is never split."""
     min_split: int = 10
     """Rounds that must be left to a task for it to be split."""
+    context: Literal["tree", "list"] = "tree"
+    """What a step that sees its parent's context is told of finished work: `tree`, that of its own branch; `list`, all
+    of it in one list."""
     flat: bool = False
     """A goal is begun as one leaf, without asking how big it is."""
 
@@ -121,6 +152,11 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 def leaves(step: Step) -> int:
     """Steps that an agent carries out."""
     return sum(map(leaves, step.steps)) or 1
+
+
+def at_once(step: Step) -> bool:
+    """Whether any of its steps are to run at the same time."""
+    return (step.parallel and len(step.steps) > 1) or any(map(at_once, step.steps))
 
 
 def checked(plan: Plan) -> Plan:

@@ -35,7 +35,7 @@ def report(task: Task, why: str) -> str:
     parts = [
         f"Given up: {why.rstrip('.')}.",
         _section("What was tried", tried),
-        _section("What was learned", list(context.dead_ends(task))),
+        _section("What was learned", list(context.lessons(task))),
         _section("What is done", [context.result(child) for child in done]),
         _section("What is left", _left(task, [step.title or step.instructions for step in open_])),
         _section("How to go on", _ways(task)),

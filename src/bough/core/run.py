@@ -26,6 +26,7 @@ class Run(Struct, frozen=True):
     rules: Rules = Rules()
     jobs: int = 1
     grows: bool = False
+    fresh: bool = False
     started_at: float = 0.0
     ended_at: float = 0.0
     """When it finished or halted; 0 while it is under way."""
@@ -48,6 +49,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 rules=event.rules,
                 jobs=event.jobs,
                 grows=event.grows,
+                fresh=event.fresh,
                 started_at=record.at,
             )
         case e.RunResumed() as event:

@@ -15,7 +15,7 @@ from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
-from bough.core.inherited import Inherited
+from bough.core.inherited import Inherited, Subject
 from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.plan import Role, Step, Tier
 from bough.core.rules import Rules
@@ -138,6 +138,8 @@ class Task(Struct, frozen=True):
     """Those under way, by step, each with the grant that is reserved for it."""
     begun: dict[str, int] = {}
     """How often each step was carried out."""
+    tries: dict[str, int] = {}
+    """How often each step was begun in this pass."""
     charged: dict[str, Spend] = {}
     """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
     reopened: frozenset[str] = frozenset()
@@ -153,7 +155,22 @@ class Task(Struct, frozen=True):
     """It is carried out as one piece of work, although it might have been planned."""
     review: bool = False
     """A phase is over, and whether the steps after it still hold was not asked yet."""
+    ended: dict[str, e.ChildSettled] = {}
+    """How each step ended last, in whatever pass."""
+    learned: tuple[str, ...] = ()
+    """Dead ends of its steps: for planners and for other steps, not for its own agents."""
     passes: int = 1
+    at_state: str = ""
+    """The state that a machine has come to; empty: the first."""
+    turns: int = 0
+    """Transitions that it has taken."""
+    key: str = ""
+    subject: Subject | None = None
+    commanding: e.CommandStarted | None = None
+    """The command that is the step, while it runs. Between effects: an interrupted one."""
+    ran: e.CommandFinished | None = None
+    reviewed: e.Reviewed | None = None
+    summarized: bool = False
     approaches: int = 0
     """Plans that it has had."""
     report: str = ""
@@ -318,6 +335,8 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         means=event.means,
         inherited=event.inherited,
         grows=event.grows,
+        key=event.key,
+        subject=event.subject,
     )
 
 
@@ -619,10 +638,12 @@ def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
 
 def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
+    anew = times != task.begun.get(event.step)
     return replace(
         task,
         running=task.running | {event.step: event},
         begun=task.begun | {event.step: times},
+        tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if anew else task.tries,
     )
 
 
@@ -632,25 +653,38 @@ def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
 
 
 def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
-    ends = tuple(Note("dead_end", f"{event.child}: {text}") for text in event.dead_ends)
-    known = set(task.notes)
+    ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
+    notes = _shared(event) if event.shared else ()
     child = task.running[event.child].task if event.child in task.running else event.child
+    # A step that was left out or taken over has spent nothing; what an earlier pass of it spent is counted already.
+    began = event.child in task.running or event.spend != Spend()
+    before = task.charged.get(child, Spend()) if began else event.spend
     return replace(
         task,
         settled=task.settled | {event.child: event},
+        ended=task.ended | {event.child: event},
         review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
         running={name: child for name, child in task.running.items() if name != event.child},
         reopened=task.reopened - {event.child},
         tree=event.tree,
-        spend=task.spend.plus(event.spend.minus(task.charged.get(child, Spend()))),
-        charged=task.charged | {child: event.spend},
-        notes=(*task.notes, *(end for end in ends if end not in known))[-task.rules.notes :],
+        spend=task.spend.plus(event.spend.minus(before)),
+        charged=task.charged | {child: event.spend} if began else task.charged,
+        notes=tuple(dict.fromkeys((*task.notes, *notes)))[-task.rules.notes :] if notes else task.notes,
+        learned=tuple(dict.fromkeys((*task.learned, *ends)))[-task.rules.notes :] if ends else task.learned,
+    )
+
+
+def _shared(event: e.ChildSettled) -> tuple[Note, ...]:
+    """What a step wrote into the context that it shares with the task."""
+    return (
+        *(Note("decision", text) for text in event.decisions),
+        *(Note("dead_end", text) for text in event.dead_ends),
     )
 
 
 def _phase_with_followers(task: Task, name: str) -> bool:
     """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
-    phase = any(step.name == name and step.plan_first for step in task.steps)
+    phase = not task.step.steps and any(step.name == name and step.plan_first for step in task.steps)
     return phase and any(step.name not in task.begun for step in task.steps)
 
 
@@ -660,7 +694,30 @@ def _reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
 
 
 def _pass_ended(task: Task, event: e.PassEnded, at: float) -> Task:
-    return replace(task, passes=task.passes + 1, settled={})
+    return replace(task, passes=task.passes + 1, settled={}, tries={})
+
+
+def _transition(task: Task, event: e.TransitionTaken, at: float) -> Task:
+    settled = {name: child for name, child in task.settled.items() if name != event.to}
+    return replace(task, at_state=event.to, turns=task.turns + 1, settled=settled, tries=task.tries | {event.to: 0})
+
+
+def _command_started(task: Task, event: e.CommandStarted, at: float) -> Task:
+    return replace(task, commanding=event, ran=None)
+
+
+def _command_finished(task: Task, event: e.CommandFinished, at: float) -> Task:
+    spend = task.spend.plus(Spend(seconds=event.seconds))
+    result = event.output.strip()
+    return replace(task, commanding=None, ran=event, result=result, tree=event.tree or task.tree, spend=spend)
+
+
+def _reviewed(task: Task, event: e.Reviewed, at: float) -> Task:
+    return replace(task, reviewed=event)
+
+
+def _summarized(task: Task, event: e.Summarized, at: float) -> Task:
+    return replace(task, result=event.text, summarized=True)
 
 
 def _taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
@@ -676,6 +733,8 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
     return replace(
         task,
         halt=None,
+        # A person has seen that the command was interrupted, and goes on: it may run again.
+        ran=None if task.ran is not None and task.ran.interrupted else task.ran,
         limits=event.limits,
         means=event.means,
         grows=event.grows,
@@ -733,6 +792,11 @@ _APPLY: dict[type, Apply] = {
     e.ChildSettled: _child,
     e.ChildrenReopened: _reopened,
     e.PassEnded: _pass_ended,
+    e.TransitionTaken: _transition,
+    e.CommandStarted: _command_started,
+    e.CommandFinished: _command_finished,
+    e.Reviewed: _reviewed,
+    e.Summarized: _summarized,
     e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,

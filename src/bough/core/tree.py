@@ -5,18 +5,17 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import context, grants
+from bough.core import control, grants
 from bough.core.budget import LAST_SHARE, Limits, Spend, left, used_up
 from bough.core.events import ChildSettled, ChildStarted
-from bough.core.inherited import Inherited
 from bough.core.plan import Step
+from bough.core.scope import retry_of
 from bough.core.state import Task
 from bough.core.states import State
+from bough.core.workflow.keys import kind
 
 LEAST_RAISE = 3
 """Rounds below which the grant of a step that its parent can do without is not raised."""
-RESULTS = 20
-"""Results of finished siblings that a step is told of, beside those of the steps that it needs."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 
 
@@ -43,20 +42,79 @@ class EndPass(Struct, frozen=True):
     why: str
 
 
-Move = Begin | Skip | EndPass
+class Jump(Struct, frozen=True):
+    """Leave the nearest pass, or begin the next one."""
+
+    step: Step
+
+
+class GoTo(Struct, frozen=True):
+    """Go from a state that is over to another one."""
+
+    state: str
+    to: str
+    why: str
+
+
+Move = Begin | Skip | EndPass | Jump | GoTo
 
 
 def moves(task: Task) -> list[Move]:
     """All that can be done now. Nothing, while running steps have to end first, or when the steps are over."""
-    if failed(task) or joined(task) or (task.running and not task.parallel):
+    if failed(task):
+        return []
+    if control.machine(task) is not None:
+        return _turns(task)
+    if joined(task):
+        why = "another step came to a good end first"
+    elif not (why := control.rest_left_out(task)):
+        return [_first(task, step) for step in _ready(task)] or _next_pass(task)
+    return _left_out(task, why) or _next_pass(task)
+
+
+def _ready(task: Task) -> list[Step]:
+    """Steps that can begin now."""
+    if task.running and not task.parallel:
         return []
     waiting = (step for step in task.steps if step.name not in task.running and not _ended(task, step))
     if not task.parallel:
         # In order; but one whose needs came to a bad end does not hold up those after it.
         found = next((step for step in waiting if _needs_met(task, step)), None)
-        return [_begin(task, found)] if found else []
+        return [found] if found else []
     busy = {file for step in task.steps if step.name in task.running for file in step.files}
-    return [_begin(task, step) for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)]
+    return [step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)]
+
+
+def _first(task: Task, step: Step) -> Move:
+    """What a step that is ready needs."""
+    if why := control.left_out(task, step):
+        return Skip(step, why)
+    return Jump(step) if step.do else _begin(task, step)
+
+
+def _left_out(task: Task, why: str) -> list[Move]:
+    return [Skip(step, why) for step in task.steps if step.name not in task.settled and step.name not in task.running]
+
+
+def _next_pass(task: Task) -> list[Move]:
+    if task.running or not well(task):
+        return []
+    why = control.next_pass(task)
+    return [EndPass(why)] if why else []
+
+
+def _turns(task: Task) -> list[Move]:
+    """What a machine needs: its present state, the way on from it, or nothing more."""
+    state = control.present(task)
+    if state is None or task.running:
+        return []
+    if not _ended(task, state):
+        return [_begin(task, state)]
+    turn = control.turn(task)
+    if turn is not None and turn.to is not None:
+        return [GoTo(state.name, turn.to, turn.why)]
+    why = f"it ended at `{state.name}` and did not come here"
+    return [Skip(step, why) for step in task.steps if step.name not in task.ended] if well(task) else []
 
 
 def over(task: Task) -> bool:
@@ -66,6 +124,10 @@ def over(task: Task) -> bool:
 
 def well(task: Task) -> bool:
     """The steps are over, and the task can stand on them."""
+    if (state := control.present(task)) is not None:
+        turn = control.turn(task)
+        over_well = turn is not None and turn.to is None and (turn.success or state.on_error == "skip")
+        return over_well and _ended(task, state)
     if task.step.join == "any" and task.parallel:
         return any(child.state is State.COMPLETED for child in task.settled.values())
     ended = [step for step in task.steps if _ended(task, step)]
@@ -74,6 +136,8 @@ def well(task: Task) -> bool:
 
 def failed(task: Task) -> ChildSettled | None:
     """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
+    if (state := control.present(task)) is not None:
+        return _broken(task, state)
     if task.parallel and task.step.join != "all":
         return None
     for step in task.steps:
@@ -83,8 +147,22 @@ def failed(task: Task) -> ChildSettled | None:
     return None
 
 
+def _broken(task: Task, state: Step) -> ChildSettled | None:
+    """A state whose failure no transition takes up, and a machine that goes round and round."""
+    child, turn = control.broken(task), control.turn(task)
+    if child is None or turn is None or not _ended(task, state):
+        return None
+    if state.on_error in ("fail", "retry") or control.goes_round(task):
+        why = turn.why if child.state in WELL else f"{turn.why} ({child.why})"
+        return replace(child, state=State.FAILED, why=why)
+    return None
+
+
 def not_well(task: Task) -> list[ChildSettled]:
     """Steps that did not come to a good end and that nothing excuses."""
+    if (state := control.present(task)) is not None:
+        child = control.broken(task)
+        return [child] if child is not None and state.on_error != "skip" else []
     return [task.settled[step.name] for step in task.steps if _ended(task, step) and not _well(task, step)]
 
 
@@ -105,9 +183,9 @@ def _well(task: Task, step: Step) -> bool:
 def _retries(task: Task, step: Step) -> bool:
     """It did not end well, and is done again."""
     child = task.settled.get(step.name)
-    if child is None or child.state in WELL or step.on_error != "retry":
+    if child is None or child.state in WELL:
         return False
-    return task.begun[step.name] <= step.max_retries
+    return retry_of(step).wait(task.tries.get(step.name, 1)) is not None
 
 
 def _needs_met(task: Task, step: Step) -> bool:
@@ -123,9 +201,8 @@ def _begin(task: Task, step: Step) -> Begin:
     times = task.begun.get(step.name, 0)
     if step.name in task.reopened:
         return Begin(step, segment(step, times))
-    tries = step.on_error == "retry" and step.name in task.settled
-    wait = step.retry.wait * step.retry.growth ** max(0, times - 1) if tries else 0.0
-    return Begin(step, segment(step, times + 1), wait)
+    wait = retry_of(step).wait(task.tries.get(step.name, 0)) if step.name in task.settled else None
+    return Begin(step, segment(step, times + 1), wait or 0.0)
 
 
 def leaves(step: Step) -> int:
@@ -205,7 +282,7 @@ def grant(task: Task, step: Step) -> Limits:
         weight=step.complexity,
         waiting=_waiting(task, step),
         alone=not task.parallel,
-        rounds=step.rounds,
+        rounds=step.rounds if _asks(step) else 1,
     )
     return grants.more(fresh, grants.spent(task.charged.get(segment(step, times), Spend())))
 
@@ -213,19 +290,13 @@ def grant(task: Task, step: Step) -> Limits:
 def _waiting(task: Task, step: Step) -> list[int]:
     """Weights of the other steps that are still to begin."""
     others = (other for other in task.steps if other is not step and other.name not in task.running)
-    return [other.complexity for other in others if not _ended(task, other)]
+    return [other.complexity for other in others if _asks(other) and not _ended(task, other)]
+
+
+def _asks(step: Step) -> bool:
+    """Whether carrying it out takes rounds: commands and checks ask no model."""
+    return kind(step) not in ("run", "check", "do")
 
 
 def _larger(now: float | None, before: float | None) -> bool:
     return before is not None and (now is None or now > before)
-
-
-def inherited(task: Task, step: Step) -> Inherited:
-    """What a step that begins now is told of the tree around it: of its siblings, those that it needs and the last."""
-    completed = [child for child in task.settled.values() if child.state is State.COMPLETED]
-    needed = [child for child in completed[:-RESULTS] if child.child in step.needs] if step.needs else []
-    return Inherited(
-        above=(*task.inherited.above, context.crumb(task)),
-        results=tuple(context.result(child) for child in (*needed, *completed[-RESULTS:])),
-        dead_ends=context.dead_ends(task),
-    )

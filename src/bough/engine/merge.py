@@ -15,6 +15,7 @@ from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
+from bough.core.scope import scope_of
 from bough.core.state import Task, fold
 from bough.core.states import State
 from bough.engine.drive import Book
@@ -85,9 +86,8 @@ class MergeQueue:
             limits = await self._fund(step, before, begun)
             focused = context.onto_head(step, instructions, tried.conflicts)
             task = self.book.task
-            first = e.TaskCreated(
-                focused, task.tree, limits, self.run.rules, task.means, tree.inherited(task, step), grows=True
-            )
+            told = scope_of(task, step).child(step.context).told
+            first = e.TaskCreated(focused, task.tree, limits, self.run.rules, task.means, told, grows=True)
             work = await self.carry(step, path, first, again, before)
             spends[times : times + 1] = [work.spend]
             if work.halt is None:

@@ -17,6 +17,7 @@ from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.state import Attempt, Task
 from bough.core.states import State
+from bough.engine.alone import criticise, recover_command, run_command, summarise
 from bough.engine.compact import compact
 from bough.engine.plan import agree, estimate, plan, review
 from bough.engine.rungs import climb, conclude, focus
@@ -205,6 +206,10 @@ _PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
     c.Recover: _recover,
     c.RollBack: _roll_back,
     c.RunCheck: _run_check,
+    c.RunCommand: run_command,
+    c.RecoverCommand: recover_command,
+    c.Criticise: criticise,
+    c.Summarise: summarise,
     c.Conclude: _conclude,
     c.ChangeState: _change_state,
     c.Rest: _rest,

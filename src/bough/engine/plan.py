@@ -104,7 +104,7 @@ async def review(command: c.Review, task: Task, site: Site) -> Batches:
     """A phase is over: does the rest of the plan still hold? A refused change leaves it as it is."""
     begun = frozenset(task.begun)
     later = [step for step in task.steps if step.name not in begun]
-    values = brief.change(task.step, _past(task), later, context.known(task))
+    values = brief.change(task.step, _past(task), later, context.learned(task))
     try:
         asked = await consult(task, site, "plan_change", "main", values, planning.CHANGE)
     except Unavailable as error:
@@ -140,7 +140,7 @@ async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, s
             size,
             room,
             past=past,
-            kept=context.known(task),
+            kept=context.learned(task),
             command=known["command"],
             files=known["files"],
             project=known["project"],

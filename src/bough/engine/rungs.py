@@ -91,7 +91,7 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
         task.id,
         _why(task, decision),
         diff=await diff_of(task, site),
-        kept=context.known(task),
+        kept=context.learned(task),
         command=await check_command(task, site),
     )
     taken = _split(task, "it is split")
@@ -120,7 +120,7 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
     helper = "replan_goal" if decision.level == "goal" else "replan"
     past = [Past(c.child, c.state, c.result or c.why, c.files) for c in task.settled.values()]
     command = await check_command(task, site)
-    values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.known(task), command=command)
+    values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.learned(task), command=command)
     instead = _split(task, "another approach", tuple(sorted(bad)))
     async for batch in ask_for_steps(task, site, helper, values, planning.SPLIT, read, instead):
         yield batch

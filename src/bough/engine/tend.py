@@ -18,7 +18,8 @@ from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.state import Task
 from bough.core.states import SETTLED, State
-from bough.core.tree import Begin, EndPass, Skip, affords, fatal, grant, inherited, joined, moves, raised, regranted
+from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, fatal, grant, joined, moves, raised, regranted
+from bough.engine.begin import Beginnings
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.merge import MergeQueue, mergings, total
 from bough.engine.rungs import conclude
@@ -35,6 +36,10 @@ class Crew:
     run: Run
     ports: Ports
     agents: asyncio.Semaphore
+    beginnings: Beginnings = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.beginnings = Beginnings(self.run, self.ports)
 
     async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
         """A task and all below it, to its outcome. With `again` a blocked one goes on, with that model."""
@@ -43,8 +48,12 @@ class Crew:
             book = await Book.open(claim, ports)
             if events := _arrival(book.task, first, again):
                 await book.write(events)
-            async with self.agents:
-                return await drive(run, book, ports, self._tend)
+            self.beginnings.opened(book)
+            try:
+                async with self.agents:
+                    return await drive(run, book, ports, self._tend)
+            finally:
+                self.beginnings.closed(path)
 
     async def _tend(self, book: Book, site: Site) -> None:
         """A parent gives its place to its children meanwhile."""
@@ -154,11 +163,31 @@ class Steps:
                     await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
                 case EndPass(why):
                     await book.write([e.PassEnded(book.task.passes, why)])
+                case Jump(step):
+                    why, tree = f"{step.do}: nothing after it is done in this pass", book.task.tree
+                    await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
+                case GoTo(state, to, why):
+                    await book.write([e.TransitionTaken(state, to, why)])
+                case Begin(step, segment, _) if segment == step.name and await self._taken_over(step):
+                    pass
                 case Begin(step, segment, wait):
                     if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
                         return
                     await book.amend(partial(_started, step, segment))
                     self._start(step, segment, wait)
+
+    async def _taken_over(self, step: Step) -> bool:
+        """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
+        book, beginnings = self.book, self.crew.beginnings
+        first = await beginnings.first(book.task, step, book.task.limits)
+        done = await beginnings.done_before(first)
+        if done is None:
+            return False
+        async with book.merging:  # Nothing comes onto the task's head between the look and the entry.
+            if book.task.tree != first.base:
+                return False
+            await book.write([done])
+        return True
 
     def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
         again = _tier(self.book.task, step)
@@ -184,9 +213,7 @@ class Steps:
         task = self.book.task
         limits = task.running[step.name].grant
         grows = step.rounds is None  # What a person has set stays.
-        first = e.TaskCreated(
-            step, task.tree, limits, self.crew.run.rules, task.means, inherited(task, step), grows=grows
-        )
+        first = await self.crew.beginnings.first(task, step, limits, grows)
         path = below(task.id, segment)
         child = await self._carry(step, path, first, again, Spend())
         if child.halt is None:

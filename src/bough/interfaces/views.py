@@ -49,6 +49,7 @@ KINDS = (
     "CheckpointMade",
     "ChildMerged",
     "ChildSettled",
+    "PassEnded",
     "TaskHalted",
     "TaskResumed",
     "TaskRewound",
@@ -64,6 +65,8 @@ LIVE_KINDS = (
     "WorkspaceRestored",
     "MessageAdded",
     "DoneClaimed",
+    "CommandStarted",
+    "CommandFinished",
     "CompactionStarted",
     "Compacted",
 )
@@ -104,6 +107,12 @@ class TaskView(Struct):
     """… and why."""
     report: str = ""
     """What was tried and learned, when it was given up."""
+    passes: int = 1
+    """Which pass it is in."""
+    repeat: int = 1
+    """How many there may be."""
+    source: str = ""
+    """The run and the task that it was taken over from, instead of being done again."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -184,7 +193,9 @@ class RunView(Struct):
         self.last_at = record.at
         if task is not None:
             _see_task(task, record)
-            if isinstance(record.event, e.Planned):
+            if isinstance(record.event, e.TaskCreated):
+                self._plan(record.task, record.event.step.steps, ())
+            elif isinstance(record.event, e.Planned):
                 self._plan(record.task, record.event.steps, record.event.dropped)
             elif isinstance(record.event, e.PlanChanged) and record.event.said:
                 kept = {below(record.task, step.name) for step in record.event.steps}
@@ -203,9 +214,14 @@ class RunView(Struct):
                 _foresee(self, below(path, step.name), step)
 
     def _never_began(self, path: str, event: e.ChildSettled) -> None:
-        """A step that is left out has no events of its own."""
-        if (child := self.tasks.get(path)) and not child.started_at:
-            child.state, child.why = event.state, event.why
+        """A step that is left out or taken over has no events of its own; nor has anything below it."""
+        child = self.tasks.get(path)
+        if child is None or child.started_at:
+            return
+        child.state, child.why, child.source, child.files = event.state, event.why, event.source, event.files
+        for task in self.tasks.values():
+            if task.path.startswith(f"{path}/") and not task.started_at:
+                task.state, task.why = event.state, f"{path}: {event.why}"
 
     @property
     def unsure(self) -> list[str]:
@@ -248,7 +264,9 @@ def _child_of(path: str, parent: str) -> bool:
 
 
 def _title(step: Step) -> str:
-    return step.title or step.instructions.strip().partition("\n")[0]
+    """The first line of what it is about."""
+    text = step.title or step.instructions or (f"runs {step.run}" if step.run else step.do or step.test_command or "")
+    return text.strip().partition("\n")[0]
 
 
 def _see_run(run: RunView, record: e.Record) -> None:
@@ -407,8 +425,21 @@ def _child(task: TaskView, event: e.ChildSettled, record: e.Record) -> None:
     task.tree = event.tree
 
 
+def _pass_ended(task: TaskView, event: e.PassEnded, record: e.Record) -> None:
+    task.passes = event.number + 1
+
+
+def _command_started(task: TaskView, event: e.CommandStarted, record: e.Record) -> None:
+    task.doing = f"running: {event.command}"
+
+
+def _command_finished(task: TaskView, event: e.CommandFinished, record: e.Record) -> None:
+    task._seconds += event.seconds
+    task.doing, task.tree = "", event.tree or task.tree
+
+
 def _created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
-    task.title = _title(event.step)
+    task.title, task.repeat = _title(event.step), event.step.repeat
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
 
 
@@ -475,6 +506,9 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.CheckpointMade: _checkpoint,
     e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
+    e.PassEnded: _pass_ended,
+    e.CommandStarted: _command_started,
+    e.CommandFinished: _command_finished,
     e.HelperAnswered: _helper_answered,
     e.HelperFailed: _helper_failed,
     e.Escalated: _escalated,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.plan import Condition, Outcome
+from bough.core.plan import Condition, Exits, Machine, Outcome, Transition
 from bough.core.workflow.conditions import BEFORE, StepResult, holds, parsed, spelt
-from bough.core.workflow.machine import Machine, State, Transition, next_state
+from bough.core.workflow.machine import next_state
 
 WELL, BADLY = StepResult(True, text="LGTM"), StepResult(False, errors=True, text="boom")
 
@@ -87,11 +87,11 @@ def test_of_a_step_that_did_not_run_nothing_holds() -> None:
 MACHINE = Machine(
     "draft",
     (
-        State("draft", (Transition("review"),)),
-        State(
+        Exits("draft", (Transition("review"),)),
+        Exits(
             "review", (Transition("end", Condition("contains", text="LGTM")), Transition("draft", Condition("failure")))
         ),
-        State("lost"),
+        Exits("lost"),
     ),
     limit=3,
 )

@@ -9,9 +9,8 @@ import pytest
 from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
-from bough.core.plan import Condition, Retry, Step, checked
+from bough.core.plan import Condition, Exits, Machine, Retry, Step, Transition, checked
 from bough.core.workflow import StepResult, Workflow, WorkflowError, filled, given, load
-from bough.core.workflow.machine import Machine, State, Transition
 
 
 def wrong(text: str, files: Mapping[str, str] | None = None, **inputs: str) -> list[str]:
@@ -491,18 +490,17 @@ def test_states_are_steps_with_a_machine() -> None:
     work = loaded(STATES)
     assert [step.name for step in work.plan.goal.steps] == ["draft", "review"]
     assert work.plan.goal.steps[1].parallel and work.plan.goal.steps[0].instructions == "{steps.review.result}"
-    assert work.machines == {
-        "goal": Machine(
-            "draft",
-            (
-                State("draft", (Transition("review", Condition("success")),)),
-                State("review", (Transition("draft", Condition("contains", text="no")), Transition("end"))),
-            ),
-            9,
-        )
-    }
+    assert work.plan.goal.machine == Machine(
+        "draft",
+        (
+            Exits("draft", (Transition("review", Condition("success")),)),
+            Exits("review", (Transition("draft", Condition("contains", text="no")), Transition("end"))),
+        ),
+        9,
+    )
     below = "[[steps]]\nname = 's'\n" + STATES.replace("[[states", "[[steps.states")
-    assert set(loaded(below).machines) == {"s"}
+    goal = loaded(below).plan.goal
+    assert goal.machine is None and goal.steps[0].machine == work.plan.goal.machine
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from bough.core.workflow.conditions import BEFORE, StepResult, holds
 from bough.core.workflow.inputs import InputSpec, given
 from bough.core.workflow.keys import kind
 from bough.core.workflow.loading import Workflow, load
-from bough.core.workflow.machine import Machine, Turn, next_state
+from bough.core.workflow.machine import Turn, next_state
 from bough.core.workflow.problems import Problem, WorkflowError, decoded
 from bough.core.workflow.texts import filled
 from bough.core.workflow.writing import written
@@ -15,7 +15,6 @@ from bough.core.workflow.writing import written
 __all__ = [
     "BEFORE",
     "InputSpec",
-    "Machine",
     "Problem",
     "StepResult",
     "Turn",

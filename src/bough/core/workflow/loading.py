@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from bough.core.ids import GOAL, slug
 from bough.core.plan import MAX_DEPTH, Plan, Step
 from bough.core.workflow.fields import Fields, Scope
 from bough.core.workflow.inputs import InputSpec, as_text, taken
 from bough.core.workflow.keys import tested_unless_said
-from bough.core.workflow.machine import Machine
 from bough.core.workflow.nodes import Node, Read, Reader
 from bough.core.workflow.order import Level, check_siblings
 from bough.core.workflow.problems import Problems, Source, nearest, raise_for, short
@@ -27,8 +26,6 @@ class Workflow(Struct, frozen=True):
     description: str
     inputs: tuple[InputSpec, ...]
     plan: Plan
-    machines: dict[str, Machine] = field(default_factory=dict)
-    """By the path of the task whose steps are states."""
 
 
 def load(
@@ -53,57 +50,50 @@ def load(
         values = {name: (Input(name),) for name in node.specs}
     else:
         values = {name: (value,) for name, value in taken(source, node.specs, inputs).items()}
-    builder = _Builder()
-    goal = builder.step(node, GOAL, Scope(Level([node]), 0, values))
+    goal = _step(node, GOAL, Scope(Level([node]), 0, values))
     raise_for(problems, file)
     name = node.name or slug(file.rpartition("/")[2].removesuffix(".toml"))
     description = goal.instructions if goal.steps else goal.title
-    return Workflow(name, description, tuple(node.specs.values()), Plan(goal), builder.machines)
+    return Workflow(name, description, tuple(node.specs.values()), Plan(goal))
 
 
-class _Builder:
-    """Makes steps of nodes. Only nodes without problems make a plan, but all are looked through."""
+def _step(node: Node, path: str, scope: Scope) -> Step:
+    """A node as a step. Only nodes without problems make a plan, but all are looked through."""
+    goal = path == GOAL
+    fields = Fields(node, scope).all()
+    values = scope.values
+    if node.included is not None:
+        values = _given(node, scope)
+        inner = Scope(Level([node.included]), 0, values)
+        fields = {**Fields(node.included, inner).all(), **fields}
+    _check_together(node, fields)
+    if "requires_testing" not in fields:
+        named = "test_command" in fields or "test_file" in fields
+        fields["requires_testing"] = tested_unless_said(node.kind, fields.get("role", ""), named)
+    if node.kind == "compound":
+        _add_steps(node, fields, path, scope, values)
+    return Step("goal" if goal else node.name, **fields)
 
-    def __init__(self) -> None:
-        self.machines: dict[str, Machine] = {}
 
-    def step(self, node: Node, path: str, scope: Scope) -> Step:
-        goal = path == GOAL
-        fields = Fields(node, scope).all()
-        values = scope.values
-        if node.included is not None:
-            values = _given(node, scope)
-            inner = Scope(Level([node.included]), 0, values)
-            fields = {**Fields(node.included, inner).all(), **fields}
-        _check_together(node, fields)
-        if "requires_testing" not in fields:
-            named = "test_command" in fields or "test_file" in fields
-            fields["requires_testing"] = tested_unless_said(node.kind, fields.get("role", ""), named)
-        if node.kind == "compound":
-            prefix = "" if goal else f"{path}/"
-            fields["steps"] = self._steps(node, fields, prefix, path, scope, values)
-        return Step("goal" if goal else node.name, **fields)
-
-    def _steps(
-        self, node: Node, fields: dict[str, Any], prefix: str, path: str, scope: Scope, values: Mapping[str, Parts]
-    ) -> tuple[Step, ...]:
-        body = node.body
-        states = "states" in body.table
-        level = Level(
-            body.nodes,
-            prefix,
-            parallel=bool(fields.get("parallel")),
-            loops=states or int(fields.get("repeat", 1)) > 1,
-            above=None if path == GOAL else scope.level,
-            inside=scope.number,
-            own=node.included is not None or path == GOAL,
-        )
-        check_siblings(level)
-        if states:
-            self.machines[path] = machine_of(body, level, values)
-        return tuple(
-            self.step(each, prefix + each.name, Scope(level, number, values)) for number, each in enumerate(level.nodes)
-        )
+def _add_steps(node: Node, fields: dict[str, Any], path: str, scope: Scope, values: Mapping[str, Parts]) -> None:
+    body = node.body
+    states = "states" in body.table
+    prefix = "" if path == GOAL else f"{path}/"
+    level = Level(
+        body.nodes,
+        prefix,
+        parallel=bool(fields.get("parallel")),
+        loops=states or int(fields.get("repeat", 1)) > 1,
+        above=None if path == GOAL else scope.level,
+        inside=scope.number,
+        own=node.included is not None or path == GOAL,
+    )
+    check_siblings(level)
+    if states:
+        fields["machine"] = machine_of(body, level, values)
+    fields["steps"] = tuple(
+        _step(each, prefix + each.name, Scope(level, number, values)) for number, each in enumerate(level.nodes)
+    )
 
 
 def _check_together(node: Node, fields: Mapping[str, Any]) -> None:

@@ -8,35 +8,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from bough.core.plan import Condition
+from bough.core.plan import Exits, Machine
 from bough.core.workflow.conditions import BEFORE, StepResult, holds, spelt
 
-MAX_TRANSITIONS = 50
 END = "end"
 """Where a transition leads that ends the machine. It ended as well as its last state did."""
-
-
-class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where to go from a state."""
-
-    to: str
-    on: Condition | None = None
-    """What must hold of the state that is over; None: always."""
-
-
-class State(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The way on from a step. Without transitions it is a last one."""
-
-    name: str
-    transitions: tuple[Transition, ...] = ()
-
-
-class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Which of a compound step's steps comes first, and which next."""
-
-    start: str
-    states: tuple[State, ...]
-    limit: int = MAX_TRANSITIONS
 
 
 class Turn(Struct, frozen=True):
@@ -56,7 +32,7 @@ def next_state(machine: Machine, state: str, result: StepResult, count: int) -> 
     The first transition that holds is taken. A failure for which there is none fails the machine, and so does the
     limit: no failure and no endless loop is taken for success.
     """
-    found = next((each for each in machine.states if each.name == state), State(state))
+    found = next((each for each in machine.states if each.name == state), Exits(state))
     for transition in found.transitions:
         if transition.on is not None and not holds(transition.on, {BEFORE: result, state: result}):
             continue

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bough.core.plan import MAX_TRANSITIONS, Exits, Machine, Transition
 from bough.core.workflow.fields import Fields, Scope
-from bough.core.workflow.machine import END, MAX_TRANSITIONS, Machine, State, Transition
+from bough.core.workflow.machine import END
 from bough.core.workflow.nodes import Node
 from bough.core.workflow.order import Level
 from bough.core.workflow.problems import nearest, short
@@ -27,7 +28,7 @@ def machine_of(body: Node, level: Level, values: Mapping[str, Parts]) -> Machine
             _transition(node, at, said, names, Scope(level, number, values))
             for at, said in enumerate(node.table.get("transitions", ()))
         ]
-        states.append(State(node.name, tuple(step for step in steps if step is not None)))
+        states.append(Exits(node.name, tuple(step for step in steps if step is not None)))
     machine = Machine(start, tuple(states), body.table.get("max_transitions", MAX_TRANSITIONS))
     _check_reached(body, machine)
     return machine

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bough.core.errors import UsageError
-from bough.core.ids import GOAL, below, slug
-from bough.core.plan import Plan, Step
+from bough.core.ids import slug
+from bough.core.plan import Machine, Plan, Step
 from bough.core.workflow.commands import places_of
 from bough.core.workflow.conditions import spelt
 from bough.core.workflow.keys import kind, tested_unless_said
 from bough.core.workflow.loading import load
-from bough.core.workflow.machine import Machine
 from bough.core.workflow.problems import WorkflowError, short
 from bough.core.workflow.texts import BRACE, LIVE, Input, Parts, Result, escaped
 
@@ -24,21 +23,20 @@ _SAME = (
 _LETTERS = {"\b": "\\b", "\t": "\\t", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 
 
-def written(plan: Plan, name: str = "", machines: Mapping[str, Machine] | None = None) -> str:
+def written(plan: Plan, name: str = "") -> str:
     """The plan as a workflow file. `UsageError` for a plan that a file cannot say."""
     goal = plan.goal
     known = frozenset(_paths(goal, ""))
     title = name or slug(goal.title or short(goal.instructions, 60))
-    ways = machines or {}
-    lines = [f"name = {_text(title)}", *_lines(_said(goal, known, ()) | _turns(ways.get(GOAL)))]
-    text = "\n".join([*lines, *_below(goal, GOAL, "", known, (), ways)]) + "\n"
+    lines = [f"name = {_text(title)}", *_lines(_said(goal, known, ()) | _turns(goal.machine))]
+    text = "\n".join([*lines, *_below(goal, "", known, ())]) + "\n"
     try:
         again = load(text)
     except WorkflowError as error:
         said = error.problems[0]
         line = text.split("\n")[said.line - 1]
         raise UsageError(f"The plan cannot be written as a workflow, at `{short(line)}`: {said.text}") from None
-    if (again.plan, again.machines) != (plan, ways):
+    if again.plan != plan:
         raise UsageError("The plan cannot be written as a workflow: it says something that a file has no words for.")
     return text
 
@@ -49,22 +47,13 @@ def _paths(step: Step, prefix: str) -> Iterator[str]:
         yield from _paths(child, f"{prefix}{child.name}/")
 
 
-def _below(
-    step: Step,
-    path: str,
-    header: str,
-    known: frozenset[str],
-    around: tuple[frozenset[str], ...],
-    ways: Mapping[str, Machine],
-) -> Iterator[str]:
-    machine = ways.get(path)
-    header += "steps" if machine is None else "states"
+def _below(step: Step, header: str, known: frozenset[str], around: tuple[frozenset[str], ...]) -> Iterator[str]:
+    header += "steps" if step.machine is None else "states"
     inside = (*around, frozenset(child.name for child in step.steps))
     for child in step.steps:
-        its = below(path, child.name)
         yield from ("", f"[[{header}]]", f"name = {_text(child.name)}")
-        yield from _lines(_said(child, known, inside) | _turns(ways.get(its)) | _transitions(machine, child.name))
-        yield from _below(child, its, f"{header}.", known, inside, ways)
+        yield from _lines(_said(child, known, inside) | _turns(child.machine) | _transitions(step.machine, child.name))
+        yield from _below(child, f"{header}.", known, inside)
 
 
 def _lines(said: Mapping[str, Any]) -> Iterator[str]:

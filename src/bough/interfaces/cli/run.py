@@ -12,7 +12,7 @@ from bough.interfaces.cli.options import example, for_carrying_out, in_dir, wait
 
 if TYPE_CHECKING:
     from bough.app import Choices
-    from bough.core.plan import Step
+    from bough.core.plan import Plan, Step
 
 
 @click.command(
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     short_help="Carry out a goal in a private workspace.",
     epilog=example(
         'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
+        "bough run --workflow bug-fix --input issue='Totals are off by one'",
         "bough run --file goal.md --check 'make test' --rounds 60 --max-cost 2",
     ),
 )
 @click.argument("goal", required=False)
 @in_dir
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
+@click.option("--workflow", metavar="F", help="Carry out a written plan: a TOML file, or the name of a listed one.")
+@click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="An input of the workflow.")
+@click.option("--fresh", is_flag=True, help="Do every step of the workflow, also those that an earlier run has done.")
 @click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
 @click.option(
     "--max-depth",
@@ -33,7 +37,12 @@ if TYPE_CHECKING:
     type=click.IntRange(0, 3),
     help="How deep the tree may grow below the goal (0: the goal is never split; default: 3).",
 )
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once (default: 1).")
+@click.option(
+    "--jobs",
+    metavar="N",
+    type=click.IntRange(1, 64),
+    help="Agents that may work at once (default: 1; 4 for a workflow with parallel steps).",
+)
 @click.option("--flat", is_flag=True, default=None, help="Begin it as one piece of work, without a plan.")
 @click.option("--yes", is_flag=True, help="Take the plan that is proposed, without asking.")
 @for_carrying_out
@@ -42,6 +51,8 @@ def command(
     goal: str | None,
     folder: Path,
     file: str | None,
+    workflow: str | None,
+    pairs: tuple[str, ...],
     check: str | None,
     apply: bool,
     yes: bool,
@@ -52,6 +63,9 @@ def command(
 
     A fast model estimates how big the goal is; a large one is planned first, and you are asked about the plan. Then
     models work on copies of the project with real tools; your files stay as they are until you say `bough apply`.
+    With --workflow a written plan is carried out instead; a step that an earlier run has done from the same beginning
+    (instructions, inputs, model and files) is taken over from there.
+
     bough itself runs the check and calls the goal done only when it passes; when it fails, the failure goes back for
     repair, up to three times.
 
@@ -63,8 +77,33 @@ def command(
     from bough.app import Choices
     from bough.core.plan import goal_step
 
-    step = goal_step(read_goal(goal, file, "run"), check=check)
-    return wait_for(_run(step, folder, Choices(**chosen), apply, yes, as_json))
+    if workflow is None:
+        if pairs or chosen["fresh"]:
+            option = "--input" if pairs else "--fresh"
+            raise click.UsageError(f"{option} is for a written plan: give it with --workflow F")
+        plan: Step | Plan = goal_step(read_goal(goal, file, "run"), check=check)
+    else:
+        others = {"GOAL": goal, "--file": file, "--check": check, "--flat": chosen["flat"]}
+        plan = _written(workflow, folder, pairs, others)
+    return wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
+
+
+def _written(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
+    """The plan of a workflow file. It says itself what the goal is and how it is proven."""
+    from bough.core.workflow import WorkflowError, given
+    from bough.workflows import plan_of
+
+    twice = next((name for name, value in others.items() if value), None)
+    if twice:
+        raise click.UsageError(f"--workflow and {twice} exclude each other: the file says what is done")
+    try:
+        return plan_of(workflow, folder, given(pairs))
+    except WorkflowError as error:
+        if len(error.problems) > 1:
+            for problem in error.problems[:-1]:
+                click.echo(str(problem), err=True)
+            raise WorkflowError(error.problems[-1:]) from None
+        raise
 
 
 def read_goal(goal: str | None, file: str | None, name: str) -> str:
@@ -82,14 +121,15 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
         raise click.UsageError(f"the goal cannot be read from {file}: {error.strerror}") from None
 
 
-async def _run(step: Step, folder: Path, choices: Choices, apply: bool, yes: bool, as_json: bool) -> int:
+async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, yes: bool, as_json: bool) -> int:
     from bough.app import session
+    from bough.core.plan import Plan
     from bough.interfaces.cli.carry import carry, make_display
     from bough.interfaces.cli.ending import ending
     from bough.interfaces.cli.person import somebody_there
 
     display = make_display(as_json)
     async with session(folder, create=True) as opened:
-        asked = None if as_json or yes or not somebody_there() else step
+        asked = None if as_json or yes or isinstance(step, Plan) or not somebody_there() else step
         outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked)
         return await ending(opened, outcome, apply=apply, as_json=as_json)

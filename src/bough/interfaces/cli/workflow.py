@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,6 @@ from bough.interfaces.cli.options import as_json, example, hurry, in_dir, print_
 if TYPE_CHECKING:
     from bough.core.workflow import Problem, Workflow
 
-PLACES = ("workflows", "examples/workflows")
-"""Folders of a project in which workflows are looked for."""
-LARGEST = 2_000_000
-"""Bytes that a workflow file may have."""
 BROKEN = 2
 
 
@@ -51,6 +47,8 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
         raise click.UsageError(f"There is no folder {folder}")
     if pairs and what != "show":
         raise click.UsageError("--input is for `bough workflow show`")
+    from bough.workflows import find_root, found, located
+
     root = find_root(folder)
     if what == "list":
         if files:
@@ -63,67 +61,6 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
     return _check([located(file, folder, root) for file in files] or found(root), root, as_json)
 
 
-# ── files ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def find_root(folder: Path) -> Path:
-    """The top of the project that a folder is in."""
-    here = folder.resolve()
-    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
-
-
-def found(root: Path) -> list[Path]:
-    """The workflow files of a project, by name."""
-    return [path for place in PLACES for path in sorted((root / place).glob("*.toml")) if path.is_file()]
-
-
-def located(said: str, folder: Path, root: Path) -> Path:
-    """The file that a person means: a path from here or from the project, or a listed workflow's name."""
-    from bough.core.errors import NotFound
-    from bough.core.workflow.problems import nearest
-
-    for path in (Path(said), folder / said):
-        if path.is_file():
-            return path
-    known = {path.stem: path for path in reversed(found(root))}
-    if said in known:
-        return known[said]
-    hint = nearest(said, known) if known else "`bough workflow --help` says where they are looked for."
-    raise NotFound(f"There is no workflow `{said}` here: {hint}")
-
-
-def load_file(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow:
-    """The workflow in a file. Others that it uses are files of the project, or of its own folder when it is none."""
-    from bough.core.workflow import load
-
-    real = path.resolve()
-    top = root if real.is_relative_to(root) else real.parent
-    file = real.relative_to(top).as_posix()
-    read = reader(top)
-    return load(read(file), file, inputs=inputs, read=read)
-
-
-def reader(root: Path) -> Callable[[str], str]:
-    """Reads files below a folder as text, and nothing else: no link leads out of it."""
-    from bough.core.errors import UsageError
-    from bough.core.workflow import decoded
-
-    def read(file: str) -> str:
-        try:
-            path = (root / file).resolve(strict=True)
-            if not path.is_relative_to(root.resolve()):
-                raise UsageError("it leads out of the project")
-            if not path.is_file():
-                raise UsageError("it is not a file")
-            if path.stat().st_size > LARGEST:
-                raise UsageError(f"it has more than {LARGEST:,} bytes")
-            return decoded(path.read_bytes(), file)
-        except OSError as error:
-            raise UsageError(error.strerror or "it cannot be read") from None
-
-    return read
-
-
 # ── what is printed ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -131,6 +68,7 @@ def _tried(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | 
     """The workflow, or what is wrong with it."""
     from bough.core.errors import UsageError
     from bough.core.workflow import Problem, WorkflowError
+    from bough.workflows import load_file
 
     try:
         return load_file(path, root, inputs)
@@ -164,6 +102,7 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.plan import leaves
     from bough.interfaces.terminal.words import many
+    from bough.workflows import PLACES
 
     page = paper()
     tried = [(path, _tried(path, root, None)) for path in paths]
@@ -193,6 +132,7 @@ def _list(root: Path, as_json: bool) -> int:
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.plan import leaves
     from bough.interfaces.terminal.words import first_line, many, pad
+    from bough.workflows import PLACES, found
 
     tried = [(path, _tried(path, root, None)) for path in found(root)]
     if as_json:
@@ -227,7 +167,7 @@ def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
     if isinstance(got, Sequence):
         return _tell(got, root)
     if as_json:
-        print_json({**_facts(path, got, root), "plan": got.plan, "machines": got.machines})
+        print_json({**_facts(path, got, root), "plan": got.plan})
         return 0
 
     from bough.interfaces.terminal import plan as drawing
@@ -240,6 +180,6 @@ def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
         for row in drawing.inputs(got.inputs):
             page.line(*row)
     page.line("")
-    for row in drawing.tree(got.plan, got.machines, page.width):
+    for row in drawing.tree(got.plan, page.width):
         page.line(*row)
     return 0

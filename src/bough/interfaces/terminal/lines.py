@@ -109,6 +109,8 @@ class Teller:
                 return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
                 return told
+            case e.TransitionTaken() | e.CommandStarted() | e.CommandFinished() | e.Reviewed():
+                return told
             case (
                 e.ChildMerged()
                 | e.ContextPruned()
@@ -163,7 +165,9 @@ def _stop_requested(event: e.StopRequested, follow: _Follow) -> Told:
 
 
 def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
-    return f"task created: {first_line(event.step.instructions)}", ""
+    step = event.step
+    about = first_line(step.title or step.instructions) or step.run or step.test_command or step.name
+    return f"task created: {one_line(about)}", ""
 
 
 def _escalated(event: e.Escalated, follow: _Follow) -> Told:
@@ -261,6 +265,39 @@ def _reopened(event: e.ChildrenReopened, follow: _Follow) -> Told:
 
 def _pass_ended(event: e.PassEnded, follow: _Follow) -> Told:
     return f"pass {event.number} is over: {event.why}", ""
+
+
+def _transition_taken(event: e.TransitionTaken, follow: _Follow) -> Told:
+    return f"goes on to {event.to} ({event.why})", "cyan"
+
+
+def _command_started(event: e.CommandStarted, follow: _Follow) -> Told:
+    return f"runs {one_line(event.command)}", ""
+
+
+def _command_finished(event: e.CommandFinished, follow: _Follow) -> Told:
+    if event.interrupted:
+        return "its command was interrupted", "yellow"
+    how = f"killed {event.killed}" if event.killed else f"exit status {event.exit_status}"
+    words = (first_line if event.ok else last_line)(event.output)
+    return (
+        f"its command ended: {how}, {duration(event.seconds)}{': ' if words else ''}{words}",
+        "" if event.ok else "red",
+    )
+
+
+def _reviewed(event: e.Reviewed, follow: _Follow) -> Told:
+    if event.problems:
+        return f"there is no review, and so no approval: {event.problems[0]}", "yellow"
+    if not event.findings:
+        return "the critic found nothing that has to change", "green"
+    worst = event.findings[0]
+    return f"the critic found {many(len(event.findings), 'thing')}: {worst.file}: {worst.what}", "yellow"
+
+
+def _summarized(event: e.Summarized, follow: _Follow) -> Told:
+    who = "the fast model" if event.by == "model" else "plain rules"
+    return f"summed up by {who}: {first_line(event.text)}", ""
 
 
 def _taken_up(event: e.TakenUp, follow: _Follow) -> Told:
@@ -437,6 +474,11 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.ChildStarted: _child_started,
     e.ChildrenReopened: _reopened,
     e.PassEnded: _pass_ended,
+    e.TransitionTaken: _transition_taken,
+    e.CommandStarted: _command_started,
+    e.CommandFinished: _command_finished,
+    e.Reviewed: _reviewed,
+    e.Summarized: _summarized,
     e.TakenUp: _taken_up,
     e.DoneClaimed: _done_claimed,
     e.WorkspaceRestored: _workspace_restored,

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.core.states import SETTLED, State
-from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line, state_words
+from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line
 from bough.interfaces.terminal.paper import Line, Paper, Span
-from bough.interfaces.terminal.tree import Row, about, named, rounds_words, rows, stuck_words
+from bough.interfaces.terminal.tree import Row, about, named, rounds_words, rows, standing, stuck_words
 from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
 from bough.interfaces.views import RunView
 
@@ -203,7 +203,7 @@ class LiveDisplay:
         task = row.task
         waiting = task.state in SETTLED or task.state is State.PENDING
         style = STATE_STYLES.get(task.state, "")
-        first = [*named(row, min(width, 40)), ("  ", ""), (state_words(task.state), style)]
+        first = [*named(row, min(width, 40)), ("  ", ""), (standing(task), style)]
         if task.started_at:
             first.append((f"  {rounds_words(row)} rounds", ""))
             if row.subtree.cost and not row.leaf:

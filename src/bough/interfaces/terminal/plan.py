@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bough.core.ids import GOAL, below
-from bough.core.plan import Condition, Plan, Step
+from bough.core.plan import Condition, Machine, Plan, Step
 from bough.core.workflow.conditions import spelt
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import kind, tested_unless_said
-from bough.core.workflow.machine import Machine
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.words import cells, cut, first_line, many, one_line, pad
 
@@ -30,10 +28,10 @@ class Line(Struct, frozen=True):
     marks: Row
 
 
-def tree(plan: Plan, machines: Mapping[str, Machine] | None = None, width: int = 10_000) -> list[Row]:
+def tree(plan: Plan, width: int = 10_000) -> list[Row]:
     """The goal and its steps: name, what is special about it, what it is about, how it is proven. The last two share
     what is left of the width."""
-    drawn = list(_walk(plan.goal, GOAL, "", "", machines or {}))
+    drawn = list(_walk(plan.goal, None, "", ""))
     room = min(max(cells(line.prefix) + cells(line.step.name) for line in drawn), NAMES)
     rows: list[Row] = []
     for line in drawn:
@@ -55,14 +53,13 @@ def _ending(step: Step, room: int) -> Row:
     return [(about, "dim"), ("  ", ""), (proof, "green")]
 
 
-def _walk(step: Step, path: str, lead: str, rest: str, machines: Mapping[str, Machine]) -> Iterator[Line]:
-    above = machines.get(path.rpartition("/")[0] or GOAL) if path != GOAL else None
-    marks = [*_order(step), *_transitions(above, step.name), *_way(step, machines.get(path))]
+def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[Line]:
+    marks = [*_order(step), *_transitions(above, step.name), *_way(step)]
     yield Line(lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))])
     for number, child in enumerate(step.steps, 1):
         last = number == len(step.steps)
         drawn = rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")
-        yield from _walk(child, below(path, child.name), *drawn, machines)
+        yield from _walk(child, step.machine, *drawn)
 
 
 def _order(step: Step) -> Iterator[Span]:
@@ -73,10 +70,10 @@ def _order(step: Step) -> Iterator[Span]:
         yield f"if {words(step.condition)}", "yellow"
 
 
-def _way(step: Step, machine: Machine | None) -> Iterator[Span]:
+def _way(step: Step) -> Iterator[Span]:
     """How it is carried out."""
     match kind(step):
-        case "compound" if machine is not None:
+        case "compound" if (machine := step.machine) is not None:
             yield f"{many(len(step.steps), 'state')}, from {machine.start}, at most {machine.limit} turns", "cyan"
         case "compound" if step.parallel:
             yield f"{many(len(step.steps), 'step')} at once{JOINS[step.join]}", "cyan"

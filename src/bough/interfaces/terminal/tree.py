@@ -108,7 +108,15 @@ Cell = Callable[[Row], Span]
 def _state(row: Row) -> Span:
     task = row.task
     halted = f" ({STATUS_WORDS.get(task.halted, task.halted)})" if task.halted else ""
-    return state_words(task.state) + halted, STATE_STYLES.get(task.state, "")
+    return standing(task) + halted, STATE_STYLES.get(task.state, "")
+
+
+def standing(task: TaskView) -> str:
+    """Its state; of one that repeats, with the pass that it is in."""
+    words = state_words(task.state)
+    if task.repeat > 1 and task.started_at:
+        words += f", pass {task.passes}/{task.repeat}"
+    return f"{words} before" if task.source else words
 
 
 def _rounds(row: Row) -> Span:
@@ -148,6 +156,8 @@ def _subtree(row: Row) -> Span:
 
 def about(task: TaskView) -> str:
     """What a task is for; when it did not end well, also why not. Of the goal that stands elsewhere."""
+    if not task.started_at and task.state is not State.PENDING:
+        return one_line(task.why)  # It was left out, or taken over from an earlier run.
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
     return first_line(task.title) + why
 

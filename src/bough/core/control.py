@@ -1,0 +1,153 @@
+"""What a written plan says about what comes next: conditions, passes, ways out of them, and states. Pure.
+
+Of a condition only its answer counts: it is looked up in what came of the steps, and nothing in it is ever run. A plan
+that the ladder has changed is no longer the written one: then its steps are carried out once, by their needs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from bough.core.events import ChildSettled
+from bough.core.plan import Machine, Step
+from bough.core.state import Task
+from bough.core.states import State
+from bough.core.workflow.conditions import BEFORE, StepResult, holds, spelt
+from bough.core.workflow.machine import Turn, next_state
+
+Do = Literal["", "break", "continue"]
+
+
+def as_written(task: Task) -> bool:
+    """The steps are still those that somebody wrote down."""
+    return task.approaches <= 1
+
+
+def machine(task: Task) -> Machine | None:
+    return task.step.machine if as_written(task) else None
+
+
+# ── what is known of steps ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def result_of(child: ChildSettled) -> StepResult:
+    return StepResult(child.state is State.COMPLETED, child.errors, child.result)
+
+
+def results(task: Task) -> dict[str, StepResult]:
+    """The steps that are over: as of this pass, else as of an earlier one. One that was left out says nothing."""
+    known = {**task.ended, **task.settled}
+    return {name: result_of(child) for name, child in known.items() if child.state is not State.SKIPPED}
+
+
+def _asked(task: Task, before: Step | None) -> Mapping[str, StepResult]:
+    known = results(task)
+    if before is not None and before.name in task.settled and before.name in known:
+        known[BEFORE] = known[before.name]
+    return known
+
+
+# ── one step ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def left_out(task: Task, step: Step) -> str:
+    """Why a step that could begin now is not carried out; empty when it is."""
+    if step.condition is None:
+        return ""
+    number = task.steps.index(step)
+    before = task.steps[number - 1] if number and not task.parallel else None
+    if holds(step.condition, _asked(task, before)):
+        return ""
+    return f"its condition does not hold: {spelt(step.condition)}"
+
+
+# ── passes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked_for(task: Task) -> ChildSettled | None:
+    """The step that asks to leave this pass, or a pass around."""
+    return next((child for child in task.settled.values() if child.do), None)
+
+
+def repeats(task: Task) -> bool:
+    return task.step.repeat > 1 and as_written(task)
+
+
+def rest_left_out(task: Task) -> str:
+    """Why what has not begun in this pass will not be; empty while the pass goes on."""
+    asking = asked_for(task)
+    if asking is None:
+        return ""
+    if asking.do == "continue" and repeats(task):
+        return f"`{asking.child}` begins the next pass"
+    return f"`{asking.child}` leaves the {'loop' if repeats(task) or task.inherited.loop else 'step'}"
+
+
+def next_pass(task: Task) -> str:
+    """Why another pass begins, now that one is over and all is well; empty when none does."""
+    step, asking = task.step, asked_for(task)
+    if not repeats(task) or task.passes >= step.repeat or (asking is not None and asking.do == "break"):
+        return ""
+    if step.until is None:
+        return f"{task.passes} of {step.repeat}"
+    if holds(step.until, _asked(task, task.steps[-1])):
+        return ""
+    return f"{spelt(step.until)} does not hold yet ({task.passes} of {step.repeat})"
+
+
+def passed_on(task: Task) -> Do:
+    """What a task that is over asks of the steps around it: it was left for a pass that is not its own."""
+    asking = asked_for(task)
+    return asking.do if asking is not None and not repeats(task) and task.inherited.loop else ""
+
+
+def passes(task: Task) -> str:
+    """How the passes ended, for people; empty when there is only one."""
+    step, asking = task.step, asked_for(task)
+    if not repeats(task):
+        return ""
+    count = f"after {task.passes} of {step.repeat} passes"
+    if asking is not None and asking.do == "break":
+        return f"{count}, left by `{asking.child}`"
+    if step.until is None:
+        return count
+    done = holds(step.until, _asked(task, task.steps[-1]))
+    return f"{count}, {spelt(step.until)} {'holds' if done else 'still does not hold'}"
+
+
+# ── states ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def present(task: Task) -> Step | None:
+    """The state that a machine is in."""
+    turns = machine(task)
+    if turns is None:
+        return None
+    name = task.at_state or turns.start
+    return next((step for step in task.steps if step.name == name), None)
+
+
+def turn(task: Task) -> Turn | None:
+    """What follows the present state; None while it is not over."""
+    turns, state = machine(task), present(task)
+    child = task.settled.get(state.name) if state is not None else None
+    if turns is None or child is None:
+        return None
+    if child.do:
+        return Turn(None, True, f"`{child.child}` was left")
+    return next_state(turns, child.child, result_of(child), task.turns)
+
+
+def broken(task: Task) -> ChildSettled | None:
+    """The state at which a machine came to a bad end."""
+    state, ways = present(task), turn(task)
+    if state is None or ways is None or ways.to is not None or ways.success:
+        return None
+    return task.settled[state.name]
+
+
+def goes_round(task: Task) -> bool:
+    """A machine has taken all the transitions that it may."""
+    turns = machine(task)
+    return turns is not None and task.turns >= turns.limit

@@ -1,0 +1,70 @@
+"""What a task gives to others once it is over: the text that conditions look at and that later steps are given."""
+
+from __future__ import annotations
+
+from bough.core.findings import Finding
+from bough.core.state import Task
+from bough.core.states import State
+from bough.core.workflow.keys import kind
+
+ROOM = 16_000
+"""Characters of a result."""
+MOST = 20
+"""Findings that a builder is given at once, the most severe first."""
+
+
+def given(task: Task) -> str:
+    """An agent's own summary, a command's output, a critic's findings; of a task with steps, what they gave."""
+    if task.step.role == "critic" and task.reviewed is not None:
+        return ends(listed(task.reviewed.findings))
+    if task.steps:
+        return ends(task.result if task.summarized else together(task))
+    if kind(task.step) == "check" and task.verdict is not None:
+        return ends("\n".join(part for part in (task.verdict.reason, task.verdict.output) if part))
+    return ends(task.claim or task.result)
+
+
+def together(task: Task) -> str:
+    """Each step with what it gave, in the order of writing; nothing for those that have nothing to say."""
+    over = [task.ended[step.name] for step in task.steps if step.name in task.ended]
+    said = [child for child in over if child.state is State.COMPLETED and child.result.strip()]
+    return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
+
+
+def has_errors(task: Task) -> bool:
+    """It left a failing check; of a critic: something severe."""
+    if task.reviewed is not None:
+        return bool(task.reviewed.problems) or any(each.severity == "high" for each in task.reviewed.findings)
+    if task.ran is not None and not task.ran.ok:
+        return True
+    return task.verdict is not None and task.verdict.ruling not in ("passed", "not_verified")
+
+
+def verdict(task: Task) -> str:
+    """What its check said; nothing when there was none."""
+    return task.verdict.reason if task.verdict is not None and task.verdict.command else ""
+
+
+def ends(text: str, room: int = ROOM) -> str:
+    """Head and tail of a text that is too long."""
+    text = text.strip()
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 2 // 5].rstrip(), text[-(room * 3 // 5) + 60 :].lstrip()
+    return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}"
+
+
+def listed(found: tuple[Finding, ...]) -> str:
+    """Findings as the builder reads them: numbered, with their place, the most severe first."""
+    lines = [_said(number, finding) for number, finding in enumerate(found[:MOST], 1)]
+    if len(found) > MOST:
+        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will name again.")
+    return "\n".join(lines)
+
+
+def _said(number: int, finding: Finding) -> str:
+    place = (
+        f"`{finding.file}:{finding.line}`" if finding.line else f"`{finding.file}`" if finding.file else "everywhere"
+    )
+    why = f"\n   Why: {finding.why}" if finding.why else ""
+    return f"{number}. {place} ({finding.severity}): {finding.what}{why}"

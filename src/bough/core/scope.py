@@ -1,0 +1,187 @@
+"""What a step works in: what it knows of the tree around it, when it is done again, and when it need not be done.
+
+A `Scope` carries three strategies. `scope.child(mode)` makes the scope of a step:
+
+    isolated    nothing of the parent's: only its own instructions
+    shared      the parent's own: what it notes is the parent's too, and is seen by whoever else shares or inherits it
+    inherited   it sees the parent's, and what it notes stays its own
+
+Everything here is a value made from the journal; what a step is told is recorded when it begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import context
+from bough.core.inherited import Inherited, Subject
+from bough.core.plan import ContextMode, Step
+from bough.core.state import Task
+from bough.core.states import State
+from bough.core.workflow.keys import kind
+
+# ── context ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ContextStrategy(Protocol):
+    """What of a task's knowledge those below it are told."""
+
+    def told(self, task: Task, step: Step) -> Inherited: ...
+
+
+class TaskTree(Struct, frozen=True):
+    """Hierarchical: the way down to the step, what its finished siblings made, and dead ends."""
+
+    def told(self, task: Task, step: Step) -> Inherited:
+        return Inherited(
+            above=(*task.inherited.above, context.crumb(task)),
+            results=_finished(task, step),
+            dead_ends=context.lessons(task),
+            decisions=context.decisions(task),
+        )
+
+
+class TaskList(Struct, frozen=True):
+    """Flat: everything that was finished before, wherever in the tree, and dead ends."""
+
+    def told(self, task: Task, step: Step) -> Inherited:
+        return Inherited(
+            above=(*task.inherited.above[:1], context.crumb(task))[:1],
+            results=(*task.inherited.results, *_finished(task, step))[-RESULTS:],
+            dead_ends=context.lessons(task),
+            decisions=context.decisions(task),
+        )
+
+
+RESULTS = 20
+"""Results of finished siblings that a step is told of, beside those of the steps that it needs."""
+
+
+def _finished(task: Task, step: Step) -> tuple[str, ...]:
+    """Of its siblings, those that it needs and the last. Also those of earlier passes: a builder who shares the context
+    knows what came of its last version."""
+    completed = [child for child in task.ended.values() if child.state is State.COMPLETED]
+    needed = [child for child in completed[:-RESULTS] if child.child in step.needs] if step.needs else []
+    return tuple(context.result(child) for child in (*needed, *completed[-RESULTS:]))
+
+
+# ── retry ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RetryStrategy(Protocol):
+    """Whether a step that did not end well is done again."""
+
+    def wait(self, tries: int) -> float | None:
+        """Seconds to wait after so many tries; None: it is not done again."""
+        ...
+
+
+class NoRetry(Struct, frozen=True):
+    def wait(self, tries: int) -> float | None:
+        return None
+
+
+class FixedRetry(Struct, frozen=True):
+    """The same wait each time."""
+
+    times: int
+    seconds: float = 0.0
+
+    def wait(self, tries: int) -> float | None:
+        return self.seconds if tries <= self.times else None
+
+
+class BackOff(Struct, frozen=True):
+    """A wait that grows each time, up to a day."""
+
+    times: int
+    seconds: float
+    growth: float
+    longest: float = 86_400.0
+
+    def wait(self, tries: int) -> float | None:
+        if tries > self.times:
+            return None
+        try:
+            return float(min(self.seconds * self.growth ** max(0, tries - 1), self.longest))
+        except OverflowError:
+            return self.longest
+
+
+def retry_of(step: Step) -> RetryStrategy:
+    """What a step says about being done again."""
+    if step.on_error != "retry":
+        return NoRetry()
+    if step.retry.growth == 1.0:
+        return FixedRetry(step.max_retries, step.retry.wait)
+    return BackOff(step.max_retries, step.retry.wait, step.retry.growth)
+
+
+# ── cache ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class CacheStrategy(Protocol):
+    """Whether what an earlier run did need not be done again."""
+
+    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+        """Names all that the outcome of a step hangs on; empty: it is always done."""
+        ...
+
+
+class Fresh(Struct, frozen=True):
+    """Nothing is taken over."""
+
+    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+        return ""
+
+
+class Unchanged(Struct, frozen=True):
+    """An agent's work is taken over when its instructions, its inputs, the model and the tree that it begins with are
+    the same. Commands and checks are always run: what comes of them may hang on the world outside."""
+
+    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+        if kind(step) != "agent":
+            return ""
+        parts = (msgspec.json.encode(part) for part in (_of_itself(step), base, model, told, subject))
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _of_itself(step: Step) -> Step:
+    """A step without what only says when it is carried out."""
+    plain = Step(step.name)
+    return replace(
+        step, needs=(), condition=None, on_error=plain.on_error, max_retries=1, retry=plain.retry, rounds=None, title=""
+    )
+
+
+# ── all three ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Scope(Struct, frozen=True):
+    """What a step works in."""
+
+    context: ContextStrategy
+    cache: CacheStrategy
+    retry: RetryStrategy = NoRetry()
+    told: Inherited = Inherited()
+    """What those below may see."""
+    writes: bool = False
+    """What is noted here is the parent's too."""
+
+    def child(self, mode: ContextMode, retry: RetryStrategy | None = None) -> Scope:
+        """The scope of a step that begins here."""
+        told = Inherited(loop=self.told.loop) if mode == "isolated" else self.told
+        return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
+
+
+def scope_of(task: Task, step: Step, fresh: bool = False) -> Scope:
+    """The scope that a step of a task begins in."""
+    strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
+    loop = task.step.repeat > 1 or task.inherited.loop
+    told = replace(strategy.told(task, step), loop=loop)
+    return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

@@ -1,0 +1,122 @@
+"""Steps that no agent carries out: a command, a critic's review, and the summary of a task's steps."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import partial
+
+from bough.core import commands as c
+from bough.core import context, critique, results
+from bough.core import events as e
+from bough.core.errors import Unavailable
+from bough.core.messages import Answer
+from bough.core.state import Task
+from bough.core.structured import Problems
+from bough.core.workflow import filled_command
+from bough.engine.consult import consult, said
+from bough.engine.site import Site
+from bough.ports import Batches, Finished
+
+SUMMARY = 4_000
+"""Characters of a summary at most."""
+_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
+    """The intent is durable first. Places for results were filled when the step began, each as one argument."""
+    ports, rules = site.ports, task.rules
+    workspace = await site.open(task)
+    line = filled_command(task.step.run, {}, {})
+    yield [e.CommandStarted(task.step.run)]
+    finished = await ports.sandbox.run(
+        [shutil.which("bash") or "sh", "-c", line] if isinstance(line, str) else line,
+        workspace=workspace,
+        timeout=rules.check_timeout,
+        limit=rules.kept,
+        progress=partial(ports.progress, task.id),
+    )
+    tree = await workspace.snapshot()
+    text = _ESCAPES.sub("", finished.output.decode("utf-8", "replace"))
+    shown = results.ends(text, rules.shown)
+    blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
+    yield [_finished(finished, shown, blob, tree)]
+
+
+def _finished(finished: Finished, shown: str, blob: str, tree: str) -> e.CommandFinished:
+    return e.CommandFinished(
+        ok=finished.exit_status == 0,
+        output=shown,
+        exit_status=finished.exit_status,
+        blob=blob,
+        tree=tree,
+        seconds=finished.seconds,
+        killed=finished.killed,
+    )
+
+
+async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> Batches:
+    """The workspace was put back when the task was entered; what the command did elsewhere is not known."""
+    yield [
+        e.WorkspaceRestored(task.tree, "a command was interrupted"),
+        e.CommandFinished(False, "", interrupted=True),
+    ]
+
+
+async def criticise(command: c.Criticise, task: Task, site: Site) -> Batches:
+    """One review. An answer that is none may be mended once; after that there is no review, which is no approval."""
+    values = await _subject(task, site)
+    problems: tuple[str, ...] = ()
+    answer: Answer | None = None
+    for _ in range(2):
+        more = _mend(site, problems, answer)
+        try:
+            asked = await consult(task, site, "critic", task.step.model, values, critique.CRITIQUE, more)
+        except Unavailable as error:
+            yield [e.HelperFailed("critic", str(error)), e.TaskHalted("unavailable", str(error))]
+            return
+        if asked.answer is None:
+            yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
+            return
+        found, answer = critique.findings(asked.answer), asked.answer
+        if not isinstance(found, Problems):
+            yield [*asked.events, e.Reviewed(found)]
+            return
+        problems = found.said
+        yield asked.events
+    yield [e.Reviewed(problems=problems)]
+
+
+def _mend(site: Site, problems: tuple[str, ...], answer: Answer | None) -> str:
+    if answer is None:
+        return ""
+    values = {"tool": critique.CRITIQUE.name, "problems": context.bullets(problems), "answer": said(answer)}
+    return context.render(site.ports.prompt("plan_repair"), values)
+
+
+async def _subject(task: Task, site: Site) -> dict[str, str]:
+    """What the critic sees: the change, what checks said of it, and what it found the last time."""
+    subject, workspaces = task.subject, site.ports.workspaces
+    since = subject.since if subject is not None else task.base
+    diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
+    verdict = context.bullets(subject.verdicts) if subject is not None else ""
+    values = critique.brief(task.step, verdict, diff)
+    earlier = subject.earlier if subject is not None else ""
+    return values | {"earlier": context.section("What the last review found, and the engineer was to change", earlier)}
+
+
+async def summarise(command: c.Summarise, task: Task, site: Site) -> Batches:
+    """By the fast model; when it cannot be asked, or nothing is left to ask it with, what the steps gave is cut."""
+    whole = results.together(task)
+    plain = e.Summarized(results.ends(whole, SUMMARY), "rule")
+    if not whole or task.left.rounds < 1:
+        yield [plain]
+        return
+    values = {"instructions": task.step.instructions or task.step.name, "results": whole}
+    try:
+        asked = await consult(task, site, "summary", "fast", values)
+    except Unavailable as error:
+        yield [e.HelperFailed("summary", str(error)), plain]
+        return
+    text = asked.answer.text.strip() if asked.answer is not None else ""
+    yield [*asked.events, e.Summarized(results.ends(text, SUMMARY), "model") if text else plain]

@@ -1,0 +1,92 @@
+"""Workflow files of a project: where they are, and what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from bough.core.errors import NotFound, UsageError
+from bough.core.plan import Plan
+from bough.core.workflow import Workflow, decoded, filled, load
+from bough.core.workflow.problems import nearest
+
+PLACES = ("workflows", "examples/workflows")
+"""Folders of a project in which workflows are looked for."""
+LARGEST = 2_000_000
+"""Bytes that a workflow file may have."""
+
+
+def find_root(folder: Path) -> Path:
+    """The top of the project that a folder is in."""
+    here = folder.resolve()
+    return next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
+
+
+def found(root: Path) -> list[Path]:
+    """The workflow files of a project, by name."""
+    return [path for place in PLACES for path in sorted((root / place).glob("*.toml")) if path.is_file()]
+
+
+def located(said: str, folder: Path, root: Path) -> Path:
+    """The file that a person means: a path from here or from the project, or a listed workflow's name."""
+    for path in (Path(said), folder / said):
+        if path.is_file():
+            return path
+    known = {path.stem: path for path in reversed(found(root))}
+    if said in known:
+        return known[said]
+    hint = nearest(said, known) if known else "`bough workflow --help` says where they are looked for."
+    raise NotFound(f"There is no workflow `{said}` here: {hint}")
+
+
+def load_file(path: Path, root: Path, inputs: Mapping[str, str] | None) -> Workflow:
+    """The workflow in a file. Others that it uses are files of the project, or of its own folder when it is none."""
+    real = path.resolve()
+    top = root if real.is_relative_to(root) else real.parent
+    file = real.relative_to(top).as_posix()
+    read = reader(top)
+    return load(read(file), file, inputs=inputs, read=read)
+
+
+def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
+    """The plan of a workflow file, ready to be run."""
+    root = find_root(folder)
+    path = located(str(said), folder, root)
+    try:
+        plan = load_file(path, root, inputs).plan
+    except UsageError as error:
+        if type(error) is UsageError:  # It says only why the file cannot be read.
+            raise UsageError(f"The workflow {said} cannot be read: {str(error).rstrip('.')}.") from None
+        raise
+    goal = plan.goal
+    if goal.steps:
+        return plan
+    # A workflow that is one step has no others whose results could be put in: its braces are settled here.
+    return Plan(
+        replace(
+            goal,
+            instructions=filled(goal.instructions, {}, {}),
+            criteria=tuple(filled(text, {}, {}) for text in goal.criteria),
+        )
+    )
+
+
+def reader(root: Path) -> Callable[[str], str]:
+    """Reads files below a folder as text, and nothing else: no link leads out of it."""
+
+    def read(file: str) -> str:
+        try:
+            path = (root / file).resolve(strict=True)
+            if not path.is_relative_to(root.resolve()):
+                raise UsageError("it leads out of the project")
+            if not path.is_file():
+                raise UsageError("it is not a file")
+            if path.stat().st_size > LARGEST:
+                raise UsageError(f"it has more than {LARGEST:,} bytes")
+            return decoded(path.read_bytes(), file)
+        except OSError as error:
+            raise UsageError(error.strerror or "it cannot be read") from None
+
+    return read

@@ -1,0 +1,104 @@
+"""What steps see of the tree, when they are done again, and when they need not be."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget import Spend
+from bough.core.inherited import Inherited
+from bough.core.plan import PlanningRules, Retry, Step
+from bough.core.rules import Rules
+from bough.core.scope import (
+    BackOff,
+    FixedRetry,
+    Fresh,
+    NoRetry,
+    Scope,
+    TaskList,
+    TaskTree,
+    Unchanged,
+    retry_of,
+    scope_of,
+)
+from bough.core.state import Note, Task
+from bough.core.states import State
+
+DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
+RIGHT = Step("right", "Look right.")
+TASK = Task(
+    "hall",
+    step=Step("hall", "Search the hall.", steps=(Step("left", "Look left."), RIGHT)),
+    inherited=Inherited(above=("goal: Find it.",), results=("cellar: a key",), decisions=("quietly",)),
+    ended={"left": DONE},
+    notes=(Note("decision", "with a lamp"), Note("dead_end", "the stairs")),
+    learned=("left: the carpet",),
+)
+
+
+def test_a_tree_tells_the_way_down_and_what_siblings_made() -> None:
+    told = TaskTree().told(TASK, RIGHT)
+    assert told.above == ("goal: Find it.", "hall: Search the hall.")
+    assert told.results == ("left: a wolf (changed a.py)",)
+    assert told.dead_ends == ("the stairs", "left: the carpet")
+    assert told.decisions == ("quietly", "with a lamp")
+
+
+def test_a_list_tells_all_that_is_finished() -> None:
+    told = TaskList().told(TASK, RIGHT)
+    assert told.above == ("goal: Find it.",)
+    assert told.results == ("cellar: a key", "left: a wolf (changed a.py)")
+    flat = replace(TASK, rules=Rules(planning=PlanningRules(context="list")))
+    assert isinstance(scope_of(flat, RIGHT).context, TaskList) and isinstance(scope_of(TASK, RIGHT).context, TaskTree)
+
+
+def test_modes() -> None:
+    scope = scope_of(TASK, RIGHT)
+    isolated, shared, inherited = (scope.child(mode) for mode in ("isolated", "shared", "inherited"))
+    assert isolated.told == Inherited() and not isolated.writes
+    assert shared.told == inherited.told == scope.told
+    assert shared.writes and not inherited.writes
+    loop = scope_of(replace(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
+    assert loop.child("isolated").told == Inherited(loop=True), "what `break` means is not a matter of context"
+
+
+@pytest.mark.parametrize(
+    ("step", "waits"),
+    [
+        (Step("a"), [None]),
+        (Step("a", on_error="retry", max_retries=2), [0.0, 0.0, None]),
+        (Step("a", on_error="retry", max_retries=2, retry=Retry(5.0)), [5.0, 5.0, None]),
+        (Step("a", on_error="retry", max_retries=3, retry=Retry(5.0, 2.0)), [5.0, 10.0, 20.0, None]),
+        (Step("a", on_error="retry", max_retries=2_000, retry=Retry(5.0, 100.0)), [5.0, 500.0, 50_000.0, 86_400.0]),
+    ],
+)
+def test_waits(step: Step, waits: list[float | None]) -> None:
+    strategy = retry_of(step)
+    assert [strategy.wait(tries) for tries in range(1, len(waits) + 1)] == waits
+
+
+def test_kinds_of_retries() -> None:
+    assert retry_of(Step("a", on_error="skip")) == NoRetry()
+    assert retry_of(Step("a", on_error="retry", max_retries=3)) == FixedRetry(3)
+    assert BackOff(2_000, 5.0, 100.0).wait(1_999) == 86_400.0, "no wait is longer than a day"
+
+
+STEP = Step("a", "Do it.", test_command="true")
+
+
+def test_a_key_names_all_that_the_outcome_hangs_on() -> None:
+    cache = Unchanged()
+    key = cache.key(STEP, "base", "m", Inherited())
+    assert key and key == cache.key(replace(STEP, needs=("b",), on_error="skip", rounds=9), "base", "m", Inherited())
+    others = (
+        cache.key(replace(STEP, instructions="Do it well."), "base", "m", Inherited()),
+        cache.key(replace(STEP, test_command="false"), "base", "m", Inherited()),
+        cache.key(STEP, "other", "m", Inherited()),
+        cache.key(STEP, "base", "n", Inherited()),
+        cache.key(STEP, "base", "m", Inherited(results=("b: done",))),
+    )
+    assert len({key, *others}) == 6
+    assert not cache.key(Step("a", run="make"), "base", "m", Inherited()), "a command may hang on the world outside"
+    assert not Fresh().key(STEP, "base", "m", Inherited())
+    assert isinstance(Scope(TaskTree(), Fresh()).child("shared").cache, Fresh)
