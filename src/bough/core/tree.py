@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -13,6 +15,8 @@ from bough.core.plan import Step
 from bough.core.state import Task
 from bough.core.states import State
 
+AHEAD = 8
+"""Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
 RESULTS = 20
 """Results of finished siblings that a step is told of, beside those of the steps that it needs."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
@@ -54,7 +58,8 @@ def moves(task: Task) -> list[Move]:
         found = next((step for step in waiting if _needs_met(task, step)), None)
         return [_begin(task, found)] if found else []
     busy = {file for step in task.steps if step.name in task.running for file in step.files}
-    return [_begin(task, step) for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)]
+    ready = (step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step))
+    return [_begin(task, step) for step in islice(ready, AHEAD)]
 
 
 def over(task: Task) -> bool:
@@ -92,7 +97,7 @@ def joined(task: Task) -> bool:
 
 
 def _ended(task: Task, step: Step) -> bool:
-    return step.name in task.settled and not _retries(task, step)
+    return step.name in task.settled and (step.on_error != "retry" or not _retries(task, step))
 
 
 def _well(task: Task, step: Step) -> bool:
@@ -207,8 +212,12 @@ def grant(task: Task, step: Step) -> Limits:
 
 def _waiting(task: Task, step: Step) -> list[int]:
     """Weights of the other steps that are still to begin."""
-    others = (other for other in task.steps if other is not step and other.name not in task.running)
-    return [other.complexity for other in others if not _ended(task, other)]
+    running, settled = task.running, task.settled
+    return [
+        other.complexity
+        for other in task.steps
+        if other is not step and other.name not in running and (other.name not in settled or not _ended(task, other))
+    ]
 
 
 def _larger(now: float | None, before: float | None) -> bool:

@@ -148,7 +148,7 @@ class Steps:
                 case EndPass(why):
                     await book.write([e.PassEnded(book.task.passes, why)])
                 case Begin(step, segment, wait):
-                    if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not book.task.left.rounds):
                         return
                     again: Tier | None = "strong" if step.name in book.task.reopened else None
                     await book.amend(partial(_started, step, segment))
