@@ -15,11 +15,11 @@ from bough.core.plan import Step
 from bough.core.state import Task
 from bough.core.states import State
 
-AHEAD = 8
-"""Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
 RESULTS = 20
 """Results of finished siblings that a step is told of, beside those of the steps that it needs."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
+AHEAD = 8
+"""Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
 
 
 class Begin(Struct, frozen=True):
