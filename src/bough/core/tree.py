@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -17,6 +19,8 @@ from bough.core.workflow.keys import kind
 LEAST_RAISE = 3
 """Rounds below which the grant of a step that its parent can do without is not raised."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
+AHEAD = 8
+"""Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
 
 
 class Begin(Struct, frozen=True):
@@ -82,7 +86,7 @@ def _ready(task: Task) -> list[Step]:
         found = next((step for step in waiting if _needs_met(task, step)), None)
         return [found] if found else []
     busy = {file for step in task.steps if step.name in task.running for file in step.files}
-    return [step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)]
+    return list(islice((step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)), AHEAD))
 
 
 def _first(task: Task, step: Step) -> Move:
@@ -172,7 +176,7 @@ def joined(task: Task) -> bool:
 
 
 def _ended(task: Task, step: Step) -> bool:
-    return step.name in task.settled and not _retries(task, step)
+    return step.name in task.settled and (step.on_error != "retry" or not _retries(task, step))
 
 
 def _well(task: Task, step: Step) -> bool:

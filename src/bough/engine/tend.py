@@ -171,7 +171,7 @@ class Steps:
                 case Begin(step, segment, _) if segment == step.name and await self._taken_over(step):
                     pass
                 case Begin(step, segment, wait):
-                    if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not book.task.left.rounds):
                         return
                     await book.amend(partial(_started, step, segment))
                     self._start(step, segment, wait)
