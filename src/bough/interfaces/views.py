@@ -43,6 +43,7 @@ KINDS = (
     "PlanRefused",
     "Reported",
     "ChildStarted",
+    "ChildrenReopened",
     "TakenUp",
     "CheckStarted",
     "CheckFinished",
@@ -383,6 +384,11 @@ def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
     task.report = event.text
 
 
+def _children_reopened(task: TaskView, event: e.ChildrenReopened, record: e.Record) -> None:
+    # The rung has done its work: whoever repairs the whole later is a new bug hunter.
+    task._climbing, task.doing = False, ""
+
+
 def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
     task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
     _remember(task, record.version)
@@ -476,6 +482,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.PlanRefused: _plan_refused,
     e.Granted: _granted,
     e.Reported: _reported,
+    e.ChildrenReopened: _children_reopened,
     e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,
