@@ -342,6 +342,8 @@ class Session(Journal, frozen=True):
             await self._take_back(name)
             records = await self.store.read(name, task)
             found = points(task, records)
+            if not found:
+                raise UsageError(f"{task} of {name} has not begun to work: there is nothing to take back.")
             if not 0 <= to < len(found):
                 raise UsageError(
                     f"{name} can be taken back to points 0 to {len(found) - 1} of {task}, not {to}: "

@@ -16,8 +16,11 @@ from pathlib import Path
 from bough.core.errors import UsageError
 from bough.ports import Model
 
-PACE = 0.1
+PACE = 0.03
 """A recording is played at this share of the time that the model took."""
+
+NO_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+SEEN_BY_COMMANDS = "BOUGH_SANDBOX_ENV"
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,9 @@ class Demo:
     name: str
     goal: str
     check: str
+    flat: bool = True
+    """The goal is begun as one piece of work; otherwise it is planned first."""
+    jobs: int = 1
 
 
 DEMOS = {
@@ -32,6 +38,14 @@ DEMOS = {
         "fix",
         "Some tests of this repository fail. Find the causes in calendar_slots.py and fix them.",
         "python -m pytest -q",
+    ),
+    "project": Demo(
+        "project",
+        "Build tally, the expense tracker that SPEC.md describes: the store, recurring expenses, totals, budgets, the "
+        "monthly report and the command line.",
+        "python -m pytest -q",
+        flat=False,
+        jobs=2,
     ),
 }
 
@@ -66,14 +80,21 @@ def recorded_model(recording: Path) -> Model:
 
 
 @contextmanager
-def on_path() -> Iterator[None]:
-    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there."""
-    before = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before))
+def own_environment() -> Iterator[None]:
+    """`python` is the interpreter that runs bough meanwhile: pytest is sure to be there, without plugins that happen to
+    be installed. Of a person's settings only those of the sandbox hold: a recording fits the rules it was made with."""
+    before = dict(os.environ)
+    for name in before:
+        if name.startswith("BOUGH_") and not name.startswith("BOUGH_SANDBOX_"):
+            del os.environ[name]
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), before.get("PATH", os.defpath)))
+    os.environ[NO_PLUGINS] = "1"
+    os.environ[SEEN_BY_COMMANDS] = ":".join(filter(None, (before.get(SEEN_BY_COMMANDS), NO_PLUGINS)))
     try:
         yield
     finally:
-        os.environ["PATH"] = before
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _git(folder: Path, *arguments: str) -> None:

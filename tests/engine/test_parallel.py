@@ -178,31 +178,29 @@ def test_steps_that_expect_to_change_one_file_are_never_at_work_together(tmp_pat
     assert not journal.of(e.ChildMerged), "there was nothing to bring together"
 
 
-def conflict(project: Path, merge: Says) -> tuple[Outcome, Journal]:
-    """Both change one line; `a` is first."""
-    goal = both(step("a", "grep -q A text.txt"), step("b", "grep -q B text.txt"))
-    agents = Agents(a=edits("text", "one", "A one"), b=edits("text", "one", "B one"), b__merge=merge)
-    turn = asyncio.Event()
+def a_first(project: Path, goal: Step, agents: Agents) -> tuple[Outcome, Journal]:
+    """Both begin from the same files; `b` goes on only when `a` has been taken over."""
+    taken_over = asyncio.Event()
 
-    async def a_first(task: str) -> None:
+    async def wait(task: str) -> None:
         if task == "b":
-            await asyncio.wait_for(turn.wait(), 60)
+            await asyncio.wait_for(taken_over.wait(), 60)
 
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.ChildSettled):
-            turn.set()
+            taken_over.set()
 
-    async def begun(task: str) -> None:
-        meeting_seen.add(task)
-        if meeting_seen >= {"a", "b"} and task == "a":
-            return
-        await a_first(task)
-
-    meeting_seen: set[str] = set()
-    agents.before = begun
+    agents.before = wait
     watch = app.Watch(recorded=recorded)
     outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, watch=watch))
     return outcome, look(project)
+
+
+def conflict(project: Path, merge: Says) -> tuple[Outcome, Journal]:
+    """Both change one line."""
+    goal = both(step("a", "grep -q A text.txt"), step("b", "grep -q B text.txt"))
+    agents = Agents(a=edits("text", "one", "A one"), b=edits("text", "one", "B one"), b__merge=merge)
+    return a_first(project, goal, agents)
 
 
 def test_a_conflict_becomes_a_subtask_of_the_step_that_came_later(tmp_path: Path) -> None:
@@ -224,15 +222,7 @@ def test_a_check_that_fails_at_the_merged_head_becomes_one_too(tmp_path: Path) -
     alone = step("b", 'test "$(ls *.txt | wc -l)" = 1 || test -f both.txt')
     merge = by_progress(call("bash", command="touch b.txt both.txt"), DONE)
     agents = Agents(a=writes("a"), b=writes("b"), b__merge=merge)
-    goal = both(step("a"), alone)
-
-    async def run() -> Outcome:
-        agents.before = Meeting("a", "b")
-        return await bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2)
-
-    outcome, journal = asyncio.run(run()), look(project)
-    if "b/merge" not in states(outcome):  # `b` was first, and then `a` is the one that is merged.
-        pytest.skip("the order was the other one")
+    outcome, journal = a_first(project, both(step("a"), alone), agents)
     assert outcome.completed
     assert files_of(project, outcome) == {"a.txt", "b.txt", "both.txt"}
     assert [m.verdict.ruling for m in journal.of(e.ChildMerged) if m.verdict] == ["failed"]

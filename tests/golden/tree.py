@@ -6,6 +6,7 @@ from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, LadderRules, Means, Trouble
+from bough.core.findings import Finding
 from bough.core.inherited import Inherited
 from bough.core.messages import Usage
 from bough.core.plan import Plan, PlanningRules, Step
@@ -92,6 +93,12 @@ TREE: list[tuple[str, e.AnyEvent]] = [
     ("goal", e.ChildMerged("lex", "3" * 40, ("lex.py",), Verdict("failed", "1 test failed"))),
     ("goal", e.PlanChanged((STEP,), ("parse now reads tokens",))),
     ("goal", e.PassEnded(1, "not yet")),
+    ("goal", e.TransitionTaken("write", "review", "write → review, on success")),
+    ("build", e.CommandStarted("make build")),
+    ("build", e.CommandFinished(False, "killed", None, "b" * 64, "3" * 40, 2.5, "after 120 s")),
+    ("build", e.CommandFinished(False, "interrupted", interrupted=True)),
+    ("review", e.Reviewed((Finding("lex.py", 3, "high", "an empty text is not read", "it raises"),), ("one unclear",))),
+    ("goal", e.Summarized("two modules and a command", "model")),
     ("goal", e.Planned((STEP,), "another approach", dropped=("lex",))),
     ("goal", e.PersonAnswered("What would you do?", "leave the lexer out")),
     ("goal", e.Reported("Given up: its steps cannot go on.\n\n## What was tried\n- its context was pruned")),

@@ -93,19 +93,31 @@ INSERT INTO events VALUES (34, 'amber-heron', 'goal', 16, 1800000008.5, 'PlanCha
   CAST('{"event":"PlanChanged","steps":[{"name":"parse","instructions":"Write the parser.","title":"parser","criteria":["`parse(''a'') == [''a'']`"],"test_file":"tests/test_parse.py","needs":["lex"],"files":["parse.py"],"complexity":3,"on_error":"escalate","context":"inherited"}],"said":["parse now reads tokens"]}' AS BLOB));
 INSERT INTO events VALUES (35, 'amber-heron', 'goal', 17, 1800000008.75, 'PassEnded',
   CAST('{"event":"PassEnded","number":1,"why":"not yet"}' AS BLOB));
-INSERT INTO events VALUES (36, 'amber-heron', 'goal', 18, 1800000009.0, 'Planned',
+INSERT INTO events VALUES (36, 'amber-heron', 'goal', 18, 1800000009.0, 'TransitionTaken',
+  CAST('{"event":"TransitionTaken","state":"write","to":"review","why":"write → review, on success"}' AS BLOB));
+INSERT INTO events VALUES (37, 'amber-heron', 'build', 1, 1800000009.25, 'CommandStarted',
+  CAST('{"event":"CommandStarted","command":"make build"}' AS BLOB));
+INSERT INTO events VALUES (38, 'amber-heron', 'build', 2, 1800000009.5, 'CommandFinished',
+  CAST('{"event":"CommandFinished","ok":false,"output":"killed","blob":"bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb","tree":"3333333333333333333333333333333333333333","seconds":2.5,"killed":"after 120 s"}' AS BLOB));
+INSERT INTO events VALUES (39, 'amber-heron', 'build', 3, 1800000009.75, 'CommandFinished',
+  CAST('{"event":"CommandFinished","ok":false,"output":"interrupted","interrupted":true}' AS BLOB));
+INSERT INTO events VALUES (40, 'amber-heron', 'review', 1, 1800000010.0, 'Reviewed',
+  CAST('{"event":"Reviewed","findings":[{"file":"lex.py","line":3,"severity":"high","what":"an empty text is not read","why":"it raises"}],"problems":["one unclear"]}' AS BLOB));
+INSERT INTO events VALUES (41, 'amber-heron', 'goal', 19, 1800000010.25, 'Summarized',
+  CAST('{"event":"Summarized","text":"two modules and a command","by":"model"}' AS BLOB));
+INSERT INTO events VALUES (42, 'amber-heron', 'goal', 20, 1800000010.5, 'Planned',
   CAST('{"event":"Planned","steps":[{"name":"parse","instructions":"Write the parser.","title":"parser","criteria":["`parse(''a'') == [''a'']`"],"test_file":"tests/test_parse.py","needs":["lex"],"files":["parse.py"],"complexity":3,"on_error":"escalate","context":"inherited"}],"why":"another approach","dropped":["lex"]}' AS BLOB));
-INSERT INTO events VALUES (37, 'amber-heron', 'goal', 19, 1800000009.25, 'PersonAnswered',
+INSERT INTO events VALUES (43, 'amber-heron', 'goal', 21, 1800000010.75, 'PersonAnswered',
   CAST('{"event":"PersonAnswered","question":"What would you do?","text":"leave the lexer out"}' AS BLOB));
-INSERT INTO events VALUES (38, 'amber-heron', 'goal', 20, 1800000009.5, 'Reported',
+INSERT INTO events VALUES (44, 'amber-heron', 'goal', 22, 1800000011.0, 'Reported',
   CAST('{"event":"Reported","text":"Given up: its steps cannot go on.\n\n## What was tried\n- its context was pruned"}' AS BLOB));
-INSERT INTO events VALUES (39, 'amber-heron', 'goal', 21, 1800000009.75, 'StateChanged',
+INSERT INTO events VALUES (45, 'amber-heron', 'goal', 23, 1800000011.25, 'StateChanged',
   CAST('{"event":"StateChanged","to":"failed","why":"its steps cannot go on"}' AS BLOB));
-INSERT INTO events VALUES (40, 'amber-heron', '', 2, 1800000010.0, 'RunReopened',
+INSERT INTO events VALUES (46, 'amber-heron', '', 2, 1800000011.5, 'RunReopened',
   CAST('{"event":"RunReopened","task":"goal","round":3,"moment":17}' AS BLOB));
-INSERT INTO events VALUES (41, 'amber-heron', 'goal', 22, 1800000010.25, 'TaskRewound',
+INSERT INTO events VALUES (47, 'amber-heron', 'goal', 24, 1800000011.75, 'TaskRewound',
   CAST('{"event":"TaskRewound","version":4,"tree":"1111111111111111111111111111111111111111","children":{"lex":{"rounds":2}}}' AS BLOB));
-INSERT INTO events VALUES (42, 'amber-heron', '', 3, 1800000010.5, 'RunFinished',
+INSERT INTO events VALUES (48, 'amber-heron', '', 3, 1800000012.0, 'RunFinished',
   CAST('{"event":"RunFinished","end":"failed","summary":"its steps cannot go on"}' AS BLOB));
 
 INSERT INTO claims VALUES (7, 'amber-heron', 'goal', 'otter:4242:813723:9f3c1a2b-4026531836', 1800000015.0);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -14,7 +16,11 @@ from bough.core.state import Task
 from bough.core.states import State
 from bough.core.workflow.keys import kind
 
+LEAST_RAISE = 3
+"""Rounds below which the grant of a step that its parent can do without is not raised."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
+AHEAD = 8
+"""Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
 
 
 class Begin(Struct, frozen=True):
@@ -80,7 +86,7 @@ def _ready(task: Task) -> list[Step]:
         found = next((step for step in waiting if _needs_met(task, step)), None)
         return [found] if found else []
     busy = {file for step in task.steps if step.name in task.running for file in step.files}
-    return [step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)]
+    return list(islice((step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)), AHEAD))
 
 
 def _first(task: Task, step: Step) -> Move:
@@ -170,7 +176,7 @@ def joined(task: Task) -> bool:
 
 
 def _ended(task: Task, step: Step) -> bool:
-    return step.name in task.settled and not _retries(task, step)
+    return step.name in task.settled and (step.on_error != "retry" or not _retries(task, step))
 
 
 def _well(task: Task, step: Step) -> bool:
@@ -230,7 +236,10 @@ def affords(task: Task, step: Step, spend: Spend) -> bool:
 def raised(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
     """The grant of a step's task that has used it up, raised by what the parent still has for it; None: that is not
     enough for one more round."""
-    grown = grants.more(limits, _added(task, step))
+    added = _added(task, step)
+    if added.rounds < LEAST_RAISE and not fatal(task, step):
+        return None  # The ladder can do more with so little than an agent that has used up its grant.
+    grown = grants.more(limits, added)
     return None if used_up(spend, grown, LAST_SHARE) else grown
 
 

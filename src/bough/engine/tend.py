@@ -171,7 +171,7 @@ class Steps:
                 case Begin(step, segment, _) if segment == step.name and await self._taken_over(step):
                     pass
                 case Begin(step, segment, wait):
-                    if len(self.live) >= self.crew.run.jobs or (self.live and not grant(book.task, step).rounds):
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not book.task.left.rounds):
                         return
                     await book.amend(partial(_started, step, segment))
                     self._start(step, segment, wait)
@@ -212,7 +212,7 @@ class Steps:
             return  # It begins when the run is resumed.
         task = self.book.task
         limits = task.running[step.name].grant
-        grows = step.on_error != "escalate" and step.rounds is None
+        grows = step.rounds is None  # What a person has set stays.
         first = await self.crew.beginnings.first(task, step, limits, grows)
         path = below(task.id, segment)
         child = await self._carry(step, path, first, again, Spend())
@@ -231,7 +231,7 @@ class Steps:
         while child.halt is not None and child.halt.reason == "budget" and child.grows:
             await book.amend(partial(_raised, step, child, before))
             limits = grants.less(book.task.running[step.name].grant, before)
-            if limits == child.limits and self._others(step):
+            if limits == child.limits and self._others(step) and fatal(book.task, step):
                 break  # What they do not need comes back.
             first = replace(first, limits=limits, grows=limits != child.limits)
             child = await self.crew.carry(path, first)

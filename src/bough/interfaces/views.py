@@ -43,6 +43,7 @@ KINDS = (
     "Reported",
     "PersonAnswered",
     "ChildStarted",
+    "ChildrenReopened",
     "TakenUp",
     "CheckStarted",
     "CheckFinished",
@@ -409,6 +410,11 @@ def _person_answered(task: TaskView, event: e.PersonAnswered, record: e.Record) 
         _remember(task, record.version)
 
 
+def _children_reopened(task: TaskView, event: e.ChildrenReopened, record: e.Record) -> None:
+    # The rung has done its work: whoever repairs the whole later is a new bug hunter.
+    task._climbing, task.doing = False, ""
+
+
 def _taken_up(task: TaskView, event: e.TakenUp, record: e.Record) -> None:
     task.state, task.why, task.role, task.repairs = State.IN_PROGRESS, event.why, "", 0
     _remember(task, record.version)
@@ -519,6 +525,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.Granted: _granted,
     e.Reported: _reported,
     e.PersonAnswered: _person_answered,
+    e.ChildrenReopened: _children_reopened,
     e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,

@@ -198,8 +198,8 @@ class ProjectVerifier:
             return self._texts[tree, command]
         known = dict(self._texts.get((tree, ""), {}))
         if not known and (base, command) in self._texts:
-            changes = await self._workspaces.changes(base, tree)
             known = dict(self._texts[base, command])
+            changes = await self._workspaces.changes(base, tree)
             for change in changes:
                 known.pop(change.path, None)
             paths = [change.path for change in changes if change.kind != "D"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(
     "demo",
     short_help="A whole run on a recorded model: no key, no network.",
-    epilog=example("bough demo", "bough demo fix --dir /tmp/try-bough"),
+    epilog=example("bough demo", "bough demo project", "bough demo fix --dir /tmp/try-bough"),
 )
 @click.argument("name", required=False)
 @click.option(
@@ -32,6 +32,9 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> int:
 
     The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's words are a
     recording of what a model really said.
+
+    `fix` (the one without a name) is one task: some tests fail. `project` builds a program in three phases, two agents
+    at a time: one of them makes a mistake that a bug hunter repairs, one gets stuck and its task is planned anew.
     """
     from bough.demo import find
 
@@ -41,7 +44,7 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> int:
 async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     from bough.app import Choices, session
     from bough.core.plan import goal_step
-    from bough.demo import on_path, recorded_model, unpack
+    from bough.demo import own_environment, recorded_model, unpack
     from bough.interfaces.cli.carry import carry, make_display
     from bough.interfaces.cli.ending import ending
 
@@ -52,8 +55,9 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
         display.notice(notice)
     else:
         display.announce([[(notice, "yellow")]])
-    choices = Choices(model=recorded_model(recording), flat=True)
-    with on_path():
+    model = recorded_model(recording)
+    choices = Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
+    with own_environment():
         async with session(project, create=True) as opened:
             step = goal_step(demo.goal, check=demo.check)
             outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch))

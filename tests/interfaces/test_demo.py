@@ -1,0 +1,89 @@
+"""The demos, as a person runs them, only without the pauses between the recorded answers."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough.adapters.models.recording import read
+from bough.demo import DEMOS, find
+from tests.interfaces.shell import Said, environment, here
+
+AT_ONCE = "import bough.demo; bough.demo.PACE = 0; from bough.interfaces.cli import main; main()"
+SETTINGS = {"BOUGH_MODELS_FAST": "openai:nobody", "BOUGH_LADDER_SUBTASK_ROUNDS": "1", "BOUGH_SANDBOX_ENV": "LANG"}
+
+
+def demo(folder: Path, *args: str) -> Said:
+    """Whatever a person has set for their own work does not hold in a demo."""
+    done = subprocess.run(
+        [sys.executable, "-c", AT_ONCE, "demo", *args, "--dir", str(folder / "demo")],
+        cwd=folder,
+        env=environment(**SETTINGS),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def of(events: list[dict[str, Any]], kind: str, task: str | None = None) -> list[dict[str, Any]]:
+    return [one["event"] for one in events if one["event"]["event"] == kind and task in (None, one["task"])]
+
+
+def untouched(folder: Path) -> bool:
+    git = ["git", "-C", str(folder / "demo" / "repository"), "status", "--porcelain"]
+    return subprocess.run(git, check=True, capture_output=True, text=True).stdout == ""
+
+
+def test_one_task_is_repaired(tmp_path: Path) -> None:
+    said = demo(tmp_path)
+    assert (said.status, said.err) == (0, ""), said
+    assert said.out.startswith("The model is a recording; everything else is real, in ")
+    assert "completed: the check passed (8 tests passed" in said.out and "Look around: cd " in said.out
+    assert untouched(tmp_path)
+
+
+def test_a_project_in_phases_with_a_repair_and_an_escalation(tmp_path: Path) -> None:
+    said = demo(tmp_path, "project", "--json")
+    assert said.status == 0 and said.err.startswith("The model is a recording; everything else is real, in "), said
+    events = said.events
+    phases = [step["name"] for step in of(events, "Planned", "goal")[0]["steps"]]
+    assert len(phases) == 3 and all(of(events, "Planned", phase) for phase in phases)
+
+    under_way, most = 0, 0
+    for one in events:
+        kind, top = one["event"]["event"], one["task"] == "goal"
+        under_way += (kind == "ChildStarted" and not top) - (kind == "ChildSettled" and not top)
+        most = max(most, under_way)
+    assert most == 2
+
+    roles = [attempt["role"] for attempt in of(events, "AttemptStarted")]
+    rulings = [check["verdict"]["ruling"] for check in of(events, "CheckFinished")]
+    assert roles.count("bug_hunter") == rulings.count("failed") == 1 and rulings[-1] == "passed"
+    assert [escalated["decision"]["rung"] for escalated in of(events, "Escalated")] == ["zoom_out", "replan"]
+    assert of(events, "RunFinished")[0]["end"] == "completed"
+
+    recording = read(tmp_path / "demo" / "recording.jsonl")[1]
+    assert len(of(events, "ModelAnswered")) + len(of(events, "HelperAnswered")) == len(recording)
+    assert untouched(tmp_path)
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_recordings_name_no_machine(name: str) -> None:
+    text = files("bough.demos").joinpath(name, "recording.jsonl").read_text("utf-8")
+    assert json.loads(text.partition("\n")[0])["bough-recording"] == 1
+    assert not any(part in text for part in ("/home/", "/tmp/", "/Users/", "http://", "https://"))
+
+
+def test_there_is_no_such_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = here(tmp_path, capsys, "demo", "paint")
+    assert (said.status, said.out) == (2, "") and "there is fix, project" in said.err
+    assert find(None) is DEMOS["fix"]
