@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
+settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("bough")
 
 
 @pytest.fixture(autouse=True, scope="session")
