@@ -20,6 +20,8 @@ CRUMB = 600
 RESULT = 400
 DIFF = 20_000
 FILES = 8
+OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
+"""How the reason of a task begins that was ended for its length alone."""
 MERGE = "merge"
 """The last segment of a task that brings a step's work onto a head that has moved on."""
 MERGE_BESIDE = "merge-work"
@@ -145,7 +147,8 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     """How a step ended, as its parent keeps it."""
     shared = step.context == "shared"
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
-    if state is not State.COMPLETED:
+    # One that only ran out of rounds was on no wrong way: whoever goes on should not be warned of it.
+    if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
         ends.append(f"{_headline(step)} – that way did not get there: {shortened(why, RESULT)}")
     return ChildSettled(
         child=step.name,

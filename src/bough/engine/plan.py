@@ -131,8 +131,10 @@ def _past(task: Task) -> list[Past]:
 async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, str]]:
     size, known = await _size(task, site), await _known(task, site)
     if depth(task.id):
-        goal = Step("goal", task.inherited.above[0] if task.inherited.above else "")
-        past = [Past(result.partition(":")[0], "completed", result) for result in task.inherited.results]
+        above = task.inherited.above[0] if task.inherited.above else ""
+        goal = Step("goal", above.partition(": ")[2] or above)
+        told = (result.partition(": ") for result in task.inherited.results)
+        past = [Past(name, "completed", text) for name, _, text in told]
         values = brief.phase_planner(
             task.step,
             task.id,
