@@ -1,5 +1,7 @@
 """bough through its Python interface: the whole engine, the journal in SQLite with every event durable before the next
-effect, a private workspace for each agent, a real file read in every round. No check, since no peer runs one."""
+effect, a private workspace for each agent, a real file read in every round. No check, since no peer runs one, and no
+question beforehand how big the goal is. The stuck detector looks at every round; hundreds of reads that nothing comes
+of would be just what it is for, so that threshold and the soft limit are out of reach, as peers' limits on steps are."""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ IMPORTS = ("bough", "bough.api", "bough.app")
 
 def _project(n: int, folder: Path) -> None:
     """A small plain folder with a file of one line for each round, so that no two reads are the same."""
-    os.environ["OPENAI_API_KEY"] = KEY
+    os.environ |= {
+        "OPENAI_API_KEY": KEY,
+        "BOUGH_PLANNING_FLAT": "true",
+        "BOUGH_STUCK_LOOKS": "100000",
+        "BOUGH_LADDER_TASK_ROUNDS": "100000",
+    }
     (folder / PARTS).write_text(f"{TOOL_RESULT}\n" * n)
 
 
