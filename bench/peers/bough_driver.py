@@ -1,7 +1,7 @@
 """bough through its Python interface: the whole engine, the journal in SQLite with every event durable before the next
 effect, a private workspace for each agent, a real file read in every round. No check, since no peer runs one, and no
 question beforehand how big the goal is. The stuck detector looks at every round; hundreds of reads that nothing comes
-of would be just what it is for, so that threshold and the soft limit are out of reach, as peers' limits on steps are."""
+of would be just what it is for, so that threshold and the soft limit are out of reach, like peers' limits on steps."""
 
 from __future__ import annotations
 

@@ -20,17 +20,16 @@ from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, Usag
 from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked
-from bough.core.planning import Advice
 from bough.core.rules import Rules
-from bough.core.run import Run, fold_run
-from bough.core.state import Task, fold, points
-from bough.core.tree import leaves
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
 
 if TYPE_CHECKING:
     from bough import config as settings
     from bough.adapters.models.wire import Client
+    from bough.core.planning import Advice
+    from bough.core.run import Run
+    from bough.core.state import Task
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -75,6 +74,8 @@ class Choices(Struct, frozen=True):
         """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
         limits = self.limits(configured)
         unset = self.rounds is None and configured.rounds == Limits().rounds
+        from bough.core.tree import leaves
+
         return replace(limits, rounds=root_grant(leaves(goal), None if unset else limits.rounds))
 
     def models(self, configured: settings.Models) -> dict[str, str]:
@@ -148,12 +149,16 @@ class Journal(Struct, frozen=True):
         raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
 
     async def run(self, name: str) -> Run:
+        from bough.core.run import fold_run
+
         return fold_run(name, await self.store.read(name, RUN))
 
     async def task(self, name: str, task: str = GOAL) -> Task:
         records = await self.store.read(name, task)
         if not records:
             raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+        from bough.core.state import fold
+
         return fold(task, records)
 
     async def view(self, name: str) -> RunView:
@@ -167,6 +172,8 @@ class Journal(Struct, frozen=True):
 
     async def points(self, name: str, task: str = GOAL) -> list[Task]:
         """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
+        from bough.core.state import points
+
         return points(task, await self.store.read(name, task))
 
 
@@ -214,6 +221,7 @@ class Session(Journal, frozen=True):
 
     async def plan(self, step: Step, choices: Choices, watch: Watch) -> Planned:
         """How a goal would be carried out. Nothing is begun, and nothing is kept of it."""
+        from bough.core.run import Run
         from bough.engine.propose import propose
 
         rules = choices.rules(self.config.limits)
@@ -338,6 +346,8 @@ class Session(Journal, frozen=True):
     async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
         at that moment. What came after is kept in the journal and no longer counts, but for what it cost."""
+        from bough.core.state import points
+
         async with self._hold(name) as (claim, run):
             await self._take_back(name)
             records = await self.store.read(name, task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
@@ -13,10 +13,12 @@ from bough.core.acceptance import Check, Verdict
 from bough.core.events import AnyEvent, Record
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
-from bough.core.planning import Advice
-from bough.core.rules import Rules
-from bough.core.run import Run
-from bough.core.state import Task
+
+if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
+    from bough.core.planning import Advice
+    from bough.core.rules import Rules
+    from bough.core.run import Run
+    from bough.core.state import Task
 
 
 class Claim(Struct, frozen=True):
