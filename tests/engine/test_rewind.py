@@ -183,15 +183,18 @@ def test_a_crash_while_it_is_taken_back_is_made_good(tmp_path: Path, appends: in
 
 
 def test_rounds_that_are_spent_are_not_granted_again(tmp_path: Path) -> None:
-    """Taken back to where both steps had just begun, with a ledger that is used up by now: nothing goes on."""
+    """Taken back to where both steps had just begun, with a ledger that is all but used up: no more goes on than that."""
     project = make_project(tmp_path / "p", text=LINES)
     agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "seven", "SEVEN"))
     goal = both(step("a", "true"), step("b", "true"))
-    asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, rounds=4))
+    spent = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, rounds=4)).spend.rounds
     go_back(project, 0, "a")
     asked = len(agents.asked)
     outcome = go_on_halted(project, agents)
-    assert outcome.status == "budget" and len(agents.asked) == asked
+    # Which of the two got the last round differs from run to run, and so does what was left of the ledger.
+    assert outcome.status == "budget"
+    assert len(agents.asked) - asked <= 4 - spent
+    assert outcome.spend.rounds <= 4
     again = asyncio.run(bough.resume(dir=project, model=ScriptedModel(agents), rounds=20))
     assert again.completed
     assert_in_step(project)
