@@ -183,7 +183,7 @@ def test_a_crash_while_it_is_taken_back_is_made_good(tmp_path: Path, appends: in
 
 
 def test_rounds_that_are_spent_are_not_granted_again(tmp_path: Path) -> None:
-    """Taken back to where both steps had just begun, with a ledger that is nearly used up: no more than that goes on."""
+    """Taken back to where both steps had just begun, with a ledger that is nearly used up: no more is asked."""
     project = make_project(tmp_path / "p", text=LINES)
     agents = Agents(a=edits("text", "one", "ONE"), b=edits("text", "seven", "SEVEN"))
     goal = both(step("a", "true"), step("b", "true"))
