@@ -30,9 +30,8 @@ from bough.core.acceptance import Verdict
 from bough.core.budget import Limits
 from bough.core.grants import root_grant
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
-from bough.core.plan import Plan, Step
+from bough.core.plan import Plan, Step, most_leaves
 from bough.core.rules import Rules
-from bough.core.tree import leaves
 from bough.engine import schedule
 from bough.ports import Change, Judgement, Merged, Ports, Sandbox, ToolResult, Tools, Verifier, Workspace, Workspaces
 from bough.testing import ScriptedModel, call
@@ -159,7 +158,7 @@ async def scheduled(count: int, folder: Path) -> dict[str, Any]:
         prompt=app.prompt,
         recorded=recorded,
     )
-    limits = Limits(root_grant(leaves(goal)))
+    limits = Limits(root_grant(most_leaves(goal)))
     first = e.RunStarted(Plan(goal), "base", "", {"main": "scripted"}, limits, Rules(), "bench", JOBS)
     before, began = time.process_time(), time.perf_counter()
     await schedule.begin("run", first, ports)

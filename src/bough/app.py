@@ -19,7 +19,7 @@ from bough.core.budget import Limits, Spend
 from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
-from bough.core.plan import Plan, Step, at_once, checked
+from bough.core.plan import Plan, Step, at_once, checked, most_leaves
 from bough.core.rules import Rules
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
@@ -74,9 +74,7 @@ class Choices(Struct, frozen=True):
         """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
         limits = self.limits(configured)
         unset = self.rounds is None and configured.rounds == Limits().rounds
-        from bough.core.tree import leaves
-
-        return replace(limits, rounds=root_grant(leaves(goal), None if unset else limits.rounds))
+        return replace(limits, rounds=root_grant(most_leaves(goal), None if unset else limits.rounds))
 
     def models(self, configured: settings.Models) -> dict[str, str]:
         main = _name(self.model) or configured.main

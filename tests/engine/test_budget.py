@@ -12,7 +12,7 @@ from bough import Step
 from bough.core import events as e
 from bough.core.budget import Limits
 from bough.core.messages import Answer, Prompt, Usage
-from bough.core.tree import leaves
+from bough.core.plan import most_leaves
 from bough.interfaces.terminal.opening import opening
 from bough.testing import ScriptedModel
 from tests.engine.test_parallel import Agents, Says, both, files_of, look, make_project, states, step, writes
@@ -39,9 +39,9 @@ def test_the_ledger_grows_with_the_leaves_unless_a_person_sets_it(tmp_path: Path
 
 
 def test_leaves_of_a_plan() -> None:
-    assert leaves(step("a")) == 1
-    assert leaves(PHASES) == 3
-    assert leaves(Step("goal", "", steps=(step("a"), step("b")), repeat=3)) == 6
+    assert most_leaves(step("a")) == 1
+    assert most_leaves(PHASES) == 3
+    assert most_leaves(Step("goal", "", steps=(step("a"), step("b")), repeat=3)) == 6
 
 
 def test_the_ledger_is_said_before_the_run_starts(tmp_path: Path) -> None:

@@ -103,6 +103,12 @@ def test_spending_below_counts_above(tmp_path: Path) -> None:
     [
         (Step("goal", "x", steps=(Step("a", "a"), Step("a", "b"))), "Two steps below the goal are called `a`"),
         (Step("goal", "x", steps=(Step("No good", "a"),)), "`no-good` could"),
+        (Step("goal", "x", steps=(Step("a", "a", needs=("b",)),)), "`a` below the goal needs `b`, which is none of"),
+        (Step("goal", "x", steps=(Step("a", "a", needs=("a",)),)), "need each other: a → a"),
+        (
+            Step("goal", "x", steps=(Step("a", "a", needs=("b",)), Step("b", "b", needs=("a",)))),
+            "Steps below the goal need each other",
+        ),
         (
             Step("goal", "x", steps=(Step("a", "a", steps=(Step("b", "b", steps=(Step("c", "c", steps=(ADD,)),)),)),)),
             "deeper than 3 levels at a/b/c",

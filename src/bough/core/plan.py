@@ -150,8 +150,13 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 def leaves(step: Step) -> int:
-    """Steps that an agent carries out."""
+    """Steps that do something themselves, as they are written."""
     return sum(map(leaves, step.steps)) or 1
+
+
+def most_leaves(step: Step) -> int:
+    """How often leaves are carried out at most: one that repeats counts as often as it may."""
+    return max(1, step.repeat) * sum(map(most_leaves, step.steps)) if step.steps else 1
 
 
 def at_once(step: Step) -> bool:
@@ -177,6 +182,22 @@ def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
             raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
         seen.add(child.name)
         _check_below(child, (*path, child.name), depth - 1)
+    _check_needs(step, where, seen)
+
+
+def _check_needs(step: Step, where: str, names: set[str]) -> None:
+    for child in step.steps:
+        for need in child.needs:
+            if need not in names:
+                raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is none of its siblings.")
+    if any(child.needs for child in step.steps):
+        from graphlib import CycleError, TopologicalSorter
+
+        try:
+            TopologicalSorter({child.name: child.needs for child in step.steps}).prepare()
+        except CycleError as error:
+            circle = " → ".join(reversed(error.args[1]))
+            raise UsageError(f"Steps below {where} need each other: {circle}. Leave one of these needs out.") from None
 
 
 def goal_step(

@@ -209,11 +209,6 @@ def _begin(task: Task, step: Step) -> Begin:
     return Begin(step, segment(step, times + 1), wait or 0.0)
 
 
-def leaves(step: Step) -> int:
-    """How many leaves a plan has; one that repeats counts as often as it may."""
-    return max(1, step.repeat) * sum(map(leaves, step.steps)) if step.steps else 1
-
-
 def segment(step: Step, times: int) -> str:
     """The path segment of a step that is carried out for the n-th time."""
     return step.name if times <= 1 else f"{step.name}@{times}"

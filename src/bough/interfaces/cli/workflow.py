@@ -99,8 +99,8 @@ def _problem_facts(problems: Sequence[Problem], root: Path) -> list[dict[str, An
 
 
 def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
+    from bough.core.plan import leaves
     from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.plan import leaves
     from bough.interfaces.terminal.words import many
     from bough.workflows import PLACES
 
@@ -129,8 +129,8 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
 
 
 def _list(root: Path, as_json: bool) -> int:
+    from bough.core.plan import leaves
     from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.plan import leaves
     from bough.interfaces.terminal.words import first_line, many, pad
     from bough.workflows import PLACES, found
 

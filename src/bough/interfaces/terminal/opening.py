@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.tree import leaves
+from bough.core.plan import most_leaves
 from bough.interfaces.terminal.paper import Line
 from bough.interfaces.terminal.words import first_line, ledger, many, one_line, pad
 
@@ -24,7 +24,7 @@ def opening(record: e.Record, mode: str, confined: bool) -> list[Line]:
         lines.append(_fact("check", check))
         if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
-            lines.append(_fact("plan", f"{many(leaves(goal), 'task')}{at_once}"))
+            lines.append(_fact("plan", f"{many(most_leaves(goal), 'task')}{at_once}"))
     elif isinstance(event, e.RunResumed):
         lines.append([(record.run, "bold"), ("  goes on", "")])
     else:

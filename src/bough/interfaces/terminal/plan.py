@@ -140,8 +140,3 @@ def inputs(specs: Sequence[InputSpec]) -> list[Row]:
         ]
         for spec in specs
     ]
-
-
-def leaves(step: Step) -> int:
-    """Steps that do something themselves."""
-    return sum(map(leaves, step.steps)) if step.steps else 1
