@@ -11,7 +11,8 @@ from msgspec.structs import astuple
 from bough.core import events as e
 from bough.core.budget import Spend
 from bough.core.ids import CONTROL, GOAL, RUN, below
-from bough.core.state import Task, evolve, fold
+from bough.core.state import evolve, fold
+from bough.core.task import Task
 from bough.interfaces.views import LIVE_KINDS, view
 
 

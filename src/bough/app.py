@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
     from bough.core.planning import Advice
     from bough.core.run import Run
-    from bough.core.state import Task
+    from bough.core.task import Task
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "

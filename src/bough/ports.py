@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
     from bough.core.planning import Advice
     from bough.core.rules import Rules
     from bough.core.run import Run
-    from bough.core.state import Task
+    from bough.core.task import Task
 
 
 class Claim(Struct, frozen=True):

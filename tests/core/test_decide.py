@@ -13,8 +13,8 @@ from bough.core.events import ChildSettled, TaskHalted
 from bough.core.messages import Call, Message, Said
 from bough.core.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import Attempt, Task
 from bough.core.states import State
+from bough.core.task import Attempt, Task
 from bough.core.trail import Trail
 from bough.core.tree import Begin, moves, over
 

@@ -13,8 +13,9 @@ from bough.core.errors import IllegalTransition
 from bough.core.messages import Call, Result
 from bough.core.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import Task, evolve, fold, points
+from bough.core.state import evolve, fold, points
 from bough.core.states import SETTLED, TRANSITIONS, State, move
+from bough.core.task import Task
 from bough.interfaces.views import view
 from tests.core.worlds import journals
 

@@ -31,7 +31,7 @@ from bough.core.planning import (
     replanned,
 )
 from bough.core.planning.given import in_order
-from bough.core.state import Note
+from bough.core.task import Note
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 
 # ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────

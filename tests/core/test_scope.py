@@ -22,8 +22,8 @@ from bough.core.scope import (
     retry_of,
     scope_of,
 )
-from bough.core.state import Note, Task
 from bough.core.states import State
+from bough.core.task import Note, Task
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
 RIGHT = Step("right", "Look right.")

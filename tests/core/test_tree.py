@@ -13,8 +13,9 @@ from bough.core import events as e
 from bough.core.budget import Limits, Spend
 from bough.core.plan import Retry, Step
 from bough.core.rules import Rules
-from bough.core.state import Task, evolve
+from bough.core.state import evolve
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.tree import Begin, failed, grant, joined, moves, not_well, over, raised, regranted, well
 
 

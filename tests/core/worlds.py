@@ -16,8 +16,9 @@ from bough.core.escalation import Decision, LadderRules, Means
 from bough.core.messages import Call, Usage
 from bough.core.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import Task, evolve
+from bough.core.state import evolve
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.tree import Begin, moves, not_well, over
 
 Draw = st.DrawFn

@@ -23,8 +23,9 @@ from bough.core.decide import decide
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
 from bough.core.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import Task, fold
+from bough.core.state import fold
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.trail import Trail
 from bough.interfaces.stats import stats
 from bough.interfaces.terminal.lines import Teller

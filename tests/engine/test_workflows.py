@@ -10,7 +10,7 @@ import pytest
 
 from bough import app
 from bough.core import events as e
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.testing import ScriptedModel, call, say
 from tests.engine.workflow_runs import (
     NOBODY,

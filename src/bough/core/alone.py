@@ -7,8 +7,8 @@ from __future__ import annotations
 from bough.core import commands as c
 from bough.core.budget import used_up
 from bough.core.plan import Step
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.workflow.keys import kind
 
 

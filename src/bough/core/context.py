@@ -12,8 +12,8 @@ from bough.core.budget import Spend, left
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
 from bough.core.plan import Step
-from bough.core.state import Note, Task
 from bough.core.states import State
+from bough.core.task import Note, Task
 
 CRUMB = 600
 """Characters of a task's instructions that those below it see."""

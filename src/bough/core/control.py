@@ -11,8 +11,8 @@ from typing import Literal
 
 from bough.core.events import ChildSettled
 from bough.core.plan import Machine, Step
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.workflow.conditions import BEFORE, StepResult, holds, spelt
 from bough.core.workflow.machine import Turn, next_state
 

@@ -11,9 +11,9 @@ from bough.core.compaction import broken, due
 from bough.core.escalation import ASKING, Decision, Trouble, escalate
 from bough.core.ids import depth
 from bough.core.plan import Tier
-from bough.core.state import Task
 from bough.core.states import State
 from bough.core.stuck import Signal
+from bough.core.task import Task
 from bough.core.tree import failed, not_well, well
 
 COMPACTION = "compaction"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from bough.core import context
 from bough.core.ids import GOAL
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 
 WORDS = {
     "nudge": "the agent was told that it does not move",

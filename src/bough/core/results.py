@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bough.core.findings import Finding
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.workflow.keys import kind
 
 ROOM = 16_000

@@ -14,7 +14,8 @@ from bough.core import events as e
 from bough.core.budget import Spend
 from bough.core.context import merges
 from bough.core.ids import CONTROL, RUN, parent
-from bough.core.state import Task, fold
+from bough.core.state import fold
+from bough.core.task import Task
 
 Streams = dict[str, list[e.Record]]
 

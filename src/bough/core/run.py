@@ -11,8 +11,8 @@ from bough.core import events as e
 from bough.core.budget import Limits
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 
 
 class Run(Struct, frozen=True):

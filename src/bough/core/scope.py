@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from bough.core import context
 from bough.core.inherited import Inherited, Subject
 from bough.core.plan import ContextMode, Step
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.workflow.keys import kind
 
 # ── context ─────────────────────────────────────────────────────────────────────────────────────────────────────────

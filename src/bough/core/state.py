@@ -2,247 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend, left
+from bough.core.budget import Spend
 from bough.core.compaction import compacted, measured, useless_in_a_row
-from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
-from bough.core.grants import free
-from bough.core.ids import depth
-from bough.core.inherited import Inherited, Subject
-from bough.core.messages import Call, Message, Replied, Result, Said
-from bough.core.plan import Role, Step, Tier
-from bough.core.rules import Rules
-from bough.core.states import SETTLED, State, move
-from bough.core.stuck import Act, Signal, Turn, Watch, afresh, see
+from bough.core.growth import GROWTH, Apply, dealt
+from bough.core.messages import Message, Replied, Result, Said
+from bough.core.states import State, move
+from bough.core.stuck import Act, Turn, Watch, afresh, see
+from bough.core.task import Attempt, Note, Task
 from bough.core.trail import Trail
-
-
-class Attempt(Struct, frozen=True):
-    """One agent's rounds from one starting context."""
-
-    number: int
-    role: Role
-    tier: Tier
-    system: str
-    messages: Trail[Message]
-    rounds: int = 0
-    window: int = 0
-    """Tokens that the model can be shown at once; 0: not known."""
-    used: int = 0
-    """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
-    compacted: bool = False
-    """It was made smaller since the last round."""
-    useless: int = 0
-    """Compactions in a row that did not help."""
-
-
-class Note(Struct, frozen=True):
-    kind: str
-    text: str
-
-
-class Task(Struct, frozen=True):
-    """Everything the policies need to know about a task."""
-
-    id: str
-    version: int = 0
-    state: State = State.PENDING
-    step: Step = Step("", "")
-    rules: Rules = Rules()
-    limits: Limits = Limits()
-    granted: bool = False
-    """The limits follow the plan."""
-    means: Means = Means()
-    inherited: Inherited = Inherited()
-    grows: bool = False
-    """Its grant may still be raised: it rests before its hand-over round."""
-    base: str = ""
-    tree: str = ""
-    """Tree of the workspace after the last finished writing call: what a restore goes back to."""
-    attempt: Attempt | None = None
-    attempts: int = 0
-    """How many there have been."""
-    spend: Spend = Spend()
-    asking: bool = False
-    """A round was started and the model has not answered."""
-    last_round: bool = False
-    """The round under way is the hand-over."""
-    handing_over: bool = False
-    """The hand-over was announced: the next round is the last."""
-    handed_over: bool = False
-    """The hand-over round is over."""
-    waiting: tuple[Call, ...] = ()
-    """Calls of the last answer that have not been started."""
-    started: tuple[Call, ...] = ()
-    """Calls that were started and have not finished. Between effects: interrupted ones."""
-    started_writes: bool = False
-    """One of those may have changed the workspace."""
-    text: str = ""
-    """What the model said in the round under way."""
-    acts: tuple[Act, ...] = ()
-    """The calls of that round that have finished, as the stuck detector sees them."""
-    watch: Watch = Watch()
-    signal: Signal | None = None
-    """Raised by the last round and not yet recorded."""
-    nudged: frozenset[str] = frozenset()
-    """Patterns that were named to the present agent."""
-    faulty: str = ""
-    """What was wrong with the last answer as a whole, until the agent has been told."""
-    faults: int = 0
-    """Unusable answers in a row."""
-    transport_failures: int = 0
-    retry_at: float = 0.0
-    claim: str | None = None
-    """The agent's summary, once it says it is done."""
-    split: tuple[Step, ...] = ()
-    """Smaller steps that the agent asked for."""
-    verdict: Verdict | None = None
-    best: Verdict | None = None
-    """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
-    judged: bool = False
-    """The verdict is about the present claim."""
-    repairs: int = 0
-    asked_for_test: bool = False
-    """No check was found, and somebody was asked to write a test."""
-    notes: tuple[Note, ...] = ()
-    trouble: Trouble | None = None
-    """Why the ladder was asked, until a rung has dealt with it."""
-    rung: Decision | None = None
-    """The rung that was decided on, until its effect is done."""
-    taken: dict[Rung, int] = {}
-    """How often each rung was taken."""
-    soft_rounds: int = 0
-    """Rounds since the last rung, or since the present agent began."""
-    actions: int = 0
-    """Tool calls that changed the workspace, and checks that changed what fails."""
-    problems: tuple[str, ...] = ()
-    """What was wrong with a helper's plan, while it may still mend it."""
-    answered: str = ""
-    """What a helper said last."""
-    hinted: bool = False
-    """The person was asked, and no plan has been made of the answer yet."""
-    tier: Tier | None = None
-    """The model that later agents of the task get, when it is not the step's."""
-    steps: tuple[Step, ...] = ()
-    """Its smaller steps, as they are now."""
-    settled: dict[str, e.ChildSettled] = {}
-    """Those that came to their end, by step."""
-    running: dict[str, e.ChildStarted] = {}
-    """Those under way, by step, each with the grant that is reserved for it."""
-    begun: dict[str, int] = {}
-    """How often each step was carried out."""
-    tries: dict[str, int] = {}
-    """How often each step was begun in this pass."""
-    charged: dict[str, Spend] = {}
-    """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
-    reopened: frozenset[str] = frozenset()
-    """Steps that are taken up again where they were blocked, until they come to their end."""
-    parallel: bool = False
-    """Its steps run at once as soon as their needs are met."""
-    estimate: e.Estimated | None = None
-    proposed: tuple[Step, ...] = ()
-    """A plan that the person has not answered to."""
-    wish: str = ""
-    """What the person wants to be different in the next proposal."""
-    leaf: bool = False
-    """It is carried out as one piece of work, although it might have been planned."""
-    review: bool = False
-    """A phase is over, and whether the steps after it still hold was not asked yet."""
-    ended: dict[str, e.ChildSettled] = {}
-    """How each step ended last, in whatever pass."""
-    learned: tuple[str, ...] = ()
-    """Dead ends of its steps: for planners and for other steps, not for its own agents."""
-    passes: int = 1
-    at_state: str = ""
-    """The state that a machine has come to; empty: the first."""
-    turns: int = 0
-    """Transitions that it has taken."""
-    key: str = ""
-    subject: Subject | None = None
-    commanding: e.CommandStarted | None = None
-    """The command that is the step, while it runs. Between effects: an interrupted one."""
-    ran: e.CommandFinished | None = None
-    reviewed: e.Reviewed | None = None
-    summarized: bool = False
-    approaches: int = 0
-    """Plans that it has had."""
-    report: str = ""
-    """What was tried and learned, once it is given up."""
-    result: str = ""
-    """What came of it, where no agent says so itself."""
-    files: tuple[str, ...] = ()
-    """Changed since the base, as of the last checkpoint."""
-    commit: str = ""
-    why: str = ""
-    """Why it is in its state."""
-    halt: e.TaskHalted | None = None
-    at: float = 0.0
-    """When its last event happened."""
-
-    @property
-    def created(self) -> bool:
-        """It has begun; one that was taken back to before its beginning has not."""
-        return bool(self.base)
-
-    @property
-    def resting(self) -> bool:
-        """Nothing more to do here for now."""
-        return self.state in SETTLED or self.halt is not None
-
-    @property
-    def gathering(self) -> bool:
-        """It is carried by its smaller steps; no agent of its own is at work."""
-        carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
-        return carried and bool(self.steps) and self.attempt is None and self.claim is None
-
-    @property
-    def proposal(self) -> str:
-        """What the complexity gate proposed; a phase is planned whatever its size."""
-        return self.estimate.proposal if self.estimate else ""
-
-    @property
-    def left(self) -> Limits:
-        """What may still be spent here, without what is reserved for running steps."""
-        return free(self.limits, self.spend, list(self.reserved.values()))
-
-    @property
-    def reserved(self) -> dict[str, Limits]:
-        """What running steps may still spend beyond what it was charged for them, by step."""
-        return {name: left(self.charged.get(run.task, Spend()), run.grant) for name, run in self.running.items()}
-
-    def standing(self, trouble: Trouble) -> Standing:
-        """Where it stands, as the ladder sees it."""
-        children = [self.settled[step.name] for step in self.steps if step.name in self.settled]
-        completed = sum(child.state in (State.COMPLETED, State.SKIPPED) for child in children)
-        return Standing(
-            trouble=trouble,
-            depth=depth(self.id),
-            rules=self.rules.ladder,
-            planning=self.rules.planning,
-            means=self.means,
-            taken=self.taken,
-            working=self.attempt is not None and self.state is State.IN_PROGRESS,
-            nudged=self.nudged,
-            actions=self.actions,
-            rounds_left=self.left.rounds,
-            parent=bool(self.steps),
-            completed=completed,
-            blocked=len(self.steps) - completed,
-            changed=self.tree != self.base,
-            errors=bool(children) and children[-1].errors,
-            approaches=self.approaches,
-            hinted=self.hinted,
-        )
-
-
-Apply = Callable[[Task, Any, float], Task]
 
 
 def evolve(task: Task, record: e.Record) -> Task:
@@ -342,12 +115,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
 
 def _state(task: Task, event: e.StateChanged, at: float) -> Task:
     judged = task.judged and event.to is not State.TESTING
-    return replace(_dealt(task), halt=None, state=move(task.state, event.to), why=event.why, judged=judged)
-
-
-def _dealt(task: Task) -> Task:
-    """The rung that was under way is done, and the trouble with it."""
-    return replace(task, trouble=None, rung=None, problems=(), soft_rounds=0)
+    return replace(dealt(task), halt=None, state=move(task.state, event.to), why=event.why, judged=judged)
 
 
 def _opened(task: Task, event: e.WorkspaceOpened, at: float) -> Task:
@@ -360,7 +128,7 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     used = measured((Said(event.system), *messages))
     rung = task.rung.rung if task.rung else None
     return replace(
-        _dealt(task),
+        dealt(task),
         attempt=Attempt(number, event.role, event.tier, event.system, messages, used=used),
         attempts=number,
         # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
@@ -442,7 +210,7 @@ def _message(task: Task, event: e.MessageAdded, at: float) -> Task:
     # A nudge names a pattern; what was wrong with the last answer is still to be told.
     faulty = task.faulty if event.why in ("nudge", "take_stock") else ""
     handing_over = task.handing_over or event.why == "hand_over"
-    task = _dealt(task) if task.rung is not None and task.rung.rung == "nudge" else task
+    task = dealt(task) if task.rung is not None and task.rung.rung == "nudge" else task
     return replace(_say(task, Said(event.text)), faulty=faulty, handing_over=handing_over)
 
 
@@ -525,64 +293,6 @@ def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
     return replace(task, attempt=smaller, watch=afresh(task.watch))
 
 
-def _split(task: Task, event: e.SplitProposed, at: float) -> Task:
-    """Who asks for smaller steps does not say that it is done; what was said last counts."""
-    return replace(task, split=event.steps, claim=None)
-
-
-def _planned(task: Task, event: e.Planned, at: float) -> Task:
-    """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
-    done = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
-    dropped = set(event.dropped) - done
-    return replace(
-        _dealt(task),
-        steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
-        settled={name: child for name, child in task.settled.items() if name not in dropped},
-        parallel=True,
-        proposed=(),
-        approaches=task.approaches + 1,
-        hinted=False,
-        attempt=None,
-        claim=None,
-        split=(),
-        waiting=(),
-        signal=None,
-        faulty="",
-        repairs=0,
-        best=None,
-    )
-
-
-def _estimated(task: Task, event: e.Estimated, at: float) -> Task:
-    return replace(task, estimate=event, leaf=event.proposal == "leaf")
-
-
-def _proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
-    return replace(task, proposed=event.steps, wish="", problems=())
-
-
-def _plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
-    """Another proposal is made from the wish and from the one before; a refusal makes one leaf of it."""
-    return replace(task, wish=event.wish, leaf=event.says == "no")
-
-
-def _plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
-    begun = tuple(step for step in task.steps if step.name in task.begun)
-    return replace(task, steps=(*begun, *event.steps), review=False)
-
-
-def _granted(task: Task, event: e.Granted, at: float) -> Task:
-    return replace(task, limits=event.limits, granted=True)
-
-
-def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
-    """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
-    if not event.final:
-        return replace(task, problems=event.problems)
-    # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
-    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None, hinted=False)
-
-
 def _reported(task: Task, event: e.Reported, at: float) -> Task:
     return replace(task, report=event.text)
 
@@ -594,7 +304,7 @@ def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
     told = replace(task, notes=(*task.notes, Note("decision", f"The person says: {event.text}"))[-task.rules.notes :])
     if task.trouble is not None and task.trouble.cause == "children":
         return replace(told, rung=None, hinted=True)
-    return replace(_dealt(told), attempt=None, claim=None, waiting=(), signal=None, faulty="", faults=0, repairs=0)
+    return replace(dealt(told), attempt=None, claim=None, waiting=(), signal=None, faulty="", faults=0, repairs=0)
 
 
 def _note(task: Task, event: e.NoteKept, at: float) -> Task:
@@ -636,95 +346,6 @@ def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
     return replace(task, commit=event.commit, tree=event.tree, files=event.files)
 
 
-def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
-    times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
-    anew = times != task.begun.get(event.step)
-    return replace(
-        task,
-        running=task.running | {event.step: event},
-        begun=task.begun | {event.step: times},
-        tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if anew else task.tries,
-    )
-
-
-def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
-    seconds = event.verdict.seconds if event.verdict else 0.0
-    return replace(task, spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)))
-
-
-def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
-    ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
-    notes = _shared(event) if event.shared else ()
-    child = task.running[event.child].task if event.child in task.running else event.child
-    # A step that was left out or taken over has spent nothing; what an earlier pass of it spent is counted already.
-    began = event.child in task.running or event.spend != Spend()
-    before = task.charged.get(child, Spend()) if began else event.spend
-    return replace(
-        task,
-        settled=task.settled | {event.child: event},
-        ended=task.ended | {event.child: event},
-        review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
-        running={name: child for name, child in task.running.items() if name != event.child},
-        reopened=task.reopened - {event.child},
-        tree=event.tree,
-        spend=task.spend.plus(event.spend.minus(before)),
-        charged=task.charged | {child: event.spend} if began else task.charged,
-        notes=tuple(dict.fromkeys((*task.notes, *notes)))[-task.rules.notes :] if notes else task.notes,
-        learned=tuple(dict.fromkeys((*task.learned, *ends)))[-task.rules.notes :] if ends else task.learned,
-    )
-
-
-def _shared(event: e.ChildSettled) -> tuple[Note, ...]:
-    """What a step wrote into the context that it shares with the task."""
-    return (
-        *(Note("decision", text) for text in event.decisions),
-        *(Note("dead_end", text) for text in event.dead_ends),
-    )
-
-
-def _phase_with_followers(task: Task, name: str) -> bool:
-    """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
-    phase = not task.step.steps and any(step.name == name and step.plan_first for step in task.steps)
-    return phase and any(step.name not in task.begun for step in task.steps)
-
-
-def _reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
-    settled = {name: child for name, child in task.settled.items() if name not in event.children}
-    return replace(_dealt(task), settled=settled, reopened=frozenset(event.children))
-
-
-def _pass_ended(task: Task, event: e.PassEnded, at: float) -> Task:
-    return replace(task, passes=task.passes + 1, settled={}, tries={})
-
-
-def _transition(task: Task, event: e.TransitionTaken, at: float) -> Task:
-    settled = {name: child for name, child in task.settled.items() if name != event.to}
-    return replace(task, at_state=event.to, turns=task.turns + 1, settled=settled, tries=task.tries | {event.to: 0})
-
-
-def _command_started(task: Task, event: e.CommandStarted, at: float) -> Task:
-    return replace(task, commanding=event, ran=None)
-
-
-def _command_finished(task: Task, event: e.CommandFinished, at: float) -> Task:
-    spend = task.spend.plus(Spend(seconds=event.seconds))
-    result = event.output.strip()
-    return replace(task, commanding=None, ran=event, result=result, tree=event.tree or task.tree, spend=spend)
-
-
-def _reviewed(task: Task, event: e.Reviewed, at: float) -> Task:
-    return replace(task, reviewed=event)
-
-
-def _summarized(task: Task, event: e.Summarized, at: float) -> Task:
-    return replace(task, result=event.text, summarized=True)
-
-
-def _taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
-    state = move(task.state, State.IN_PROGRESS)
-    return replace(_dealt(task), state=state, why=event.why, tier=event.tier, attempt=None, claim=None, repairs=0)
-
-
 def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
     return replace(task, halt=event)
 
@@ -757,6 +378,7 @@ def _current(task: Task) -> Attempt:
 
 
 _APPLY: dict[type, Apply] = {
+    **GROWTH,
     e.TaskCreated: _created,
     e.StateChanged: _state,
     e.WorkspaceOpened: _opened,
@@ -772,32 +394,13 @@ _APPLY: dict[type, Apply] = {
     e.Escalated: _escalated,
     e.HelperAnswered: _helper,
     e.HelperFailed: _helper_failed,
-    e.Estimated: _estimated,
-    e.PlanProposed: _proposed,
-    e.PlanAnswered: _plan_answered,
-    e.PlanChanged: _plan_changed,
-    e.Granted: _granted,
     e.Compacted: _compacted,
-    e.SplitProposed: _split,
-    e.Planned: _planned,
-    e.PlanRefused: _refused,
     e.Reported: _reported,
     e.PersonAnswered: _person,
     e.DoneClaimed: _done,
     e.WorkspaceRestored: _restored,
     e.CheckFinished: _check_finished,
     e.CheckpointMade: _checkpoint,
-    e.ChildStarted: _child_started,
-    e.ChildMerged: _child_merged,
-    e.ChildSettled: _child,
-    e.ChildrenReopened: _reopened,
-    e.PassEnded: _pass_ended,
-    e.TransitionTaken: _transition,
-    e.CommandStarted: _command_started,
-    e.CommandFinished: _command_finished,
-    e.Reviewed: _reviewed,
-    e.Summarized: _summarized,
-    e.TakenUp: _taken_up,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,
 }

@@ -12,8 +12,8 @@ from bough.core.budget import LAST_SHARE, Limits, Spend, left, used_up
 from bough.core.events import ChildSettled, ChildStarted
 from bough.core.plan import Step
 from bough.core.scope import retry_of
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.workflow.keys import kind
 
 LEAST_RAISE = 3

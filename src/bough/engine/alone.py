@@ -11,8 +11,8 @@ from bough.core import context, critique, results
 from bough.core import events as e
 from bough.core.errors import Unavailable
 from bough.core.messages import Answer
-from bough.core.state import Task
 from bough.core.structured import Problems
+from bough.core.task import Task
 from bough.core.workflow import filled_command
 from bough.engine.consult import consult, said
 from bough.engine.site import Site

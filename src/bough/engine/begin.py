@@ -15,8 +15,9 @@ from bough.core.inherited import Subject
 from bough.core.plan import Step
 from bough.core.run import Run
 from bough.core.scope import retry_of, scope_of
-from bough.core.state import Task, fold
+from bough.core.state import fold
 from bough.core.states import State
+from bough.core.task import Task
 from bough.core.workflow import StepResult, filled, filled_command
 from bough.core.workflow.texts import LIVE
 from bough.engine.drive import Book

@@ -15,7 +15,7 @@ from bough.core.budget import LAST_SHARE, used_up
 from bough.core.errors import Unavailable
 from bough.core.messages import Message
 from bough.core.pruning import Needed
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.core.trail import Trail
 from bough.engine.consult import Consulted, consult
 from bough.engine.rungs import PART

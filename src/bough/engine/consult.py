@@ -11,7 +11,7 @@ from bough.core import events as e
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.plan import Tier
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.core.trail import Trail
 from bough.engine.site import Site, backoff, pause
 

@@ -9,7 +9,8 @@ from bough.core.commands import Rest
 from bough.core.decide import decide
 from bough.core.events import AnyEvent
 from bough.core.run import Run
-from bough.core.state import Task, evolve, fold
+from bough.core.state import evolve, fold
+from bough.core.task import Task
 from bough.core.tree import over
 from bough.engine.perform import perform
 from bough.engine.site import Site

@@ -16,8 +16,9 @@ from bough.core.budget import Limits, Spend
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.scope import scope_of
-from bough.core.state import Task, fold
+from bough.core.state import fold
 from bough.core.states import State
+from bough.core.task import Task
 from bough.engine.drive import Book
 from bough.ports import Ports
 

@@ -15,8 +15,8 @@ from bough.core import context
 from bough.core import events as e
 from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
-from bough.core.state import Attempt, Task
 from bough.core.states import State
+from bough.core.task import Attempt, Task
 from bough.engine.alone import criticise, recover_command, run_command, summarise
 from bough.engine.compact import compact
 from bough.engine.plan import agree, estimate, plan, review

@@ -20,7 +20,7 @@ from bough.core.messages import Answer
 from bough.core.plan import Plan, Step, checked, leaves
 from bough.core.planning import Estimate, Problems, brief
 from bough.core.planning.brief import Past, Size
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.engine.consult import consult
 from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command
 from bough.engine.steps import ask_for_steps

@@ -10,8 +10,9 @@ from bough.core.decide import decide
 from bough.core.ids import GOAL
 from bough.core.plan import Step
 from bough.core.run import Run
-from bough.core.state import Task, evolve
+from bough.core.state import evolve
 from bough.core.states import State
+from bough.core.task import Task
 from bough.engine.perform import perform
 from bough.engine.site import Site
 from bough.ports import Ports

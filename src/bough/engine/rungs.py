@@ -16,9 +16,9 @@ from bough.core.plan import Step, Tier
 from bough.core.planning import brief
 from bough.core.planning.brief import Past
 from bough.core.report import report
-from bough.core.state import Task
 from bough.core.states import State
 from bough.core.structured import Problems
+from bough.core.task import Task
 from bough.core.tree import not_well
 from bough.engine.consult import Consulted, consult
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt

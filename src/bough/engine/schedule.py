@@ -10,7 +10,7 @@ from bough.core import events as e
 from bough.core.escalation import Means
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.engine.drive import STOPPED
 from bough.engine.tend import Crew
 from bough.ports import Claim, Ports

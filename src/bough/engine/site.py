@@ -11,8 +11,8 @@ from bough.core.errors import Passing
 from bough.core.pruning import Needed, edits, errors
 from bough.core.rules import Rules
 from bough.core.run import Run
-from bough.core.state import Task
 from bough.core.states import State
+from bough.core.task import Task
 from bough.ports import Ports, Workspace
 
 INSTRUCTIONS = "AGENTS.md"

@@ -7,9 +7,9 @@ from bough.core import events as e
 from bough.core import planning
 from bough.core.ids import depth
 from bough.core.messages import Answer, Call
-from bough.core.state import Task
 from bough.core.states import State
 from bough.core.structured import Problems
+from bough.core.task import Task
 from bough.engine.site import Site
 from bough.ports import Batches, ToolResult
 

@@ -10,8 +10,8 @@ from bough.core.errors import Unavailable
 from bough.core.messages import Answer, ToolSpec
 from bough.core.plan import Step
 from bough.core.planning import brief
-from bough.core.state import Task
 from bough.core.structured import Problems
+from bough.core.task import Task
 from bough.engine.consult import consult, said
 from bough.engine.site import Site
 from bough.ports import Batches

@@ -16,8 +16,8 @@ from bough.core.budget import Spend
 from bough.core.ids import below
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
-from bough.core.state import Task
 from bough.core.states import SETTLED, State
+from bough.core.task import Task
 from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, fatal, grant, joined, moves, raised, regranted
 from bough.engine.begin import Beginnings
 from bough.engine.drive import STOPPED, Book, drive

@@ -37,8 +37,8 @@ from bough.core.acceptance import Check, Report, Tampering, Verdict
 from bough.core.ids import GOAL
 from bough.core.rules import Rules
 from bough.core.run import Run
-from bough.core.state import Task
 from bough.core.tamper.files import test_file
+from bough.core.task import Task
 from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"

@@ -11,8 +11,8 @@ from bough.core.ids import GOAL
 from bough.core.plan import Step
 from bough.core.planning.estimate import Estimate
 from bough.core.planning.specs import MOST
-from bough.core.state import Note
 from bough.core.structured import Problems
+from bough.core.task import Note
 
 OUTLINE = 12_000
 """Characters of the list of files that a planner is shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bough.core.messages import Replied
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.interfaces.terminal.lines import state_words
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.words import clock, first_line, one_line, pad

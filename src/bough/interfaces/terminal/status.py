@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 
 from bough.core.acceptance import Verdict
-from bough.core.state import Task
+from bough.core.task import Task
 from bough.interfaces.terminal.changes import change_lines
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, STATUS_WORDS, state_words
 from bough.interfaces.terminal.next import advice_lines, next_steps

@@ -1,0 +1,192 @@
+"""How the fold takes the events by which a task grows: plans, smaller steps, and steps that are carried out without an
+agent. See `state.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget import Spend
+from bough.core.states import State, move
+from bough.core.task import Note, Task
+
+Apply = Callable[[Task, Any, float], Task]
+"""The task after an event of one kind."""
+
+
+def dealt(task: Task) -> Task:
+    """The rung that was under way is done, and the trouble with it."""
+    return replace(task, trouble=None, rung=None, problems=(), soft_rounds=0)
+
+
+def _split(task: Task, event: e.SplitProposed, at: float) -> Task:
+    """Who asks for smaller steps does not say that it is done; what was said last counts."""
+    return replace(task, split=event.steps, claim=None)
+
+
+def _planned(task: Task, event: e.Planned, at: float) -> Task:
+    """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
+    done = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
+    dropped = set(event.dropped) - done
+    return replace(
+        dealt(task),
+        steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
+        settled={name: child for name, child in task.settled.items() if name not in dropped},
+        parallel=True,
+        proposed=(),
+        approaches=task.approaches + 1,
+        hinted=False,
+        attempt=None,
+        claim=None,
+        split=(),
+        waiting=(),
+        signal=None,
+        faulty="",
+        repairs=0,
+        best=None,
+    )
+
+
+def _estimated(task: Task, event: e.Estimated, at: float) -> Task:
+    return replace(task, estimate=event, leaf=event.proposal == "leaf")
+
+
+def _proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
+    return replace(task, proposed=event.steps, wish="", problems=())
+
+
+def _plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
+    """Another proposal is made from the wish and from the one before; a refusal makes one leaf of it."""
+    return replace(task, wish=event.wish, leaf=event.says == "no")
+
+
+def _plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
+    begun = tuple(step for step in task.steps if step.name in task.begun)
+    return replace(task, steps=(*begun, *event.steps), review=False)
+
+
+def _granted(task: Task, event: e.Granted, at: float) -> Task:
+    return replace(task, limits=event.limits, granted=True)
+
+
+def _refused(task: Task, event: e.PlanRefused, at: float) -> Task:
+    """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
+    if not event.final:
+        return replace(task, problems=event.problems)
+    # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
+    return replace(task, rung=None, problems=(), leaf=task.leaf or task.rung is None, hinted=False)
+
+
+def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
+    times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
+    anew = times != task.begun.get(event.step)
+    return replace(
+        task,
+        running=task.running | {event.step: event},
+        begun=task.begun | {event.step: times},
+        tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if anew else task.tries,
+    )
+
+
+def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    return replace(task, spend=task.spend.plus(Spend(seconds=seconds, check_seconds=seconds)))
+
+
+def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
+    ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
+    notes = _shared(event) if event.shared else ()
+    child = task.running[event.child].task if event.child in task.running else event.child
+    # A step that was left out or taken over has spent nothing; what an earlier pass of it spent is counted already.
+    began = event.child in task.running or event.spend != Spend()
+    before = task.charged.get(child, Spend()) if began else event.spend
+    return replace(
+        task,
+        settled=task.settled | {event.child: event},
+        ended=task.ended | {event.child: event},
+        review=task.review or (event.state is State.COMPLETED and _phase_with_followers(task, event.child)),
+        running={name: child for name, child in task.running.items() if name != event.child},
+        reopened=task.reopened - {event.child},
+        tree=event.tree,
+        spend=task.spend.plus(event.spend.minus(before)),
+        charged=task.charged | {child: event.spend} if began else task.charged,
+        notes=tuple(dict.fromkeys((*task.notes, *notes)))[-task.rules.notes :] if notes else task.notes,
+        learned=tuple(dict.fromkeys((*task.learned, *ends)))[-task.rules.notes :] if ends else task.learned,
+    )
+
+
+def _shared(event: e.ChildSettled) -> tuple[Note, ...]:
+    """What a step wrote into the context that it shares with the task."""
+    return (
+        *(Note("decision", text) for text in event.decisions),
+        *(Note("dead_end", text) for text in event.dead_ends),
+    )
+
+
+def _phase_with_followers(task: Task, name: str) -> bool:
+    """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
+    phase = not task.step.steps and any(step.name == name and step.plan_first for step in task.steps)
+    return phase and any(step.name not in task.begun for step in task.steps)
+
+
+def _reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
+    settled = {name: child for name, child in task.settled.items() if name not in event.children}
+    return replace(dealt(task), settled=settled, reopened=frozenset(event.children))
+
+
+def _pass_ended(task: Task, event: e.PassEnded, at: float) -> Task:
+    return replace(task, passes=task.passes + 1, settled={}, tries={})
+
+
+def _transition(task: Task, event: e.TransitionTaken, at: float) -> Task:
+    settled = {name: child for name, child in task.settled.items() if name != event.to}
+    return replace(task, at_state=event.to, turns=task.turns + 1, settled=settled, tries=task.tries | {event.to: 0})
+
+
+def _command_started(task: Task, event: e.CommandStarted, at: float) -> Task:
+    return replace(task, commanding=event, ran=None)
+
+
+def _command_finished(task: Task, event: e.CommandFinished, at: float) -> Task:
+    spend = task.spend.plus(Spend(seconds=event.seconds))
+    result = event.output.strip()
+    return replace(task, commanding=None, ran=event, result=result, tree=event.tree or task.tree, spend=spend)
+
+
+def _reviewed(task: Task, event: e.Reviewed, at: float) -> Task:
+    return replace(task, reviewed=event)
+
+
+def _summarized(task: Task, event: e.Summarized, at: float) -> Task:
+    return replace(task, result=event.text, summarized=True)
+
+
+def _taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
+    state = move(task.state, State.IN_PROGRESS)
+    return replace(dealt(task), state=state, why=event.why, tier=event.tier, attempt=None, claim=None, repairs=0)
+
+
+GROWTH: dict[type, Apply] = {
+    e.Estimated: _estimated,
+    e.PlanProposed: _proposed,
+    e.PlanAnswered: _plan_answered,
+    e.PlanChanged: _plan_changed,
+    e.Granted: _granted,
+    e.SplitProposed: _split,
+    e.Planned: _planned,
+    e.PlanRefused: _refused,
+    e.ChildStarted: _child_started,
+    e.ChildMerged: _child_merged,
+    e.ChildSettled: _child,
+    e.ChildrenReopened: _reopened,
+    e.PassEnded: _pass_ended,
+    e.TransitionTaken: _transition,
+    e.CommandStarted: _command_started,
+    e.CommandFinished: _command_finished,
+    e.Reviewed: _reviewed,
+    e.Summarized: _summarized,
+    e.TakenUp: _taken_up,
+}

@@ -1,0 +1,237 @@
+"""A task as the policies see it: everything that the fold keeps of its events."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core import events as e
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits, Spend, left
+from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
+from bough.core.grants import free
+from bough.core.ids import depth
+from bough.core.inherited import Inherited, Subject
+from bough.core.messages import Call, Message
+from bough.core.plan import Role, Step, Tier
+from bough.core.rules import Rules
+from bough.core.states import SETTLED, State
+from bough.core.stuck import Act, Signal, Watch
+from bough.core.trail import Trail
+
+
+class Attempt(Struct, frozen=True):
+    """One agent's rounds from one starting context."""
+
+    number: int
+    role: Role
+    tier: Tier
+    system: str
+    messages: Trail[Message]
+    rounds: int = 0
+    window: int = 0
+    """Tokens that the model can be shown at once; 0: not known."""
+    used: int = 0
+    """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
+    compacted: bool = False
+    """It was made smaller since the last round."""
+    useless: int = 0
+    """Compactions in a row that did not help."""
+
+
+class Note(Struct, frozen=True):
+    kind: str
+    text: str
+
+
+class Task(Struct, frozen=True):
+    """Everything the policies need to know about a task."""
+
+    id: str
+    version: int = 0
+    state: State = State.PENDING
+    step: Step = Step("", "")
+    rules: Rules = Rules()
+    limits: Limits = Limits()
+    granted: bool = False
+    """The limits follow the plan."""
+    means: Means = Means()
+    inherited: Inherited = Inherited()
+    grows: bool = False
+    """Its grant may still be raised: it rests before its hand-over round."""
+    base: str = ""
+    tree: str = ""
+    """Tree of the workspace after the last finished writing call: what a restore goes back to."""
+    attempt: Attempt | None = None
+    attempts: int = 0
+    """How many there have been."""
+    spend: Spend = Spend()
+    asking: bool = False
+    """A round was started and the model has not answered."""
+    last_round: bool = False
+    """The round under way is the hand-over."""
+    handing_over: bool = False
+    """The hand-over was announced: the next round is the last."""
+    handed_over: bool = False
+    """The hand-over round is over."""
+    waiting: tuple[Call, ...] = ()
+    """Calls of the last answer that have not been started."""
+    started: tuple[Call, ...] = ()
+    """Calls that were started and have not finished. Between effects: interrupted ones."""
+    started_writes: bool = False
+    """One of those may have changed the workspace."""
+    text: str = ""
+    """What the model said in the round under way."""
+    acts: tuple[Act, ...] = ()
+    """The calls of that round that have finished, as the stuck detector sees them."""
+    watch: Watch = Watch()
+    signal: Signal | None = None
+    """Raised by the last round and not yet recorded."""
+    nudged: frozenset[str] = frozenset()
+    """Patterns that were named to the present agent."""
+    faulty: str = ""
+    """What was wrong with the last answer as a whole, until the agent has been told."""
+    faults: int = 0
+    """Unusable answers in a row."""
+    transport_failures: int = 0
+    retry_at: float = 0.0
+    claim: str | None = None
+    """The agent's summary, once it says it is done."""
+    split: tuple[Step, ...] = ()
+    """Smaller steps that the agent asked for."""
+    verdict: Verdict | None = None
+    best: Verdict | None = None
+    """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
+    judged: bool = False
+    """The verdict is about the present claim."""
+    repairs: int = 0
+    asked_for_test: bool = False
+    """No check was found, and somebody was asked to write a test."""
+    notes: tuple[Note, ...] = ()
+    trouble: Trouble | None = None
+    """Why the ladder was asked, until a rung has dealt with it."""
+    rung: Decision | None = None
+    """The rung that was decided on, until its effect is done."""
+    taken: dict[Rung, int] = {}
+    """How often each rung was taken."""
+    soft_rounds: int = 0
+    """Rounds since the last rung, or since the present agent began."""
+    actions: int = 0
+    """Tool calls that changed the workspace, and checks that changed what fails."""
+    problems: tuple[str, ...] = ()
+    """What was wrong with a helper's plan, while it may still mend it."""
+    answered: str = ""
+    """What a helper said last."""
+    hinted: bool = False
+    """The person was asked, and no plan has been made of the answer yet."""
+    tier: Tier | None = None
+    """The model that later agents of the task get, when it is not the step's."""
+    steps: tuple[Step, ...] = ()
+    """Its smaller steps, as they are now."""
+    settled: dict[str, e.ChildSettled] = {}
+    """Those that came to their end, by step."""
+    running: dict[str, e.ChildStarted] = {}
+    """Those under way, by step, each with the grant that is reserved for it."""
+    begun: dict[str, int] = {}
+    """How often each step was carried out."""
+    tries: dict[str, int] = {}
+    """How often each step was begun in this pass."""
+    charged: dict[str, Spend] = {}
+    """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
+    reopened: frozenset[str] = frozenset()
+    """Steps that are taken up again where they were blocked, until they come to their end."""
+    parallel: bool = False
+    """Its steps run at once as soon as their needs are met."""
+    estimate: e.Estimated | None = None
+    proposed: tuple[Step, ...] = ()
+    """A plan that the person has not answered to."""
+    wish: str = ""
+    """What the person wants to be different in the next proposal."""
+    leaf: bool = False
+    """It is carried out as one piece of work, although it might have been planned."""
+    review: bool = False
+    """A phase is over, and whether the steps after it still hold was not asked yet."""
+    ended: dict[str, e.ChildSettled] = {}
+    """How each step ended last, in whatever pass."""
+    learned: tuple[str, ...] = ()
+    """Dead ends of its steps: for planners and for other steps, not for its own agents."""
+    passes: int = 1
+    at_state: str = ""
+    """The state that a machine has come to; empty: the first."""
+    turns: int = 0
+    """Transitions that it has taken."""
+    key: str = ""
+    subject: Subject | None = None
+    commanding: e.CommandStarted | None = None
+    """The command that is the step, while it runs. Between effects: an interrupted one."""
+    ran: e.CommandFinished | None = None
+    reviewed: e.Reviewed | None = None
+    summarized: bool = False
+    approaches: int = 0
+    """Plans that it has had."""
+    report: str = ""
+    """What was tried and learned, once it is given up."""
+    result: str = ""
+    """What came of it, where no agent says so itself."""
+    files: tuple[str, ...] = ()
+    """Changed since the base, as of the last checkpoint."""
+    commit: str = ""
+    why: str = ""
+    """Why it is in its state."""
+    halt: e.TaskHalted | None = None
+    at: float = 0.0
+    """When its last event happened."""
+
+    @property
+    def created(self) -> bool:
+        """It has begun; one that was taken back to before its beginning has not."""
+        return bool(self.base)
+
+    @property
+    def resting(self) -> bool:
+        """Nothing more to do here for now."""
+        return self.state in SETTLED or self.halt is not None
+
+    @property
+    def gathering(self) -> bool:
+        """It is carried by its smaller steps; no agent of its own is at work."""
+        carried = self.state in (State.IN_PROGRESS, State.DECOMPOSED)
+        return carried and bool(self.steps) and self.attempt is None and self.claim is None
+
+    @property
+    def proposal(self) -> str:
+        """What the complexity gate proposed; a phase is planned whatever its size."""
+        return self.estimate.proposal if self.estimate else ""
+
+    @property
+    def left(self) -> Limits:
+        """What may still be spent here, without what is reserved for running steps."""
+        return free(self.limits, self.spend, list(self.reserved.values()))
+
+    @property
+    def reserved(self) -> dict[str, Limits]:
+        """What running steps may still spend beyond what it was charged for them, by step."""
+        return {name: left(self.charged.get(run.task, Spend()), run.grant) for name, run in self.running.items()}
+
+    def standing(self, trouble: Trouble) -> Standing:
+        """Where it stands, as the ladder sees it."""
+        children = [self.settled[step.name] for step in self.steps if step.name in self.settled]
+        completed = sum(child.state in (State.COMPLETED, State.SKIPPED) for child in children)
+        return Standing(
+            trouble=trouble,
+            depth=depth(self.id),
+            rules=self.rules.ladder,
+            planning=self.rules.planning,
+            means=self.means,
+            taken=self.taken,
+            working=self.attempt is not None and self.state is State.IN_PROGRESS,
+            nudged=self.nudged,
+            actions=self.actions,
+            rounds_left=self.left.rounds,
+            parent=bool(self.steps),
+            completed=completed,
+            blocked=len(self.steps) - completed,
+            changed=self.tree != self.base,
+            errors=bool(children) and children[-1].errors,
+            approaches=self.approaches,
+            hinted=self.hinted,
+        )
