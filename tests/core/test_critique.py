@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.core.context import render
-from bough.core.critique import CRITIQUE, brief, findings, next_instructions
+from bough.core.critique import CRITIQUE, brief, findings
 from bough.core.findings import Finding
 from bough.core.messages import Answer, Call
 from bough.core.plan import Step
@@ -113,11 +113,10 @@ def test_garbage_never_raises_and_approves_nothing(value: Any, around: str, call
         assert isinstance(found, tuple | Problems)
 
 
-def test_findings_become_the_next_instructions() -> None:
-    text = next_instructions("Keep entries.", (LOST, NAME))
+def test_findings_are_listed_for_the_builder_with_their_places() -> None:
+    text = listed((LOST, NAME))
     assert "1. `todo/store.py:12` (high): The old file is gone when json.dump fails.\n   Why: A full disk." in text
     assert "2. `todo/cli.py` (low): `x` says nothing." in text
-    assert text.endswith("Keep entries.")
 
 
 def test_a_builder_is_not_given_everything_at_once() -> None:

@@ -1,4 +1,4 @@
-"""What a critic found in a change, and how it becomes the builder's next instructions.
+"""What a critic found in a change.
 
 An approval is an answer that says, in the structure it was asked for, that there is nothing: everything else that is
 not findings (prose, an empty answer, an error, half an answer) is `Problems`, and never an approval.
@@ -110,14 +110,6 @@ def _line(given: int | str) -> int:
     """`12`, `L12`, `12-15`: the first number in it."""
     number = re.search(r"\d{1,7}", str(given))
     return int(number[0]) if number and not str(given).startswith("-") else 0
-
-
-def next_instructions(instructions: str, found: tuple[Finding, ...]) -> str:
-    """The builder's next instructions: what the findings ask for, and the task that they are about."""
-    return (
-        "A review of the work so far found what is listed here. Change each of these, or `note` why it is not so; "
-        f"leave the rest of the work as it is.\n\n{listed(found)}\n\nThe task that the work is for:\n\n{instructions}"
-    )
 
 
 def brief(task: Step, verdict: str, diff: str, earlier: tuple[Finding, ...] = ()) -> dict[str, str]:
