@@ -421,7 +421,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
-    from bough.adapters.models.wire import client as make_client
+    from bough.adapters.models.wire import Client
     from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.sqlite import SqliteStore
@@ -434,7 +434,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     home = prepare_home(root) if create else root / ".bough"
     confined = loaded.sandbox.mode != "none" and landlock_abi() > 0
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
-    client = make_client(loaded.limits.model_timeout)
+    client = Client()
     try:
         yield Session(
             root=root,
@@ -514,7 +514,7 @@ async def _examine_journal(root: Path) -> Finding:
 
 async def _examine_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Finding]:
     from bough.adapters.models.providers import PROVIDERS, reachable
-    from bough.adapters.models.wire import client as make_client
+    from bough.adapters.models.wire import Client
 
     variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
     says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
@@ -523,7 +523,7 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
         names = choices.models(config.models)
     except Unavailable as error:
         return [*findings, Finding("model", False, str(error))]
-    client = make_client(config.limits.model_timeout)
+    client = Client()
     try:
         for name in dict.fromkeys(names.values()):
             probe = await reachable(name, base_url=choices.base_url or config.models.base_url, client=client, env=env)
@@ -536,6 +536,4 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
 @cache
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
-    from importlib.resources import files
-
-    return files("bough.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
+    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8")

@@ -28,7 +28,7 @@ def ask(script: Sequence[Item], *prompts: Prompt) -> tuple[list[Answer], list[Se
     streamed: list[str] = []
 
     async def go(url: str) -> list[Answer]:
-        client = wires.client(5)
+        client = wires.Client()
         model = AnthropicModel(client, Endpoint(NAME, url, KEY, "ANTHROPIC_API_KEY"), 5)
         try:
             return [await model.ask(p, streamed.append) for p in (prompts or (prompt(),))]
@@ -43,7 +43,7 @@ def ask(script: Sequence[Item], *prompts: Prompt) -> tuple[list[Answer], list[Se
 
 def sent(*messages: Said | Replied | Result, name: str = NAME) -> list[dict[str, Any]]:
     """The messages of the request that asks with these."""
-    model = AnthropicModel(wires.client(1), Endpoint(name, "http://127.0.0.1:1"), 1)
+    model = AnthropicModel(wires.Client(), Endpoint(name, "http://127.0.0.1:1"), 1)
     decoded: list[dict[str, Any]] = json.loads(model.body(prompt(*messages)))["messages"]
     return decoded
 

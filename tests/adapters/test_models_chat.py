@@ -29,7 +29,7 @@ def ask(script: Sequence[Item], *prompts: Prompt, usage_option: bool = True) -> 
     streamed: list[str] = []
 
     async def go(url: str) -> list[Answer]:
-        client = wires.client(5)
+        client = wires.Client()
         model = ChatModel(client, Endpoint("openai:gpt-x", url, KEY, "OPENAI_API_KEY"), 5, usage_option=usage_option)
         try:
             return [await model.ask(p, streamed.append) for p in (prompts or (prompt(),))]
@@ -89,7 +89,7 @@ def test_a_server_may_answer_without_streaming() -> None:
 
 def test_no_tools_no_key_and_no_usage_option_leave_their_fields_out() -> None:
     async def go(url: str) -> None:
-        client = wires.client(5)
+        client = wires.Client()
         model = ChatModel(client, Endpoint("openai:m", url), 5, usage_option=False)
         await model.ask(prompt(tools=()), lambda text: None)
         await client.close()
@@ -238,7 +238,7 @@ def test_what_the_model_wants_back_goes_back_to_it_and_to_no_other() -> None:
     assert message["tool_calls"][0]["extra_content"] == signature
     assert "by" not in message and "by" not in message["tool_calls"][0]
 
-    other = ChatModel(wires.client(1), Endpoint("groq:other", "http://127.0.0.1:1"), 1)
+    other = ChatModel(wires.Client(), Endpoint("groq:other", "http://127.0.0.1:1"), 1)
     message = json.loads(other.body(history))["messages"][2]
     assert set(message) == {"role", "content", "tool_calls"}
     assert set(message["tool_calls"][0]) == {"id", "type", "function"}
@@ -280,7 +280,7 @@ def test_counts_beyond_reason_are_bounded() -> None:
 
 def test_a_long_line_in_many_pieces() -> None:
     async def go(url: str) -> Answer:
-        client = wires.client(20)
+        client = wires.Client()
         answer = await ChatModel(client, Endpoint("openai:m", url, KEY), 20).ask(prompt(), lambda text: None)
         await client.close()
         return answer
@@ -314,7 +314,7 @@ def test_slow_events_are_shown_as_they_come() -> None:
 
 def test_one_connection_serves_all_rounds() -> None:
     async def go(url: str) -> None:
-        client = wires.client(5)
+        client = wires.Client()
         model = ChatModel(client, Endpoint("openai:m", url, KEY), 5)
         for _ in range(5):
             await model.ask(prompt(), lambda text: None)
@@ -337,7 +337,7 @@ def test_many_agents_share_one_model() -> None:
             trail = trail.then(Replied(reply.text), Said(f"more {number}"))
 
     async def go(url: str) -> None:
-        client = wires.client(20)
+        client = wires.Client()
         model = ChatModel(client, Endpoint("openai:m", url, KEY), 20)
         await asyncio.gather(*(agent(model, number) for number in range(30)))
         await client.close()
@@ -349,7 +349,7 @@ def test_many_agents_share_one_model() -> None:
 
 def test_a_cancelled_call_leaves_nothing_behind() -> None:
     async def go(url: str) -> Answer:
-        client = wires.client(5)
+        client = wires.Client()
         model = ChatModel(client, Endpoint("openai:m", url, KEY), 5)
         begun = asyncio.Event()
         asking = asyncio.create_task(model.ask(prompt(), lambda text: begun.set()))

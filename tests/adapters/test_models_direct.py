@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
+import zlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-import httpx2
 import pytest
 
 from bough.adapters.models import direct
-from bough.adapters.models.direct import DirectTransport
-from bough.adapters.models.wire import Client
+from bough.adapters.models.direct import DirectLink, addressed
+from bough.adapters.models.link import BadAddress, Link, LinkError, Silent, Timeouts, Unreachable
+from bough.adapters.models.proxied import ProxiedLink
+from bough.adapters.models.wire import Client, everything
 
 T = TypeVar("T")
 
@@ -67,9 +70,14 @@ class Server:
             self.gone.set()
 
 
+async def post(link: Link, url: str, body: bytes, quiet: float = 5) -> tuple[int, bytes]:
+    async with link.exchange("POST", url, [(b"accept", b"*/*")], body, Timeouts(5, quiet)) as reply:
+        return reply.status, await everything(reply.pieces)
+
+
 def told(
     server: Callable[[], Server],
-    use: Callable[[Server, httpx2.AsyncClient, str], Awaitable[T]],
+    use: Callable[[Server, Link, str], Awaitable[T]],
     *,
     idle: float = 30.0,
     secure: ssl.SSLContext | None = None,
@@ -79,11 +87,11 @@ def told(
         one = server()
         listener = await asyncio.start_server(one.serve, "127.0.0.1", 0, ssl=secure)
         url = f"{'https' if secure else 'http'}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/x?y=1"
-        transport = DirectTransport(trusted or ssl.create_default_context(), idle)
+        link = DirectLink(lambda: trusted or ssl.create_default_context(), idle)
         try:
-            async with httpx2.AsyncClient(transport=transport, timeout=5) as client:
-                return await use(one, client, url)
+            return await use(one, link, url)
         finally:
+            await link.close()
             listener.close()
             await listener.wait_closed()
 
@@ -93,10 +101,10 @@ def told(
 def test_a_connection_is_used_again() -> None:
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab\n\r\n1\r\nc\r\n0\r\n\r\n"
 
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
-        assert (await client.post(url, content=b"one")).content == b"ok"
-        assert (await client.post(url, content=b"two")).content == b"ab\nc"
-        assert (await client.post(url, content=b"")).status_code == 503
+    async def use(server: Server, link: Link, url: str) -> None:
+        assert await post(link, url, b"one") == (200, b"ok")
+        assert await post(link, url, b"two") == (200, b"ab\nc")
+        assert (await post(link, url, b""))[0] == 503
         assert server.connections == 1
         assert [request.partition(b"\r\n\r\n")[2] for request in server.requests] == [b"one", b"two", b""]
         assert server.requests[0].startswith(b"POST /x?y=1 HTTP/1.1\r\n")
@@ -108,25 +116,25 @@ def test_a_connection_is_used_again() -> None:
 def test_a_connection_that_is_not_used_again(how: str) -> None:
     first = PLAIN.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n") if how == "to be closed" else PLAIN
 
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
+    async def use(server: Server, link: Link, url: str) -> None:
         if how == "not read to its end":
-            async with client.stream("POST", url, content=b"one") as response:
-                assert response.status_code == 200
+            async with link.exchange("POST", url, [], b"one", Timeouts(5, 5)) as reply:
+                assert reply.status == 200
         else:
-            assert (await client.post(url, content=b"one")).content == b"ok"
+            assert await post(link, url, b"one") == (200, b"ok")
         if how == "closed by the server":
             await server.gone.wait()
             await asyncio.sleep(0.05)
-        assert (await client.post(url, content=b"two")).content == b"ok"
+        assert await post(link, url, b"two") == (200, b"ok")
         assert server.connections == 2
 
     told(lambda: Server(first, PLAIN, hang_up=how == "closed by the server"), use, idle=-1 if how == "too old" else 30)
 
 
 def test_an_answer_that_ends_with_its_connection_and_one_after_a_first_word() -> None:
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
-        assert (await client.post(url, content=b"one")).content == b"until the end"
-        assert (await client.post(url, content=b"two")).content == b"ok"
+    async def use(server: Server, link: Link, url: str) -> None:
+        assert await post(link, url, b"one") == (200, b"until the end")
+        assert await post(link, url, b"two") == (200, b"ok")
 
     endless = b"HTTP/1.1 200 OK\r\n\r\nuntil the end"
     told(lambda: Server(endless, b"HTTP/1.1 100 Continue\r\n\r\n" + PLAIN, hang_up=True), use)
@@ -136,9 +144,9 @@ def test_an_answer_that_ends_with_its_connection_and_one_after_a_first_word() ->
     "answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"x" * 3 * direct.HEAD + b"\r\n\r\n", PLAIN[:-1]]
 )
 def test_what_is_no_answer(answer: bytes) -> None:
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
-        with pytest.raises(httpx2.RemoteProtocolError):
-            await client.post(url, content=b"one")
+    async def use(server: Server, link: Link, url: str) -> None:
+        with pytest.raises(LinkError):
+            await post(link, url, b"one")
 
     told(lambda: Server(answer, hang_up=True), use)
 
@@ -154,9 +162,9 @@ def test_a_secure_connection_is_used_again(identity: Path) -> None:
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(identity)
 
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
-        assert (await client.post(url, content=b"x" * 1_000_000)).content == b"ok"
-        assert (await client.post(url, content=b"two")).content == b"ok"
+    async def use(server: Server, link: Link, url: str) -> None:
+        assert await post(link, url, b"x" * 1_000_000) == (200, b"ok")
+        assert await post(link, url, b"two") == (200, b"ok")
         assert server.connections == 1 and server.requests[0].endswith(b"x" * 1_000_000)
 
     told(lambda: Server(PLAIN, PLAIN), use, secure=secure, trusted=ssl.create_default_context(cafile=identity))
@@ -166,9 +174,9 @@ def test_a_server_that_nobody_vouches_for(identity: Path) -> None:
     secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     secure.load_cert_chain(identity)
 
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
-        with pytest.raises(httpx2.ConnectError) as refused:
-            await client.post(url, content=b"one")
+    async def use(server: Server, link: Link, url: str) -> None:
+        with pytest.raises(Unreachable) as refused:
+            await post(link, url, b"one")
         assert isinstance(refused.value.__cause__, BaseException)
         assert server.requests == []
 
@@ -177,9 +185,9 @@ def test_a_server_that_nobody_vouches_for(identity: Path) -> None:
 
 @pytest.mark.parametrize("host", ["a" * 70 + ".example", "[::1]:1"])
 def test_a_host_that_is_not_there(host: str) -> None:
-    async def use(server: Server, client: httpx2.AsyncClient, url: str) -> None:
-        with pytest.raises(httpx2.ConnectError):
-            await client.post(f"http://{host}/", content=b"one")
+    async def use(server: Server, link: Link, url: str) -> None:
+        with pytest.raises(Unreachable):
+            await post(link, f"http://{host}/", b"one")
 
     told(lambda: Server(), use)
 
@@ -189,9 +197,9 @@ def test_with_a_proxy_in_the_environment_requests_go_through_it(monkeypatch: pyt
         proxy = Server(PLAIN)
         listener = await asyncio.start_server(proxy.serve, "127.0.0.1", 0)
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
-        client = Client(5)
+        client = Client()
         try:
-            assert (await client.http.post("http://model.example/v1", content=b"one")).content == b"ok"
+            assert await post(client.link, "http://model.example/v1", b"one") == (200, b"ok")
         finally:
             await client.close()
             listener.close()
@@ -199,3 +207,86 @@ def test_with_a_proxy_in_the_environment_requests_go_through_it(monkeypatch: pyt
         assert proxy.requests[0].startswith(b"POST http://model.example/v1 HTTP/1.1\r\n")
 
     asyncio.run(main())
+
+
+LINKS: dict[str, Callable[[], Link]] = {
+    "direct": lambda: DirectLink(ssl.create_default_context, 30),
+    "proxied": lambda: ProxiedLink(30),
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", Silent),
+        (b"", Silent),
+        (b"nonsense\r\n\r\n", LinkError),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok", LinkError),
+    ],
+)
+def test_both_ways_raise_the_same_errors(link: str, answer: bytes, error: type[LinkError]) -> None:
+    async def use(server: Server, _: Link, url: str) -> None:
+        way = LINKS[link]()
+        try:
+            with pytest.raises(error):
+                await post(way, url, b"one", quiet=0.2)
+            for nowhere in ("ftp://model.example/v1", "http://", "model.example", "http://a:b/c"):
+                with pytest.raises((BadAddress, LinkError)):
+                    await post(way, nowhere, b"one")
+            with pytest.raises(Unreachable):
+                await post(way, "http://127.0.0.1:1/", b"one")
+        finally:
+            await way.close()
+
+    told(lambda: Server(answer), use)
+
+
+@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("packed", [("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)])
+def test_what_a_server_packs_unasked_is_unpacked(link: str, packed: tuple[str, Callable[[bytes], bytes]]) -> None:
+    name, pack = packed
+    content = b"data: a line of a stream\n\n" * 1_000
+    body = pack(content)
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {len(body)}\r\n\r\n"
+
+    async def use(server: Server, _: Link, url: str) -> None:
+        way = LINKS[link]()
+        try:
+            assert await post(way, url, b"one") == (200, content)
+        finally:
+            await way.close()
+
+    told(lambda: Server(head.encode() + body), use)
+
+
+@pytest.mark.parametrize(
+    ("url", "origin", "target", "host"),
+    [
+        ("http://localhost:8080/v1/chat", (False, "localhost", 8080), "/v1/chat", b"localhost:8080"),
+        ("https://API.Example", (True, "api.example", 443), "/", b"api.example"),
+        ("https://[::1]:9/v1?a=b c", (True, "::1", 9), "/v1?a=b%20c", b"[::1]:9"),
+        ("http://bücher.example/ä?q=%C3%A4", (False, "xn--bcher-kva.example", 80), "/%C3%A4?q=%C3%A4", None),
+    ],
+)
+def test_where_a_url_leads(url: str, origin: tuple[bool, str, int], target: str, host: bytes | None) -> None:
+    found = addressed(url)
+    assert (found.origin, found.target) == (origin, target)
+    assert found.headers == [(b"host", host or b"xn--bcher-kva.example")]
+
+
+def test_credentials_in_a_url_are_sent_and_no_others() -> None:
+    async def use(server: Server, link: Link, url: str) -> None:
+        named = url.replace("://", "://me:a%20secret@")
+        async with link.exchange("POST", named, [(b"authorization", b"Bearer x")], b"one", Timeouts(5, 5)) as reply:
+            assert reply.status == 200
+        assert server.requests[0].count(b"uthorization: Basic bWU6YSBzZWNyZXQ=") == 1
+        assert b"Bearer" not in server.requests[0] and b"@" not in server.requests[0]
+
+    told(lambda: Server(PLAIN), use)
+
+
+@pytest.mark.parametrize("url", ["", "x", "ftp://a/b", "http://", "http://a:b/", "http://[::1/", "http://ü" + "x" * 70])
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(BadAddress):
+        addressed(url)

@@ -10,13 +10,13 @@ from email.utils import formatdate
 from time import time
 from typing import Any
 
-import httpx2
 import pytest
 
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
-from bough.adapters.models.faults import Endpoint, of_status, of_transport, retry_after
+from bough.adapters.models.faults import Endpoint, of_link, of_status, retry_after
+from bough.adapters.models.link import Unreachable
 from bough.core.errors import Passing, Refused, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Prompt, Said, Usage
 from bough.core.trail import Trail
@@ -35,7 +35,7 @@ def model(dialect: str, client: wires.Client, url: str, timeout: float, key: str
 
 async def failure(dialect: str, url: str, timeout: float = 5, key: str = KEY) -> Unavailable:
     """The error of one call. The key is nowhere in it, nor in what led to it."""
-    client = wires.client(timeout)
+    client = wires.Client()
     asked = model(dialect, client, url, timeout, key)
     assert KEY not in repr(asked)
     try:
@@ -159,7 +159,7 @@ def test_a_name_that_does_not_exist() -> None:
 
 def test_ollama_that_is_not_running() -> None:
     async def go(port: int) -> str:
-        client = wires.client(2)
+        client = wires.Client()
         asked = ChatModel(client, Endpoint("ollama:qwen3", f"http://127.0.0.1:{port}/v1"), 2)
         with pytest.raises(Passing) as caught:
             await asked.ask(PROMPT, lambda text: None)
@@ -178,9 +178,9 @@ def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_certificate_that_is_not_accepted_is_final() -> None:
-    problem = httpx2.ConnectError("certificate verify failed: self-signed certificate")
+    problem = Unreachable("certificate verify failed: self-signed certificate")
     problem.__cause__ = ssl.SSLCertVerificationError("self-signed")
-    error = of_transport(Endpoint("openai:m", "https://host.example/v1", KEY), problem, 5)
+    error = of_link(Endpoint("openai:m", "https://host.example/v1", KEY), problem, 5)
     assert isinstance(error, Refused) and "certificate of host.example was not accepted" in str(error)
 
 
@@ -194,7 +194,7 @@ def test_a_server_that_falls_silent(dialect: str, after: int) -> None:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_server_that_does_not_hang_up_after_its_end_mark(dialect: str) -> None:
     async def go(url: str) -> Answer:
-        client = wires.client(60)
+        client = wires.Client()
         asked = model(dialect, client, url, 60)
         async with asyncio.timeout(10):
             answer = await asked.ask(PROMPT, lambda text: None)
@@ -218,7 +218,7 @@ def stages(dialect: str) -> list[int]:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_stream_that_is_cut_at_any_stage(dialect: str) -> None:
     async def go(url: str, times: int) -> None:
-        client = wires.client(5)
+        client = wires.Client()
         asked = model(dialect, client, url, 5)
         for _ in range(times):
             with pytest.raises(Passing) as caught:
@@ -332,5 +332,5 @@ def test_how_long_to_wait_by_the_body() -> None:
 def test_a_value_that_is_no_key_is_refused_without_being_shown() -> None:
     for key in (f"{KEY}\nx: y", f"{KEY} x", f"{KEY}ü"):
         with pytest.raises(UsageError) as caught:
-            model("chat", wires.client(1), "http://127.0.0.1:1", 1, key)
+            model("chat", wires.Client(), "http://127.0.0.1:1", 1, key)
         assert KEY not in str(caught.value) and "OPENAI_API_KEY" in str(caught.value)

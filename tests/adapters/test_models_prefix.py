@@ -23,11 +23,11 @@ TOOLS = tuple(ToolSpec(name, "Does it.", {"type": "object"}, False) for name in 
 
 
 def chat() -> ChatModel:
-    return ChatModel(wires.client(1), Endpoint("openai:m", "http://127.0.0.1:1"), 1)
+    return ChatModel(wires.Client(), Endpoint("openai:m", "http://127.0.0.1:1"), 1)
 
 
 def anthropic() -> AnthropicModel:
-    return AnthropicModel(wires.client(1), Endpoint("anthropic:m", "http://127.0.0.1:1"), 1)
+    return AnthropicModel(wires.Client(), Endpoint("anthropic:m", "http://127.0.0.1:1"), 1)
 
 
 def naive_chat(prompt: Prompt) -> list[dict[str, Any]]:
@@ -114,7 +114,7 @@ def test_a_long_conversation_at_the_wire(dialect: str) -> None:
     prompts: list[Prompt] = []
 
     async def go(url: str) -> int:
-        client = wires.client(5)
+        client = wires.Client()
         model: ChatModel | AnthropicModel
         if dialect == "chat":
             model = ChatModel(client, Endpoint("openai:m", f"{url}/v1", KEY), 5)

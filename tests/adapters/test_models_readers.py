@@ -93,14 +93,14 @@ def check(reader: ChatReader | AnthropicReader, model: ChatModel | AnthropicMode
 @given(st.lists(CHUNK, max_size=6))
 def test_chunks_of_any_shape(chunks: list[Any]) -> None:
     at = Endpoint("openai:m", "http://127.0.0.1:1")
-    check(ChatReader("openai:m", lambda text: None), ChatModel(wires.client(1), at, 1), chunks)
+    check(ChatReader("openai:m", lambda text: None), ChatModel(wires.Client(), at, 1), chunks)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(EVENT, max_size=8))
 def test_events_of_any_shape(events: list[Any]) -> None:
     at = Endpoint("anthropic:m", "http://127.0.0.1:1")
-    check(AnthropicReader("anthropic:m", lambda text: None), AnthropicModel(wires.client(1), at, 1), events)
+    check(AnthropicReader("anthropic:m", lambda text: None), AnthropicModel(wires.Client(), at, 1), events)
 
 
 @settings(max_examples=200, deadline=None)

@@ -28,12 +28,12 @@ KEYS = {variable: KEY for provider in PROVIDERS.values() for variable in provide
 
 
 def make(name: str, env: Mapping[str, str], base_url: str | None = None) -> Model:
-    return make_model(name, base_url=base_url, client=wires.client(5), timeout=5, env=env)
+    return make_model(name, base_url=base_url, client=wires.Client(), timeout=5, env=env)
 
 
 def ask(name: str, env: Mapping[str, str], base_url: str | None = None) -> Answer:
     async def go() -> Answer:
-        client = wires.client(5)
+        client = wires.Client()
         model = make_model(name, base_url=base_url, client=client, timeout=5, env=env)
         try:
             return await model.ask(PROMPT, lambda text: None)
@@ -144,7 +144,7 @@ def test_neither_a_recording_nor_a_name_loads_the_http_library(tmp_path: Path) -
     code = f"""
 import sys
 from bough.adapters.models import providers, wire
-client = wire.client(5)
+client = wire.Client()
 for name in ("replay:{path}", "openai:m", "anthropic:m"):
     providers.make_model(name, client=client, timeout=5, env={KEYS!r})
 print([name for name in ("httpx2", "genai_prices", "keyring") if name in sys.modules])
@@ -230,7 +230,7 @@ def test_secrets_of_an_environment() -> None:
 
 def probe(name: str, wire: WireModel, env: Mapping[str, str], base_url: str | None = None) -> Probe:
     async def go() -> Probe:
-        client = wires.client(2)
+        client = wires.Client()
         try:
             return await reachable(name, base_url=base_url or wire.base_url, client=client, env=env)
         finally:
@@ -258,7 +258,7 @@ def test_what_a_probe_says_of_what_is_not_there(tmp_path: Path) -> None:
         missing = probe("replay:" + str(tmp_path / "none"), wire, {})
         assert not missing.ok and "there is no file" in missing.sentence
         assert probe("openai:any", wire, {}).ok  # An empty listing proves nothing against the model.
-        unset = asyncio.run(reachable("openai:m", client=wires.client(1), env={}))
+        unset = asyncio.run(reachable("openai:m", client=wires.Client(), env={}))
         assert not unset.ok and "OPENAI_API_KEY" in unset.sentence
     assert not probe("openai:m", wire, {}).ok
     assert "could not be reached" in probe("openai:m", wire, {}).sentence

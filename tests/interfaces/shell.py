@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
 import os
 import re
@@ -67,7 +66,6 @@ def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
         for name in set(os.environ) - set(environment()):
             patch.delenv(name)
         status = enter(args)
-        gc.enable()  # a command that is in a hurry does without
     out, err = capsys.readouterr()
     return Said(status, out, err)
 

@@ -10,12 +10,12 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
 import msgspec
 
+from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
 from bough.core.errors import Passing, Refused, Unavailable
 
 SHOWN = 300
@@ -103,22 +103,20 @@ def of_error(at: Endpoint, error: Any) -> Unavailable:
     return _judge(at, status, _words(error), kinds, None)
 
 
-def of_transport(at: Endpoint, error: Exception, timeout: float) -> Unavailable:
-    """What an error of the HTTP client means."""
-    import httpx2
-
-    if isinstance(error, httpx2.ConnectTimeout):
+def of_link(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
+    """What an error on the way means."""
+    if isinstance(error, UnreachableInTime):
         return Passing(f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.")
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, Silent):
         return Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
-    if isinstance(error, httpx2.ConnectError):
+    if isinstance(error, Unreachable):
         if _certificate(error):
             return Refused(
                 f"The certificate of {at.host} was not accepted ({at.hush(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
             )
         return Passing(f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_reach(at)}.")
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
+    if isinstance(error, BadAddress):
         return Refused(
             f"{at.host} is not an address that can be asked; set the base URL to one with http:// or https://."
         )
@@ -151,7 +149,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             wait = float(headers["retry-after-ms"]) / 1000
         elif "retry-after" in headers:
             text = headers["retry-after"].strip()
-            wait = parsedate_to_datetime(text).timestamp() - time() if text[:1].isalpha() else float(text)
+            wait = _date(text) - time() if text[:1].isalpha() else float(text)
         else:
             return None
     except (ValueError, OverflowError):
@@ -198,6 +196,12 @@ def _reach(at: Endpoint) -> str:
     if at.name.startswith("ollama:"):
         return "start it with `ollama serve`, or check the base URL"
     return "check the network and the base URL"
+
+
+def _date(text: str) -> float:
+    from email.utils import parsedate_to_datetime
+
+    return parsedate_to_datetime(text).timestamp()
 
 
 def _certificate(error: BaseException | None) -> bool:

@@ -17,8 +17,9 @@ import msgspec
 
 from bough.adapters.models import faults, prices
 from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, price, unpriced
-from bough.adapters.models.wire import UNREADABLE, Client, joined
+from bough.adapters.models.wire import UNREADABLE, Client, everything, joined
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.messages import Usage
 from bough.ports import Model
@@ -166,23 +167,23 @@ async def reachable(
 
 
 async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) -> Probe:
-    import httpx2
-
     url = joined(at.base_url, "/v1/models" if anthropic else "/models")
-    headers = {"anthropic-version": "2023-06-01", "x-api-key": at.key} if anthropic else {}
-    if at.key and not anthropic:
-        headers["authorization"] = f"Bearer {at.key}"
+    headers = [(b"user-agent", b"bough")]
+    if anthropic:
+        url += f"{'&' if '?' in url else '?'}limit=1000"  # without a number the listing is only its first page
+        headers += [(b"anthropic-version", b"2023-06-01"), (b"x-api-key", at.key.encode())]
+    elif at.key:
+        headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
-        # Without a number the listing is only its first page.
-        number = {"limit": 1000} if anthropic else None
-        response = await client.http.get(url, headers=headers, params=number, timeout=timeout)
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise faults.of_transport(at, error, timeout) from error
-    if response.status_code in (404, 405, 501):
+        async with client.link.exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
+            body = await everything(reply.pieces)
+    except LinkError as error:
+        raise faults.of_link(at, error, timeout) from error
+    if reply.status in (404, 405, 501):
         return Probe(True, f"{at.host} answers, but does not list its models")
-    if response.status_code != 200:
-        raise faults.of_status(at, response.status_code, response.headers, response.content)
-    listed = _listed(response.content)
+    if reply.status != 200:
+        raise faults.of_status(at, reply.status, reply.headers, body)
+    listed = _listed(body)
     if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
         close = difflib.get_close_matches(at.model, listed, 1, 0.5)
         return Probe(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -17,12 +16,11 @@ import msgspec
 
 from bough.adapters.models import faults
 from bough.adapters.models.faults import Endpoint
-from bough.core.errors import Refused, UsageError
+from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
+from bough.core.errors import UsageError
 
 if TYPE_CHECKING:
     import ssl
-
-    import httpx2
 
 T = TypeVar("T")
 
@@ -48,48 +46,30 @@ def _authorities() -> ssl.SSLContext:
 
 
 class Client:
-    """The HTTP client that all models share. It is made, and its library loaded, when it is first used."""
+    """The way out that all models share. It is made, and what it needs is loaded, when it is first used."""
 
-    def __init__(self, timeout: float) -> None:
-        self._timeout = timeout
-        self._http: httpx2.AsyncClient | None = None
+    def __init__(self) -> None:
+        self._link: Link | None = None
 
     @property
-    def http(self) -> httpx2.AsyncClient:
-        if self._http is None:
+    def link(self) -> Link:
+        if self._link is None:
             from urllib.request import getproxies
 
-            import httpx2
+            if getproxies().keys() & {"http", "https", "all"}:
+                from bough.adapters.models.proxied import ProxiedLink
 
-            from bough.adapters.models.direct import DirectTransport
+                self._link = ProxiedLink(IDLE)
+            else:
+                from bough.adapters.models.direct import DirectLink
 
-            direct = None if getproxies().keys() & {"http", "https", "all"} else DirectTransport(_authorities(), IDLE)
-            # No bound on connections: how many agents run at once is decided elsewhere, and none shall wait here.
-            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE)
-            try:
-                self._http = httpx2.AsyncClient(
-                    timeout=self._timeout,
-                    limits=limits,
-                    follow_redirects=False,
-                    verify=_authorities(),
-                    transport=direct,
-                )
-            except (ImportError, ValueError) as error:
-                raise Refused(
-                    f"The proxy that the environment names cannot be used ({error}); "
-                    "correct HTTPS_PROXY and ALL_PROXY, or unset them."
-                ) from None
-        return self._http
+                self._link = DirectLink(_authorities, IDLE)
+        return self._link
 
     async def close(self) -> None:
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
-
-
-def client(timeout: float) -> Client:
-    """One for the whole process; close it at the end."""
-    return Client(timeout)
+        if self._link is not None:
+            await self._link.close()
+            self._link = None
 
 
 class Complaint(Exception):
@@ -128,50 +108,37 @@ class Wire:
         self._client = client
         self._at = at
         self._url = joined(at.base_url, path)
-        self._parsed: httpx2.URL | None = None
         fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
         self._headers = [
             (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
         ]
         self._timeout = timeout
-        connect = min(timeout, CONNECT_TIMEOUT)
-        self._timeouts = {"connect": connect, "read": timeout, "write": timeout, "pool": None}
+        self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout)
 
     async def post(self, body: bytes, reader: Reader) -> None:
         """Send the body and give the reader everything that comes back."""
-        import httpx2
-
         try:
-            if self._parsed is None:
-                self._parsed = httpx2.URL(self._url)
-            request = httpx2.Request(
-                "POST", self._parsed, headers=self._headers, content=body, extensions={"timeout": self._timeouts}
-            )
-            response = await self._client.http.send(request, stream=True)
-            try:
-                await self._read(response, reader)
-            finally:
-                await response.aclose()
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise faults.of_transport(self._at, error, self._timeout) from error
+            async with self._client.link.exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
+                await self._read(reply, reader)
+        except LinkError as error:
+            raise faults.of_link(self._at, error, self._timeout) from error
         except Complaint as complaint:
             raise faults.of_error(self._at, complaint.error) from None
 
-    async def _read(self, response: httpx2.Response, reader: Reader) -> None:
-        packed = "content-encoding" in response.headers
-        async with aclosing(response.aiter_bytes() if packed else response.aiter_raw()) as chunks:
-            if response.status_code // 100 != 2:
-                raise faults.of_status(self._at, response.status_code, response.headers, await _all(chunks))
-            first = await _first(chunks)
-            if first[:1] == b"{":
-                await self._read_whole(first, chunks, reader)
-            elif first[:1] == b"<":
-                raise faults.page(self._at)
-            else:
-                await self._read_stream(first, chunks, reader)
+    async def _read(self, reply: Reply, reader: Reader) -> None:
+        chunks = reply.pieces
+        if reply.status // 100 != 2:
+            raise faults.of_status(self._at, reply.status, reply.headers, await everything(chunks))
+        first = await _first(chunks)
+        if first[:1] == b"{":
+            await self._read_whole(first, chunks, reader)
+        elif first[:1] == b"<":
+            raise faults.page(self._at)
+        else:
+            await self._read_stream(first, chunks, reader)
 
     async def _read_whole(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: Reader) -> None:
-        body = first + await _all(chunks)
+        body = first + await everything(chunks)
         if len(body) > LIMIT:
             raise faults.too_big(self._at, LIMIT)
         self._take(reader.whole, body)
@@ -307,7 +274,8 @@ async def _first(chunks: AsyncGenerator[bytes, None]) -> bytes:
     return b""
 
 
-async def _all(chunks: AsyncGenerator[bytes, None]) -> bytes:
+async def everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
+    """An answer's content, or the first of it when it has no end."""
     body = bytearray()
     async for chunk in chunks:
         body += chunk
@@ -318,11 +286,9 @@ async def _all(chunks: AsyncGenerator[bytes, None]) -> bytes:
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
     """Read to the end of an answer that is whole already, so that the connection can be used again."""
-    import httpx2
-
     try:
         async with asyncio.timeout(LINGER):
             async for _ in chunks:
                 pass
-    except (TimeoutError, httpx2.HTTPError):
+    except (TimeoutError, LinkError):
         return

@@ -12,7 +12,7 @@ from typing import Protocol
 from bough.app import Session, Watch
 from bough.core import events as e
 from bough.core.plan import Step
-from bough.interfaces.cli.options import print_json_line
+from bough.interfaces.cli.options import print_json_line, stay
 from bough.interfaces.terminal.paper import Line, paper
 from bough.interfaces.views import Outcome
 from bough.ports import Stop
@@ -116,6 +116,7 @@ async def carry(
         )
 
     unwatch = stop.watch(stopping)
+    stay()
     try:
         with display.shown(), interrupts(stop):
             return await work(_watch(stop, display, recorded, asked))

@@ -6,9 +6,9 @@ shown only when it is asked for. Nothing here loads a command that was not named
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -103,20 +103,19 @@ def bough(ctx: click.Context) -> None:
         click.echo(formatter.getvalue(), nl=False)
 
 
-def enter(arguments: Sequence[str], wishes: dict[str, bool] | None = None) -> int:
-    """Carry out a command line and say how it went. `wishes` is where commands say how they want to be treated."""
+def enter(arguments: Sequence[str]) -> int:
+    """Carry out a command line and say how it went."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    status = _carried_out(list(arguments), {} if wishes is None else wishes)
-    try:
+    status = _carried_out(list(arguments))
+    with suppress(OSError):  # nobody reads our output any more
         sys.stdout.flush()
-    except OSError:
-        unread()
     return status
 
 
-def _carried_out(arguments: list[str], wishes: dict[str, bool]) -> int:
+def _carried_out(arguments: list[str]) -> int:
+    wishes: dict[str, bool] = {}
     try:
         with bough.make_context("bough", arguments, obj=wishes) as ctx:
             status: Any = bough.invoke(ctx)
@@ -133,13 +132,6 @@ def _carried_out(arguments: list[str], wishes: dict[str, bool]) -> int:
             _complain(error)
         return _exit_status(error)
     return status if isinstance(status, int) else 0
-
-
-def unread() -> None:
-    """Nobody reads our output any more: what is left of it goes nowhere, quietly."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
 
 
 def _exit_status(error: Exception) -> int:

@@ -15,6 +15,7 @@ from bough.interfaces.cli.options import (
     in_dir,
     print_json_line,
     run_argument,
+    stay,
     task_argument,
     wait_for,
 )
@@ -72,6 +73,7 @@ async def _log(run: str | None, task: str | None, folder: Path, follow: bool, te
     async with journal(folder) as opened:
         name, path = await find(opened, run, task)
         if follow:
+            stay()
             await _follow(opened, name, path, tell)
             return
         for record in await _read(opened, name, path):

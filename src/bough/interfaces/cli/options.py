@@ -105,13 +105,12 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
 
 
-def hurry() -> None:
-    """For commands that read, print and end: what they build up lives as long as they do. Looking through it for
-    garbage and freeing it would take a quarter of their time."""
+def stay() -> None:
+    """For what goes on for long: from here on garbage is looked for, though not among all that was loaded before."""
     import gc
 
-    gc.disable()
-    click.get_current_context().obj["hurry"] = True
+    gc.freeze()
+    gc.enable()
 
 
 def print_json(document: object) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, hurry, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
 
 NEWEST = 20
 
@@ -25,7 +25,6 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
     The newest is at the bottom. A run is `interrupted` when it is not over and no process is at work on it: `bough
     resume` goes on with it.
     """
-    hurry()
     wait_for(_runs(folder, everything, as_json))
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, hurry, in_dir, print_json, run_argument, wait_for
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
 
 
 @click.command(
@@ -26,7 +26,6 @@ def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_jso
     granted (with those of the tasks below it; `own` are without), what came of its check, and what it cost; `in all`
     counts the tasks below it too, also where --depth does not show them.
     """
-    hurry()
     wait_for(_show(run, folder, depth, flat, as_json))
 
 

@@ -9,7 +9,6 @@ import click
 from bough.interfaces.cli.options import (
     as_json,
     example,
-    hurry,
     in_dir,
     print_json,
     run_argument,
@@ -34,7 +33,6 @@ def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> N
     (default: the goal). A task's path alone means one of the latest run. Shows its state and why, the verdict with
     its evidence, the files changed so far, the notes kept and the tree below it.
     """
-    hurry()
     wait_for(_status(run, task, folder, as_json))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, hurry, in_dir, print_json
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json
 
 if TYPE_CHECKING:
     from bough.core.workflow import Problem, Workflow
@@ -42,7 +42,6 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 
     Exit status: 0, or 2 when something is wrong.
     """
-    hurry()
     if not folder.is_dir():
         raise click.UsageError(f"There is no folder {folder}")
     if pairs and what != "show":

@@ -1,0 +1,61 @@
+"""A request and its answer, whichever way they go: straight to the server (direct.py) or through a proxy (proxied.py).
+
+What goes wrong on either way is one of the errors here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+
+class LinkError(Exception):
+    """The connection broke, or what came over it was no HTTP."""
+
+
+class BadAddress(LinkError):
+    """The URL cannot be asked at all."""
+
+
+class Unreachable(LinkError):
+    """There was no connection."""
+
+
+class UnreachableInTime(Unreachable):
+    """There was none yet when the time was up."""
+
+
+class Silent(LinkError):
+    """There was a connection, and nothing came over it for too long."""
+
+
+@dataclass(frozen=True)
+class Timeouts:
+    connect: float
+    quiet: float
+    """Seconds without a byte, either way."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    status: int
+    headers: Mapping[str, str]
+    """Names in small letters."""
+    pieces: AsyncGenerator[bytes, None]
+    """The content as it comes in, unpacked."""
+
+
+class Link(Protocol):
+    """Any number of exchanges at once; connections are kept and used again."""
+
+    def exchange(
+        self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts
+    ) -> AbstractAsyncContextManager[Reply]:
+        """Send the request; the reply can be read until the context ends."""
+        ...
+
+    async def close(self) -> None: ...
