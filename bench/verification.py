@@ -17,7 +17,6 @@ import argparse
 import json
 import os
 import resource
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -96,25 +95,20 @@ def check_seconds(events: str) -> float:
     raise SystemExit("no verdict in the events")
 
 
-def once(port: int, seconds: float, files: int) -> tuple[Spent, Spent, float]:
-    place = Path(tempfile.mkdtemp(prefix="verification-"))
-    try:
-        folder = place / "project"
-        folder.mkdir()
-        lay_out(folder, seconds, files)
-        env = {**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"}
-        env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
-        pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-        alone, _ = timed(pytest, folder, env, 1)
-        fix = json.dumps({"path": "calc.py", "content": RIGHT})
-        script = Script("run", 1, "write", fix, "done", '{"summary": "add adds"}')
-        url = f"http://127.0.0.1:{port}/{script.encode()}/v1"
-        check = f"{sys.executable} -m pytest -q -p no:cacheprovider"
-        bough = [str(Path(sys.executable).parent / "bough"), "run", "Make add add.", "--check", check, "--json"]
-        whole, events = timed([*bough, "--model", f"openai:{MODEL}", "--base-url", url], folder, env, 0)
-        return alone, whole, check_seconds(events)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+def once(port: int, folder: Path, seconds: float, files: int) -> tuple[Spent, Spent, float]:
+    folder.mkdir()
+    lay_out(folder, seconds, files)
+    env = {**os.environ, "OPENAI_API_KEY": "none", "NO_PROXY": "127.0.0.1"}
+    env["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{env['PATH']}"
+    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    alone, _ = timed(pytest, folder, env, 1)
+    fix = json.dumps({"path": "calc.py", "content": RIGHT})
+    script = Script("run", 1, "write", fix, "done", '{"summary": "add adds"}')
+    url = f"http://127.0.0.1:{port}/{script.encode()}/v1"
+    check = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+    bough = [str(Path(sys.executable).parent / "bough"), "run", "Make add add.", "--check", check, "--json"]
+    whole, events = timed([*bough, "--model", f"openai:{MODEL}", "--base-url", url], folder, env, 0)
+    return alone, whole, check_seconds(events)
 
 
 def main() -> None:
@@ -124,9 +118,10 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=3)
     chosen = parser.parse_args()
     rows = []
-    with fake_model() as port:
-        for _ in range(chosen.repeat):
-            alone, whole, check = once(port, chosen.seconds, chosen.files)
+    # Everything stays until the end: ext4 is slow to make a file for some seconds after others were removed.
+    with tempfile.TemporaryDirectory(prefix="verification-") as place, fake_model() as port:
+        for number in range(chosen.repeat):
+            alone, whole, check = once(port, Path(place) / str(number), chosen.seconds, chosen.files)
             rows.append((whole.wall - alone.wall, whole.cpu, alone.wall))
             print(f"suite by hand {alone.wall:.2f} s ({alone.cpu:.2f} s of the processor), ", end="")
             print(f"bough run {whole.wall:.2f} s ({whole.cpu:.2f} s), its check {check:.2f} s; ", end="")

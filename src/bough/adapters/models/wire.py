@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import AsyncGenerator
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -54,9 +56,7 @@ class Client:
     @property
     def link(self) -> Link:
         if self._link is None:
-            from urllib.request import getproxies
-
-            if getproxies().keys() & {"http", "https", "all"}:
+            if _proxied():
                 from bough.adapters.models.proxied import ProxiedLink
 
                 self._link = ProxiedLink(IDLE)
@@ -70,6 +70,17 @@ class Client:
         if self._link is not None:
             await self._link.close()
             self._link = None
+
+
+def _proxied() -> bool:
+    """Whether the environment, or the system where it has such settings, names a proxy."""
+    if {"http_proxy", "https_proxy", "all_proxy"} & {name.lower() for name, value in os.environ.items() if value}:
+        return True
+    if sys.platform != "darwin":
+        return False
+    from urllib.request import getproxies
+
+    return bool(getproxies().keys() & {"http", "https"})
 
 
 class Complaint(Exception):
