@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from bough.core.planning import Advice
     from bough.core.run import Run
     from bough.core.task import Task
+
+T = TypeVar("T")
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -194,16 +197,18 @@ class Session(Journal, frozen=True):
     async def start(self, goal: Step | Plan, choices: Choices, watch: Watch) -> Outcome:
         """Begin a run and carry it to its end or to a halt. A goal may be planned first; a plan is carried out as it is
         written."""
-        from bough.engine import schedule
-
         models = choices.models(self.config.models)
-        async with self._ports(models, choices, watch) as ports:
-            rules = choices.rules(self.config.limits)
-            plan = checked(goal if isinstance(goal, Plan) else Plan(_to_plan(goal, rules)))
+        rules = choices.rules(self.config.limits)
+        plan = checked(goal if isinstance(goal, Plan) else Plan(_to_plan(goal, rules)))
+        # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
+        async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch) as ports:
+            from bough.engine import schedule
+
+            self.client.link()
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
                 plan=plan,
-                base=await self.workspaces.take(),
+                base=await taking,
                 folder=self.folder,
                 models=models,
                 limits=choices.ledger(self.config.budget, plan.goal),
@@ -270,6 +275,7 @@ class Session(Journal, frozen=True):
             make_env(self.env, hidden, sandboxed.env),
             [Path(folder).expanduser() for folder in sandboxed.writable],
         )
+        sandbox.start()
         given = choices.given()
 
         def make(name: str) -> Model:
@@ -400,6 +406,18 @@ class Session(Journal, frozen=True):
         now = await self.task(name, task)
         async with self.store.claim(name, task, worker_id(), now.rules.lease) as claim:
             yield claim, await self.task(name, task)
+
+
+@asynccontextmanager
+async def _beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """The work, begun. It does not outlive the block."""
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager

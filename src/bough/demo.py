@@ -9,9 +9,10 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+
+from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.ports import Model
@@ -23,8 +24,7 @@ NO_PLUGINS = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
 SEEN_BY_COMMANDS = "BOUGH_SANDBOX_ENV"
 
 
-@dataclass(frozen=True)
-class Demo:
+class Demo(Struct, frozen=True):
     name: str
     goal: str
     check: str

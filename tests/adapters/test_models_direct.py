@@ -199,7 +199,7 @@ def test_with_a_proxy_in_the_environment_requests_go_through_it(monkeypatch: pyt
         monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
         client = Client()
         try:
-            assert await post(client.link, "http://model.example/v1", b"one") == (200, b"ok")
+            assert await post(client.link(), "http://model.example/v1", b"one") == (200, b"ok")
         finally:
             await client.close()
             listener.close()

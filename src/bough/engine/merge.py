@@ -4,9 +4,9 @@ just like that (a conflict, a check that fails beside the other work) becomes a 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
 from functools import partial, reduce
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import context, grants, tree
@@ -39,8 +39,7 @@ def total(spends: Iterable[Spend]) -> Spend:
     return reduce(Spend.plus, spends, Spend())
 
 
-@dataclass(frozen=True)
-class Brought:
+class Brought(Struct, frozen=True):
     """What came of it: the task that has the work on top of the parent's tree, when it is completed."""
 
     task: Task
@@ -48,16 +47,14 @@ class Brought:
     """For the step in all."""
 
 
-@dataclass(frozen=True)
-class _Tried:
+class _Tried(Struct, frozen=True):
     tree: str = ""
     why: str = ""
     """What speaks against it; empty: nothing."""
     conflicts: tuple[str, ...] = ()
 
 
-@dataclass
-class MergeQueue:
+class MergeQueue(Struct, eq=False):
     """Used by one step at a time: whoever is in it has the parent's head for itself."""
 
     run: Run

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from bough.core import context
 from bough.core.errors import Passing
@@ -24,8 +25,7 @@ PATIENCE = 600.0
 """The longest `Retry-After` that is waited for, in seconds."""
 
 
-@dataclass
-class Site:
+class Site(Struct, eq=False):
     """Where a task's effects happen: its workspace, once it has one, and the ports."""
 
     run: Run
@@ -38,9 +38,8 @@ class Site:
         """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
         what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
         site = cls(run, ports)
-        if not task.resting:
-            ports.verifier.begin(run, task)
         if task.gathering:
+            ports.verifier.begin(run, task)
             site.moved()
         elif task.state is not State.PENDING and not task.resting:
             workspace = await site.open(task)
@@ -51,6 +50,8 @@ class Site:
     async def open(self, task: Task) -> Workspace:
         if self._workspace is None:
             self._workspace = await self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder)
+            # Beside the first rounds: the agent, who comes first, has his files already.
+            self.ports.verifier.begin(self.run, task)
         if self._moved:
             await self._workspace.restore(task.tree)
             self._moved = False

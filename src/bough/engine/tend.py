@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.core import context, grants
@@ -29,17 +29,13 @@ from bough.ports import Ports
 CALLED_OFF = "another step came to a good end first"
 
 
-@dataclass
-class Crew:
+class Crew(Struct, eq=False):
     """Who carries tasks out: a run's ports, and how many agents may work at once."""
 
     run: Run
     ports: Ports
     agents: asyncio.Semaphore
-    beginnings: Beginnings = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.beginnings = Beginnings(self.run, self.ports)
+    beginnings: Beginnings
 
     async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
         """A task and all below it, to its outcome. With `again` a blocked one goes on, with that model."""
@@ -107,8 +103,7 @@ class Crew:
         return total(each.spend for each in (task, *await mergings(self.run.name, self.ports, task)))
 
 
-@dataclass
-class Steps:
+class Steps(Struct, eq=False):
     """The smaller steps of one task while they are carried out."""
 
     crew: Crew

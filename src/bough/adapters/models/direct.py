@@ -13,12 +13,12 @@ import zlib
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 import h11
+from msgspec import Struct
 
 from bough.adapters.models.link import (
     BadAddress,
@@ -46,8 +46,7 @@ ENOUGH = "%/:@!$&'()*+,;=~?"
 Origin = tuple[bool, str, int]
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where a URL leads."""
 
     origin: Origin

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from time import time
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
 from bough.core.errors import Passing, Refused, Unavailable
@@ -48,17 +48,19 @@ _TOO_LONG = re.compile(
 _RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9.]+)s"')
 
 
-@dataclass(frozen=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where one model is to be had, and by which key. Its own text has no secret in it."""
 
     name: str
     """`provider:model`."""
-    base_url: str = field(repr=False)
+    base_url: str
     """May have credentials of its own in it."""
-    key: str = field(default="", repr=False)
+    key: str = ""
     key_variable: str = ""
     """The environment variable that holds the key; empty when the place takes none."""
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.name!r})"
 
     @property
     def model(self) -> str:

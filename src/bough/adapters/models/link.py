@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -33,15 +34,13 @@ class Silent(LinkError):
     """There was a connection, and nothing came over it for too long."""
 
 
-@dataclass(frozen=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True):
     connect: float
     quiet: float
     """Seconds without a byte, either way."""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     """Names in small letters."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct
 
 from bough.adapters.models import faults, prices
 from bough.adapters.models.faults import Endpoint
@@ -32,8 +32,7 @@ SMALL_ANSWERS = {"claude-3-5-": 8192, "claude-3-haiku": 4096, "claude-3-opus": 4
 """Old models that refuse to be asked for longer answers."""
 
 
-@dataclass(frozen=True)
-class Provider:
+class Provider(Struct, frozen=True):
     base_url: str
     keys: tuple[str, ...] = ()
     """Variables that may hold the key, the usual one first; none: no key is needed."""
@@ -175,7 +174,7 @@ async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) 
     elif at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
-        async with client.link.exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
+        async with client.link().exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
             body = await everything(reply.pieces)
     except LinkError as error:
         raise faults.of_link(at, error, timeout) from error

@@ -48,12 +48,11 @@ def _authorities() -> ssl.SSLContext:
 
 
 class Client:
-    """The way out that all models share. It is made, and what it needs is loaded, when it is first used."""
+    """The way out that all models share. It is made, and what it needs is loaded, when it is first asked for."""
 
     def __init__(self) -> None:
         self._link: Link | None = None
 
-    @property
     def link(self) -> Link:
         if self._link is None:
             if _proxied():
@@ -129,7 +128,7 @@ class Wire:
     async def post(self, body: bytes, reader: Reader) -> None:
         """Send the body and give the reader everything that comes back."""
         try:
-            async with self._client.link.exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
+            async with self._client.link().exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
                 await self._read(reply, reader)
         except LinkError as error:
             raise faults.of_link(self._at, error, self._timeout) from error

@@ -40,13 +40,17 @@ _NEWS_WIDTH = 300
 
 
 class Crew:
-    """The spawner and its supervisors, as their control sockets. Started with the first command, started again should
-    the spawner die, and gone with this object."""
+    """The spawner and its supervisors, as their control sockets. Started with the first command at the latest, started
+    again should the spawner die, and gone with this object."""
 
     def __init__(self) -> None:
         self._orders: socket.socket | None = None
         self._idle: list[socket.socket] = []
         self._end: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        if self._orders is None:
+            self._start()
 
     def assign(self, length: int, output: int) -> socket.socket:
         """A supervisor that was told to expect a request of that length and has the pipe for the output."""

@@ -57,6 +57,10 @@ class ProcessSandbox:
         self._landlock = landlock
         self._crew = Crew()
 
+    def start(self) -> None:
+        """Be ready for commands: otherwise the first one waits until a Python has started."""
+        self._crew.start()
+
     async def run(
         self,
         argv: Sequence[str],

@@ -13,9 +13,10 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from bough.adapters.tools.text import size
 from bough.adapters.tools.tool import Refusal
@@ -31,8 +32,7 @@ _KINDS = {
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True):
     """A path inside the workspace, all links resolved."""
 
     root: str

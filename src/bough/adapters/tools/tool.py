@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -22,8 +21,7 @@ class Refusal(Exception):
         self.fault = fault
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(Struct, frozen=True):
     """What a tool has at hand while it carries out one call."""
 
     workspace: Workspace
@@ -32,8 +30,7 @@ class Bench:
     progress: Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Tool:
+class Tool(Struct, frozen=True):
     name: str
     description: str
     arguments: type[Struct]

@@ -27,7 +27,7 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.evidence import marks, on_disk, reader, report_at
+from bough.adapters.verifiers.evidence import Mark, marks, on_disk, reader, report_at
 from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.rulings import Ran, Read
@@ -48,6 +48,8 @@ RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
 
 Say = Callable[[str], None]
+Seen = tuple[Mapping[str, str], Mapping[str, Mark | None]]
+"""The tests, their configuration and whatever else is watched: texts, and marks on disk."""
 
 
 class ProjectVerifier:
@@ -152,22 +154,21 @@ class ProjectVerifier:
     ) -> tuple[Ran, tuple[Tampering, ...]]:
         """The gate looks while the check runs, which the sandbox confines whatever was done to it. What the gate
         finds ends the check, unless it is allowed."""
-        gate = asyncio.create_task(self._tampering(task, check))
-        under_way: list[asyncio.Task[Ran]] = []
+        # Not to be cut short: the workspace would be left as neither the one tree nor the other.
+        bare = await self._bare(task.tree, workspace)
+        seen = await self._seen(check, task, task.tree, workspace)
+        under_way = asyncio.create_task(self._ran(check, task, workspace, progress, bare, seen))
         try:
-            # Not to be cut short: the workspace would be left as neither the one tree nor the other.
-            bare = await self._bare(task.tree, workspace)
-            under_way.append(asyncio.create_task(self._ran(check, task, task.tree, workspace, progress, bare)))
+            await asyncio.sleep(0)  # the check has begun: loading the gate must not hold it up
             tracked = frozenset(await self._workspaces.paths(task.tree))
             forged = await asyncio.to_thread(forged_runners, workspace.root, tracked)
-            done = (*forged, *await gate)
+            done = (*forged, *await self._tampering(task, check))
             if done and not task.step.may_edit_tests:
                 raise _Caught(done)
-            return await under_way[0], done
+            return await under_way, done
         finally:
-            for one in (gate, *under_way):
-                one.cancel()
-            await asyncio.gather(gate, *under_way, return_exceptions=True)
+            under_way.cancel()
+            await asyncio.gather(under_way, return_exceptions=True)
 
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:
@@ -215,7 +216,8 @@ class ProjectVerifier:
     async def _run(self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say) -> Ran:
         """The check once, whole, in a workspace that holds just the tree."""
         bare = await self._bare(tree, workspace)
-        return await self._ran(check, task, tree, workspace, progress, bare)
+        seen = await self._seen(check, task, tree, workspace)
+        return await self._ran(check, task, workspace, progress, bare, seen)
 
     async def _bare(self, tree: str, workspace: Workspace) -> list[str]:
         """The workspace with the tree and nothing else; what was removed for it."""
@@ -225,17 +227,21 @@ class ProjectVerifier:
         workspace.folder.mkdir(parents=True, exist_ok=True)
         return gone
 
+    async def _seen(self, check: Check, task: Task, tree: str, workspace: Workspace) -> Seen:
+        """What the check must leave alone, as it is before."""
+        texts = await self._watched(tree, check.command, task.base)
+        return texts, await asyncio.to_thread(marks, workspace, texts)
+
     async def _ran(
-        self, check: Check, task: Task, tree: str, workspace: Workspace, progress: Say, gone: list[str]
+        self, check: Check, task: Task, workspace: Workspace, progress: Say, gone: list[str], seen: Seen
     ) -> Ran:
-        before = await self._watched(tree, check.command, task.base)
-        seen = await asyncio.to_thread(marks, workspace, before)
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
         # Loaded while the check runs: its patterns take longer than all else that is done around one.
-        asyncio.get_running_loop().run_in_executor(None, import_module, "bough.adapters.verifiers.reading")
+        loop = asyncio.get_running_loop()
+        loop.call_soon(lambda: loop.run_in_executor(None, import_module, "bough.adapters.verifiers.reading"))
         finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
         from bough.adapters.verifiers.reading import read_lines, readable, report
 
@@ -247,8 +253,8 @@ class ProjectVerifier:
         body = await asyncio.to_thread(report_at, path)
         read = _relative(await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root))
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
-        after = await asyncio.to_thread(on_disk, workspace, before, seen)
-        changed = await asyncio.to_thread(tamper.inspect, before, after, check.command)
+        after = await asyncio.to_thread(on_disk, workspace, *seen)
+        changed = await asyncio.to_thread(tamper.inspect, seen[0], after, check.command)
         return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
 
     async def _sandboxed(

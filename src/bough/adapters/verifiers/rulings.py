@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.command import reason_of
@@ -17,8 +18,7 @@ SHOWN_LEFT_OUT = 3
 Read = Callable[[str], str | None]
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """One whole run of a check."""
 
     finished: Finished

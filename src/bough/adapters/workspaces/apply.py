@@ -13,8 +13,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.program import Git
@@ -54,8 +55,7 @@ def shown(path: bytes) -> str:
     return path.decode(errors="backslashreplace")
 
 
-@dataclass
-class Applying:
+class Applying(Struct, eq=False):
     git: Git
     top: bytes
     moves: dict[bytes, Move]

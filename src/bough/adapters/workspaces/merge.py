@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
@@ -56,8 +57,7 @@ class _Sides(NamedTuple):
         return _Sides(*(side if side is not None and (side.mode == FOLDER) == folders else None for side in self))
 
 
-@dataclass
-class _Folder:
+class _Folder(Struct, eq=False):
     """A folder that both sides changed."""
 
     path: bytes

@@ -16,8 +16,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.objects import Batch
@@ -53,8 +54,7 @@ class File(NamedTuple):
     """A later write cannot bear the same stamp: it was not written just before it was read."""
 
 
-@dataclass(slots=True)
-class Folder:
+class Folder(Struct):
     files: dict[bytes, File] = field(default_factory=dict)
     folders: dict[bytes, None] = field(default_factory=dict)
     """Names of those in it that were looked through, in order."""
@@ -69,8 +69,7 @@ class Folder:
     changed: bool = True
 
 
-@dataclass(slots=True)
-class Found:
+class Found(Struct):
     """All folders by path, every one after the folder that it is in."""
 
     folders: dict[bytes, Folder] = field(default_factory=lambda: {b"": Folder()})
@@ -151,8 +150,7 @@ Contents = Callable[[bytes], bytes | None]
 """Path of a regular file → id of its content; None when it is gone."""
 
 
-@dataclass(slots=True)
-class Scanner:
+class Scanner(Struct):
     """Looks through one folder, again and again."""
 
     top: bytes
