@@ -21,6 +21,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -206,9 +207,13 @@ class GitWorkspaces:
         repository = self._prepared()
         git, cache = repository.git, repository.path / "person"
         mine = Tracked()
-        excludes = person.excludes(git, self._root)
-        if person.is_repository(git, self._root):
-            mine.add(person.tracked(git, self._root))
+        # All of git's answers at once: each takes longer to start than to give.
+        with ThreadPoolExecutor() as asking:
+            rules = asking.submit(person.excludes, git, self._root)
+            tracked = asking.submit(person.tracked, git, self._root)
+            if person.is_repository(git, self._root):
+                mine.add(tracked.result())
+            excludes = rules.result()
         if (repository.path / "info" / "exclude").read_bytes() != excludes:
             disk.write_whole(repository.path / "info" / "exclude", excludes)
         scanner = Scanner(
