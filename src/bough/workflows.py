@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from bough.core.errors import NotFound, UsageError
 from bough.core.plan import Plan
-from bough.core.workflow import Workflow, decoded, filled, load
-from bough.core.workflow.problems import nearest
+from bough.core.workflow.loading import Workflow, load
+from bough.core.workflow.problems import decoded, nearest
+from bough.core.workflow.texts import filled
 
 PLACES = ("workflows", "examples/workflows")
 """Folders of a project in which workflows are looked for."""

@@ -10,7 +10,7 @@ import bough
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
 from bough.core.plan import leaves
-from bough.core.workflow import load
+from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call
 from bough.workflows import plan_of
 from tests.engine.workflow_runs import repository

@@ -11,7 +11,7 @@ import pytest
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.core.plan import leaves
-from bough.core.workflow import load
+from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call, say
 from bough.workflows import plan_of
 from tests.engine.workflow_runs import Carried, Script, by_task, carried, done, finding, repository, review, told

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bough import load_workflow
-from bough.core.workflow import WorkflowError
+from bough.core.workflow.problems import WorkflowError
 from tests.engine.workflow_runs import repository
 from tests.interfaces.shell import bough
 

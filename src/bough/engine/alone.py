@@ -13,7 +13,7 @@ from bough.core.errors import Unavailable
 from bough.core.messages import Answer
 from bough.core.structured import Problems
 from bough.core.task import Task
-from bough.core.workflow import filled_command
+from bough.core.workflow.commands import filled_command
 from bough.engine.consult import consult, said
 from bough.engine.site import Site
 from bough.ports import Batches, Finished

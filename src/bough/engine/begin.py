@@ -18,8 +18,9 @@ from bough.core.scope import retry_of, scope_of
 from bough.core.state import fold
 from bough.core.states import State
 from bough.core.task import Task
-from bough.core.workflow import StepResult, filled, filled_command
-from bough.core.workflow.texts import LIVE
+from bough.core.workflow.commands import filled_command
+from bough.core.workflow.conditions import StepResult
+from bough.core.workflow.texts import LIVE, filled
 from bough.engine.drive import Book
 from bough.ports import Ports
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bough.core.errors import UsageError
-from bough.core.workflow import Workflow, load
+from bough.core.workflow.loading import Workflow, load
 
 FOLDER = Path(__file__).parents[3] / "examples" / "workflows"
 EXAMPLES = sorted(path.name for path in FOLDER.glob("*.toml"))

@@ -126,7 +126,7 @@ def test_the_schema_refuses_what_the_loader_refuses(text: str) -> None:
 
 
 def test_the_workflows_of_the_guide_are_right(tmp_path: Path) -> None:
-    from bough.core.workflow import load
+    from bough.core.workflow.loading import load
 
     whole = re.findall(r"```toml\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     assert len(whole) > 3

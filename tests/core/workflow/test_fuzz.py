@@ -11,8 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bough.core.plan import checked
-from bough.core.workflow import WorkflowError, decoded, load
 from bough.core.workflow.keys import HEADER_KEYS, STATE_KEYS, STEP_KEYS
+from bough.core.workflow.loading import load
+from bough.core.workflow.problems import WorkflowError, decoded
 from tests.core.workflow.examples import EXAMPLES, read
 
 WHOLE = [read(name).encode() for name in EXAMPLES]

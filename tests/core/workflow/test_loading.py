@@ -10,7 +10,11 @@ from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
 from bough.core.plan import Condition, Exits, Machine, Retry, Step, Transition, checked
-from bough.core.workflow import StepResult, Workflow, WorkflowError, filled, given, load
+from bough.core.workflow.conditions import StepResult
+from bough.core.workflow.inputs import given
+from bough.core.workflow.loading import Workflow, load
+from bough.core.workflow.problems import WorkflowError
+from bough.core.workflow.texts import filled
 
 
 def wrong(text: str, files: Mapping[str, str] | None = None, **inputs: str) -> list[str]:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from bough.core.errors import UsageError
 from bough.core.plan import Condition, ContextMode, Join, Outcome, Plan, Retry, Role, Step, Tier
-from bough.core.workflow import load, written
+from bough.core.workflow.loading import load
+from bough.core.workflow.writing import written
 from tests.core.workflow.examples import EXAMPLES, example
 
 NAMES = ["a", "b", "c", "d-1"]

@@ -72,7 +72,8 @@ class Person:
 
     async def _customize(self, plan: Plan) -> Approval | None:
         """Words for another proposal, or own steps from an editor; None: nothing was changed."""
-        from bough.core.workflow import load, written
+        from bough.core.workflow.loading import load
+        from bough.core.workflow.writing import written
 
         wish = await self._line(CHANGE)
         if wish and wish.strip():

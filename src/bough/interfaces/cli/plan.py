@@ -65,7 +65,7 @@ async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, a
     async with session(folder, create=True) as opened:
         planned = await opened.plan(step, choices, Watch())
     if save is not None:
-        from bough.core.workflow import written
+        from bough.core.workflow.writing import written
 
         save.write_text(written(planned.plan), encoding="utf-8")
     if as_json:

@@ -90,7 +90,8 @@ def command(
 
 def _written(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
     """The plan of a workflow file. It says itself what the goal is and how it is proven."""
-    from bough.core.workflow import WorkflowError, given
+    from bough.core.workflow.inputs import given
+    from bough.core.workflow.problems import WorkflowError
     from bough.workflows import plan_of
 
     twice = next((name for name, value in others.items() if value), None)

@@ -13,7 +13,8 @@ import click
 from bough.interfaces.cli.options import as_json, example, in_dir, print_json
 
 if TYPE_CHECKING:
-    from bough.core.workflow import Problem, Workflow
+    from bough.core.workflow.loading import Workflow
+    from bough.core.workflow.problems import Problem
 
 BROKEN = 2
 
@@ -66,7 +67,7 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 def _tried(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
     """The workflow, or what is wrong with it."""
     from bough.core.errors import UsageError
-    from bough.core.workflow import Problem, WorkflowError
+    from bough.core.workflow.problems import Problem, WorkflowError
     from bough.workflows import load_file
 
     try:
@@ -160,7 +161,7 @@ def _facts(path: Path, got: Workflow | Sequence[Problem], root: Path) -> dict[st
 
 
 def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
-    from bough.core.workflow import given
+    from bough.core.workflow.inputs import given
 
     got = _tried(path, root, given(pairs) if pairs else None)
     if isinstance(got, Sequence):
