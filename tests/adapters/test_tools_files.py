@@ -185,6 +185,14 @@ def test_edit_keeps_everything_else_byte_for_byte(
     assert (checkout.root / "f").read_bytes() == after
 
 
+def test_edit_shows_only_what_changed(checkout: Checkout) -> None:
+    (checkout.root / "a.py").write_text("one\ntwo\nthree\nfour\nfive\n")
+    said = use(checkout, "edit", path="a.py", old="two\nthree\n", new="two\n3\n").output
+    assert said == "Edited a.py at line 3 (1 line became 1 line):\n  one\n  two\n- three\n+ 3\n  four\n  five"
+    said = use(checkout, "edit", path="a.py", old="five\n", new="five\nsix\n").output
+    assert said == "Edited a.py at line 6 (0 lines became 1 line):\n  four\n  five\n+ six"
+
+
 def test_edit_refuses_several_unless_all(checkout: Checkout) -> None:
     file = checkout.root / "a.txt"
     file.write_text("x\ny\nx\n" * 2)

@@ -80,7 +80,7 @@ PAST = (
 NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
 TREE = "todo/__init__.py\ntodo/store.py"
 RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
-    "gate": (GATE, brief.gate(GOAL, SIZE, command="pytest", files=TREE, project="Use tabs.")),
+    "gate": (GATE, brief.gate(GOAL, SIZE, 40, command="pytest", files=TREE, project="Use tabs.")),
     "planner": (
         PLAN,
         brief.planner(

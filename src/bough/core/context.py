@@ -69,7 +69,10 @@ def check(step: Step, command: str) -> str:
             "None was found. Write a test first that shows what has to be true, where this project keeps its tests "
             "(for Python: tests/test_*.py); then do the work. bough runs the tests when you call `done`."
         )
-    return f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}"
+    return (
+        f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}\n\n"
+        "Where it passes already, it says nothing about what is new: add tests to it that fail without your work."
+    )
 
 
 def notes(kept: tuple[Note, ...]) -> str:

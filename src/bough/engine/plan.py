@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context, grants, planning
 from bough.core import events as e
+from bough.core.budget import left
 from bough.core.errors import Unavailable
 from bough.core.ids import depth
 from bough.core.messages import Answer
@@ -32,7 +33,8 @@ COUNTED = 2_000
 
 async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
-    values = brief.gate(task.step, await _size(task, site), **await _known(task, site))
+    rounds = left(task.spend, task.limits).rounds
+    values = brief.gate(task.step, await _size(task, site), rounds, **await _known(task, site))
     try:
         asked = await consult(task, site, "gate", "fast", values, planning.GATE)
     except Unavailable as error:

@@ -75,7 +75,8 @@ BASH = Tool(
     description=(
         "Run a command line. Each call is a shell of its own, without a terminal or input; when it ends, all that it "
         "started is ended too, so servers run only within one call. Only the workspace and $TMPDIR can be written, not "
-        "/tmp. Long output is shown as head and tail."
+        "/tmp. Output of more than 16,000 characters is shown as head and tail; a pipe into `tail` is not needed, and "
+        "would hide the exit status."
     ),
     arguments=Bash,
     example='{"command": "python -m pytest -q tests/test_app.py", "timeout": 120}',

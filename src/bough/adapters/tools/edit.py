@@ -88,25 +88,34 @@ def _not_found(place: paths.Place, text: str, old: str) -> str:
 
 
 def _confirmation(place: paths.Place, text: str, old: str, new: str, count: int) -> str:
-    at = text.find(old)
-    line = text.count("\n", 0, at) + 1
+    line, (above, was, now, below) = _change(text, text.find(old), old, new)
     often = "" if count == 1 else f" {count} times, first"
-    shown, _ = head_and_tail("\n".join(_diff(text, at, old, new)), _SHOWN)
-    removed, added = (plural(part.count("\n") + 1, "line") for part in (old, new))
+    marked = [("  ", above), ("- ", was), ("+ ", now), ("  ", below)]
+    lines = [f"{mark}{cut_line(line, 300)}" for mark, part in marked for line in part]
+    shown, _ = head_and_tail("\n".join(lines), _SHOWN)
+    removed, added = (plural(len(part), "line") for part in (was, now))
     return f"Edited {place.shown}{often} at line {line} ({removed} became {added}):\n{shown}"
 
 
-def _diff(text: str, at: int, old: str, new: str) -> list[str]:
-    """The first change with the lines around it."""
+def _change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[list[str], ...]]:
+    """The first change: its line, the lines above it, those that were there, those that are there now, those below."""
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at + len(old))
     end = len(text) if end < 0 else end
     before, after = text[begin:at], text[at + len(old) : end]
-    above = text[max(0, begin - 4_000) : begin].splitlines()[-_AROUND:]
-    below = text[end + 1 : end + 4_000].splitlines()[:_AROUND]
     was, now = (f"{before}{part}{after}".splitlines() for part in (old, new))
-    marked = [("  ", above), ("- ", was), ("+ ", now), ("  ", below)]
-    return [f"{mark}{cut_line(line, 300)}" for mark, lines in marked for line in lines]
+    above = text[max(0, begin - 4_000) : begin].splitlines()
+    below = text[end + 1 : end + 4_000].splitlines()
+    # What was given to make the place unmistakable did not change.
+    line = text.count("\n", 0, at) + 1
+    while was and now and was[0] == now[0]:
+        line += 1
+        above.append(was.pop(0))
+        now.pop(0)
+    while was and now and was[-1] == now[-1]:
+        below.insert(0, was.pop())
+        now.pop()
+    return line, (above[-_AROUND:], was, now, below[:_AROUND])
 
 
 EDIT = Tool(

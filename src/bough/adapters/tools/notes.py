@@ -23,7 +23,13 @@ class Note(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Done(Struct, frozen=True, forbid_unknown_fields=True):
-    summary: Annotated[str, Meta(description="What was done and how it was tried out, in a few sentences.")]
+    summary: Annotated[
+        str,
+        Meta(
+            description="In a few sentences: what was changed and why, what was decided, how it was tried out, and "
+            "what was seen and left alone."
+        ),
+    ]
 
 
 async def note(arguments: Note, bench: Bench) -> ToolResult:

@@ -56,7 +56,10 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str) -> tuple[str, boo
     if lost:
         return lost, False
     said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
-    return f"the check passed ({said}, {finished.seconds:.1f} s)", True
+    more = read.passed - baseline.report.passed
+    new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else ""
+    same = ", as it did before the work" if more <= 0 and baseline.exit_status == 0 else ""
+    return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
 
 
 def _left_out(ran: Ran) -> str:

@@ -85,9 +85,11 @@ def _known(step: Step, command: str, size: Size, files: str, project: str) -> di
     }
 
 
-def gate(goal: Step, size: Size, *, command: str = "", files: str = "", project: str = "") -> dict[str, str]:
+def gate(
+    goal: Step, size: Size, rounds: int, *, command: str = "", files: str = "", project: str = ""
+) -> dict[str, str]:
     """For `gate.md`. `files`: the repository's files, one a line, as many as are worth showing."""
-    return _known(goal, command, size, files, project)
+    return _known(goal, command, size, files, project) | {"rounds": str(rounds)}
 
 
 def planner(

@@ -76,10 +76,12 @@ GATE = ToolSpec(
         {
             "reason": _text("One or two sentences: what has to be touched, and why that makes it big or small."),
             "steps": _number(
-                "How many steps it takes, where a step is what one engineer does in one sitting with its own proof: a "
-                "function with its tests, a change in one to three files. 1 when the whole goal is such a step."
+                "1 when it is atomic. Otherwise how many steps it takes, where a step is what one engineer does in one "
+                "sitting and can be proven by tests of its own."
             ),
-            "atomic": _flag("true when one engineer does the whole goal in one sitting, without a plan."),
+            "atomic": _flag(
+                "true when one engineer does the whole goal in one sitting (about 40 rounds), without a plan."
+            ),
             "phases": _texts(
                 "Parts that each take several steps and build on each other, in order, a few words each. [] when there "
                 "are none. `implement` and `test` are not phases."

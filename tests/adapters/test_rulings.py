@@ -1,0 +1,42 @@
+"""What a run of a check comes to when it is held against the base."""
+
+from __future__ import annotations
+
+import pytest
+
+from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.rulings import Ran, ruling
+from bough.core.acceptance import Check, Report
+from bough.ports import Finished
+
+PYTEST = Check("pytest -q", "the step's test_command", "pytest")
+
+
+def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") -> Ran:
+    report = Report(how, passed=passed, failed=failed)  # type: ignore[arg-type]
+    return Ran(Finished(status, b"", 1.5, ""), report, "", closed=True)
+
+
+@pytest.mark.parametrize(
+    ("base", "now", "says"),
+    [
+        (ran(3, status=1, failed=1), ran(4), "the check passed (4 tests passed, 1.5 s)"),
+        (ran(3), ran(5), "the check passed (5 tests passed, 2 more than before, 1.5 s)"),
+        (ran(3), ran(3), "the check passed (3 tests passed, 1.5 s), as it did before the work"),
+        (ran(0, status=5), ran(2), "the check passed (2 tests passed, 1.5 s)"),
+    ],
+)
+def test_a_pass_says_what_it_proves(base: Ran, now: Ran, says: str) -> None:
+    assert ruling(PYTEST, now, base.known(), "") == (says, True)
+
+
+@pytest.mark.parametrize(("status", "same"), [(0, ", as it did before the work"), (1, "")])
+def test_a_command_without_tests_says_whether_it_passed_before(status: int, same: str) -> None:
+    base = ran(0, status=status, how="exit status").known()
+    reason, passed = ruling(Check("make", "given"), ran(0, how="exit status"), base, "")
+    assert passed and reason == f"the check passed (exit status 0, single tests not known, 1.5 s){same}"
+
+
+def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
+    killed = Known(Report("exit status"), closed=False, exit_status=None)
+    assert ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
