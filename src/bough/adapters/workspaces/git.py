@@ -8,8 +8,8 @@ and survives the machine being switched off. The person's files, index, refs, ho
     .bough/work/RUN/TASK       a task's checkout, with a small git repository of its own for the agent's use
     .bough/scratch/RUN/TASK    its temporary files
 
-A checkout's own repository borrows objects from `repo.git` and nothing else: whatever an agent does with git (commit,
-stash, gc, odd settings, deleting it) stays there, and bough neither needs it nor runs git in it.
+A checkout's own repository (see agents.py) only borrows objects: whatever an agent does with git (commit, stash, gc,
+odd settings, deleting it) stays there, and bough neither needs it nor runs git in it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
-from bough.adapters.workspaces import disk, person, shared
+from bough.adapters.workspaces import agents, disk, person, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
-from bough.adapters.workspaces.home import ATTRIBUTES, find_root, prepare_home, prepare_repository
+from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
@@ -101,15 +101,17 @@ class Repository:
     def commit(self, id: str, parent: str, message: str) -> str:
         """A commit with bough as its author; the same one again when the parent already says just that."""
         _named(id)
-        body = message.encode(errors="replace").replace(b"\0", b"") + b"\n"
         if parent:
             head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
-            if head.startswith(f"tree {id}\n".encode()) and text == body:
+            if head.startswith(f"tree {id}\n".encode()) and text == _body(message):
                 return parent
+        return self.write_commit(id, parent, message)
+
+    def write_commit(self, tree: str, parent: str, message: str) -> str:
         who = f"bough <bough@localhost> {int(time.time())} +0000"
-        lines = [f"tree {id}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}", "", ""]
+        lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}", "", ""]
         with Batch(self.objects) as batch:
-            made = batch.add(b"commit", "\n".join(lines).encode() + body)
+            made = batch.add(b"commit", "\n".join(lines).encode() + _body(message))
             batch.flush()
         return made.hex()
 
@@ -121,6 +123,10 @@ class Repository:
             return b""
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
         return self.git.run("diff-tree", *fixed, *options, _named(base), _named(tree))
+
+
+def _body(message: str) -> bytes:
+    return message.encode(errors="replace").replace(b"\0", b"") + b"\n"
 
 
 class GitWorkspace:
@@ -252,7 +258,7 @@ class GitWorkspaces:
         found = None if _is_folder(checkout) else self._make(checkout, listing)
         top = os.fsencode(checkout)
         links = self._share(top)
-        self._make_agents_repository(checkout, tree, f"{safe(run)}/{safe(task)}", links)
+        self._make_agents_repository(checkout, run, task, tree, links)
         scratch.mkdir(parents=True, exist_ok=True)
         scanner = Scanner(
             top,
@@ -288,29 +294,20 @@ class GitWorkspaces:
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared.share(self._top, top, [path for path in paths if path in ignored])
 
-    def _make_agents_repository(self, checkout: Path, tree: str, branch: str, links: list[bytes]) -> None:
-        """So that `git status`, `git diff` and even `git commit` work in the checkout and reach nothing outside it."""
-        place = checkout / ".git"
-        if _is_folder(place):
-            return
-        disk.remove(os.fsencode(place))
-        part = checkout.parent / f"{checkout.name}.git.part"
-        disk.remove(os.fsencode(part))
-        for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
-            (part / name).mkdir(parents=True)
-        excludes = (self._repository.path / "info" / "exclude").read_bytes()
-        files = {
-            "HEAD": f"ref: refs/heads/bough/{branch}\n",
-            "config": _AGENTS_CONFIG,
-            "objects/info/alternates": "../../../../../repo.git/objects\n",
-            f"refs/heads/bough/{branch}": self._repository.commit(tree, "", "Where the task starts") + "\n",
-            "info/attributes": ATTRIBUTES,
-        }
-        for name, text in files.items():
-            (part / name).write_text(text)
-        (part / "info" / "exclude").write_bytes(excludes + b"".join(b"\n/" + _literal(path) for path in links) + b"\n")
-        self._repository.git.run("read-tree", tree, index=part / "index")
-        part.rename(place)
+    def _make_agents_repository(self, checkout: Path, run: str, task: str, tree: str, links: list[bytes]) -> None:
+        repository = self._repository
+        past = agents.history(repository.git, self._root, repository.path / "histories" / safe(run))
+        rules = (repository.path / "info" / "exclude").read_bytes()
+        shared_too = b"".join(b"\n/" + _literal(path) for path in links) + b"\n"
+        agents.make_repository(
+            checkout,
+            tree,
+            f"{safe(run)}/{safe(task)}",
+            past,
+            git=repository.git,
+            excludes=rules + shared_too,
+            start=repository.write_commit,
+        )
 
     async def discard(self, run: str, task: str) -> None:
         await _aside(f"remove the workspace of {task}", self._discard, run, task)
@@ -376,23 +373,6 @@ class GitWorkspaces:
         moves = self._moves(base, tree)
         Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
         return [Change(move.kind, shown(move.path)) for move in moves]
-
-
-_AGENTS_CONFIG = """\
-[core]
-\trepositoryformatversion = 0
-\tbare = false
-\tautocrlf = false
-\thooksPath = /dev/null
-\tfsmonitor = false
-[gc]
-\tauto = 0
-[commit]
-\tgpgSign = false
-[user]
-\tname = bough
-\temail = bough@localhost
-"""
 
 
 def safe(name: str) -> str:

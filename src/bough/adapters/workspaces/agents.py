@@ -1,0 +1,114 @@
+"""The small git repository of a checkout, for the agent's own use: `git status`, `git diff`, `git log` and even
+`git commit` work in it and change nothing outside it.
+
+It borrows objects: from bough's repository, and from the person's for the history of the project. Borrowed objects are
+only ever read. The history is that of the moment at which the run began, whatever the person commits meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.home import ATTRIBUTES
+from bough.adapters.workspaces.program import Git
+
+CONFIG = """\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tautocrlf = false
+\thooksPath = /dev/null
+\tfsmonitor = false
+[gc]
+\tauto = 0
+[commit]
+\tgpgSign = false
+[user]
+\tname = bough
+\temail = bough@localhost
+"""
+START = "Where the task starts"
+
+
+class History(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the person's project stood when a run began; all empty: it had no history."""
+
+    commit: str = ""
+    tree: str = ""
+    objects: str = ""
+    """The folder of the person's objects."""
+    shallow: str = ""
+    """The file that says where a shallow history ends. It need not be there."""
+
+
+def history(git: Git, root: Path, kept: Path) -> History:
+    """The history that a run goes with; found out once, at its beginning, and kept in a file."""
+    try:
+        return msgspec.json.decode(kept.read_bytes(), type=History)
+    except FileNotFoundError:
+        found = _found(git, root)
+    except msgspec.DecodeError:  # damaged: better none than a wrong one
+        found = History()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    disk.write_whole(kept, msgspec.json.encode(found), durable=False)
+    return found
+
+
+def _found(git: Git, root: Path) -> History:
+    asked = ("--show-object-format", "--show-toplevel", "--git-path", "objects", "--git-path", "shallow")
+    status, out, _ = git.ask("rev-parse", *asked, "HEAD", "HEAD^{tree}", folder=root)
+    lines = os.fsdecode(out).split("\n")
+    if status != 0 or len(lines) != 7:  # not a repository, no commit yet, or a path that no file of git's can hold
+        return History()
+    kind, top, objects, shallow, commit, tree = lines[:6]
+    if kind != "sha1" or Path(top).resolve() != root.resolve():
+        return History()
+    return History(commit, tree, str((root / objects).resolve()), str((root / shallow).resolve()))
+
+
+def make_repository(
+    checkout: Path,
+    tree: str,
+    branch: str,
+    past: History,
+    *,
+    git: Git,
+    excludes: bytes,
+    start: Callable[[str, str, str], str],
+) -> None:
+    """Unless it is there. `start` makes a commit of a tree, a parent and a message."""
+    place = checkout / ".git"
+    if place.is_dir() and not place.is_symlink():
+        return
+    disk.remove(os.fsencode(place))
+    part = checkout.parent / f"{checkout.name}.git.part"
+    disk.remove(os.fsencode(part))
+    for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
+        (part / name).mkdir(parents=True)
+    lenders = ["../../../../../repo.git/objects", *([past.objects] if past.objects else [])]
+    commit = past.commit if past.tree == tree else start(tree, past.commit, START)
+    files = {
+        "HEAD": f"ref: refs/heads/bough/{branch}\n",
+        "config": CONFIG,
+        "objects/info/alternates": _lines(lenders),
+        f"refs/heads/bough/{branch}": commit + "\n",
+        "info/attributes": ATTRIBUTES,
+    }
+    for name, text in files.items():
+        (part / name).write_text(text, errors="surrogateescape")
+    (part / "info" / "exclude").write_bytes(excludes)
+    if past.shallow and Path(past.shallow).is_file():
+        shutil.copyfile(past.shallow, part / "shallow")
+    git.run("read-tree", tree, index=part / "index")
+    part.rename(place)
+
+
+def _lines(paths: Sequence[str]) -> str:
+    return "".join(f"{path}\n" for path in paths)

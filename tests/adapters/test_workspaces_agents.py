@@ -1,0 +1,99 @@
+"""The agent's own git repository: the project's history is there to be read, and nothing can be done to it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bough.adapters.workspaces.git import GitWorkspace
+from tests.adapters.test_workspaces import git, git_settings, project, spaces, write
+
+__all__ = ["git_settings"]
+
+
+def opened(root: Path, run: str = "amber-heron", task: str = "goal") -> GitWorkspace:
+    async def go() -> GitWorkspace:
+        workspaces = spaces(root)
+        return await workspaces.open(run, task, await workspaces.take(), "")
+
+    return asyncio.run(go())
+
+
+def said(workspace: GitWorkspace) -> list[str]:
+    """The messages of all commits, newest first."""
+    return git(workspace.root, "log", "--format=%s").decode().splitlines()
+
+
+def history(root: Path) -> Path:
+    project(root, {"a.py": "x = 1\n"})
+    write(root, {"a.py": "x = 2\n", "b.py": "y = 1\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Say two")
+    return root
+
+
+def test_the_history_of_the_project_is_there(tmp_path: Path) -> None:
+    workspace = opened(history(tmp_path / "p"))
+    assert said(workspace) == ["Say two", "Start"]
+    assert b"+x = 2" in git(workspace.root, "show", "HEAD")
+    assert git(workspace.root, "status", "--porcelain") == b""
+    assert b"Ada" in git(workspace.root, "blame", "a.py")
+
+
+def test_what_was_not_committed_is_one_commit_more(tmp_path: Path) -> None:
+    root = history(tmp_path / "p")
+    write(root, {"a.py": "x = 3\n", "new.py": "z = 1\n"})
+    workspace = opened(root)
+    assert said(workspace) == ["Where the task starts", "Say two", "Start"]
+    assert git(workspace.root, "diff", "--name-only", "HEAD~1").split() == [b"a.py", b"new.py"]
+    assert git(workspace.root, "status", "--porcelain") == b""
+
+
+def test_later_tasks_of_a_run_have_the_history_of_its_beginning(tmp_path: Path) -> None:
+    root = history(tmp_path / "p")
+    opened(root)
+    write(root, {"late.py": "1\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Meanwhile")
+    assert said(opened(root, task="goal/later")) == ["Where the task starts", "Say two", "Start"]
+    assert said(opened(root, run="other-run")) == ["Meanwhile", "Say two", "Start"]
+
+
+@pytest.mark.parametrize("how", ["plain folder", "unborn branch", "damaged note"])
+def test_without_a_history_there_is_a_beginning(tmp_path: Path, how: str) -> None:
+    root = tmp_path / "p"
+    if how == "plain folder":
+        write(root, {"a.py": "x = 1\n"})
+    elif how == "unborn branch":
+        project(root, {"a.py": "x = 1\n"}, commit=False)
+    else:
+        project(root, {"a.py": "x = 1\n"})
+        opened(root, run="first-run")
+        (root / ".bough" / "repo.git" / "histories" / "amber-heron").write_text("{")
+    assert said(opened(root)) == ["Where the task starts"]
+
+
+def test_a_shallow_clone_and_a_linked_worktree(tmp_path: Path) -> None:
+    origin = history(tmp_path / "origin")
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{origin}", "shallow")
+    assert said(opened(tmp_path / "shallow")) == ["Say two"]
+    git(origin, "worktree", "add", "-q", str(tmp_path / "linked"), "HEAD~1")
+    assert said(opened(tmp_path / "linked")) == ["Start"]
+
+
+def test_nothing_that_is_done_there_reaches_the_person_s_repository(tmp_path: Path) -> None:
+    root = history(tmp_path / "p")
+
+    def seen() -> list[tuple[str, bytes]]:
+        inside = (path for path in sorted((root / ".git").rglob("*")) if path.is_file() and path.name != "index")
+        return [(str(path), path.read_bytes()) for path in inside]
+
+    before, workspace = seen(), opened(root)
+    write(workspace.root, {"a.py": "x = 4\n"})
+    git(workspace.root, "commit", "-q", "-a", "-m", "Mine")
+    git(workspace.root, "reset", "-q", "--hard", "HEAD~2")
+    git(workspace.root, "reflog", "expire", "--expire=now", "--all")
+    git(workspace.root, "gc", "-q", "--prune=now")
+    assert said(workspace) == ["Start"] and seen() == before
