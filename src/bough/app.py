@@ -22,6 +22,7 @@ from bough.core.grants import root_grant
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked, most_leaves
 from bough.core.rules import Rules
+from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
 from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
 
@@ -79,8 +80,9 @@ class Choices(Struct, frozen=True):
         unset = self.rounds is None and configured.rounds == Limits().rounds
         return replace(limits, rounds=root_grant(most_leaves(goal), None if unset else limits.rounds))
 
-    def models(self, configured: settings.Models) -> dict[str, str]:
-        main = _name(self.model) or configured.main
+    def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
+        """Names by tier. `otherwise`: the one to take when none is configured."""
+        main = _name(self.model) or configured.main or otherwise
         if main is None:
             raise Unavailable(NO_MODEL)
         return {
@@ -197,9 +199,11 @@ class Session(Journal, frozen=True):
     async def start(self, goal: Step | Plan, choices: Choices, watch: Watch) -> Outcome:
         """Begin a run and carry it to its end or to a halt. A goal may be planned first; a plan is carried out as it is
         written."""
-        models = choices.models(self.config.models)
+        from bough.adapters.models.absent import NOBODY
+
         rules = choices.rules(self.config.limits)
         plan = checked(goal if isinstance(goal, Plan) else Plan(_to_plan(goal, rules)))
+        models = choices.models(self.config.models, None if asks_models(plan.goal) else NOBODY)
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
         async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch) as ports:
             from bough.engine import schedule

@@ -24,7 +24,6 @@ name = "never"
 action = { run = "false" }
 condition = "contains:nothing like it"
 """
-MODEL = ("--model", "ollama:nobody-is-asked")
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def project(tmp_path: Path) -> Path:
 
 def test_a_workflow_by_name_and_by_path(project: Path) -> None:
     for said in ("say", "workflows/say.toml"):
-        done = bough(project, "run", "--workflow", said, "--input", "word=hello there", *MODEL)
+        done = bough(project, "run", "--workflow", said, "--input", "word=hello there")
         assert done.status == 0, done.err
     shown = bough(project, "show")
     assert "Say hello there." in shown.out
@@ -58,10 +57,52 @@ def test_a_workflow_by_name_and_by_path(project: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_said_before_anything_runs(project: Path, args: tuple[str, ...], said: str) -> None:
-    done = bough(project, "run", *args, *MODEL)
+    done = bough(project, "run", *args)
     assert done.status == 2
     assert said in " ".join(done.err.split()), done.err
     assert not (project / ".bough").exists()
+
+
+COMMANDS = """\
+[[steps]]
+name = "make"
+action = { run = "echo hello > out.txt" }
+[[steps]]
+name = "look"
+action = { check = "grep -q WORD out.txt" }
+"""
+REVIEW = """\
+[[steps]]
+name = "review"
+action = "Read the change."
+role = "critic"
+"""
+
+
+def test_nothing_but_commands_and_checks_needs_no_model(project: Path) -> None:
+    (project / "w.toml").write_text(COMMANDS.replace("WORD", "hello"))
+    done = bough(project, "run", "--workflow", "w.toml")
+    assert done.status == 0 and "only commands ran, and all ended well" in done.out
+    assert "as it did before" not in done.out and "model    none" in done.out
+    (project / "w.toml").write_text(COMMANDS.replace("WORD", "bye"))
+    done = bough(project, "run", "--workflow", "w.toml")
+    assert done.status == 3 and "its step look is failed: the check failed with exit status 1" in done.out
+
+
+def test_whoever_asks_an_agent_needs_a_model(project: Path) -> None:
+    (project / "w.toml").write_text(COMMANDS.replace("WORD", "hello") + REVIEW)
+    done = bough(project, "run", "--workflow", "w.toml")
+    assert done.status == 7 and "No model is configured" in done.err
+
+
+def test_a_run_that_turns_out_to_need_a_model_halts_until_there_is_one(project: Path) -> None:
+    escalating = COMMANDS.replace("WORD", "bye").replace('name = "look"', 'name = "look"\non_error = "escalate"')
+    (project / "w.toml").write_text(escalating)
+    done = bough(project, "run", "--workflow", "w.toml")
+    assert done.status == 7 and "`bough resume --model NAME` goes on" in done.out
+    (project / "empty.jsonl").write_text('{"bough-recording":1,"model":"m"}\n')
+    again = bough(project, "resume", "--model", "replay:empty.jsonl")
+    assert "replay:empty.jsonl" in again.out and "A model is needed here" not in again.out
 
 
 def test_load_workflow(project: Path) -> None:

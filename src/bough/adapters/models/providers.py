@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.models import faults, prices
+from bough.adapters.models.absent import NOBODY, AbsentModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, price, unpriced
@@ -64,6 +65,8 @@ def make_model(
     """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
 
     `window`: tokens that it can be shown at once, in case that is not known of it."""
+    if name == NOBODY:
+        return AbsentModel()
     provider, model = parse(name, base_url, env)
     if provider == REPLAY:
         from bough.adapters.models.recording import ReplayModel

@@ -39,9 +39,11 @@ from bough.core.rules import Rules
 from bough.core.run import Run
 from bough.core.tamper.files import test_file
 from bough.core.task import Task
+from bough.core.workflow.keys import for_agents
 from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
 
 NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
+ONLY_COMMANDS = "only commands ran, and all ended well; there is no check beside them"
 BASELINE = "@baseline"
 KEPT_TEXTS = 8
 RERUN_MOST = 20
@@ -130,6 +132,8 @@ class ProjectVerifier:
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         if not task.step.requires_testing:
             return Judgement(Verdict("passed", "no check was required", tree=task.tree))
+        if check is None and not for_agents(task.step):
+            return Judgement(Verdict("passed", ONLY_COMMANDS, tree=task.tree))
         if check is None:
             return Judgement(Verdict("not_verified", NOT_FOUND, tree=task.tree))
         baseline = self._baseline(run, task, check)
@@ -322,7 +326,7 @@ class ProjectVerifier:
     ) -> Judgement:
         shown, cut = head_and_tail(ran.text.rstrip("\n"), task.rules.shown)
         lost = "" if task.step.may_edit_tests else rulings.lost(ran.report, baseline.report, same)
-        reason, passed = rulings.ruling(check, ran, baseline, lost)
+        reason, passed = rulings.ruling(check, ran, baseline, lost, worked=for_agents(task.step))
         verdict = Verdict(
             "passed" if passed else "failed",
             reason,

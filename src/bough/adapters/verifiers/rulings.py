@@ -39,8 +39,8 @@ class Ran(Struct, frozen=True):
         return Known(self.report, self.closed, self.finished.exit_status)
 
 
-def ruling(check: Check, ran: Ran, baseline: Known, lost: str) -> tuple[str, bool]:
-    """Why the check passed or did not, in one sentence, and whether it did."""
+def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
+    """Why the check passed or did not, in one sentence, and whether it did. `worked`: it proves work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
@@ -58,7 +58,7 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str) -> tuple[str, boo
     said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
     more = read.passed - baseline.report.passed
     new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else ""
-    same = ", as it did before the work" if more <= 0 and baseline.exit_status == 0 else ""
+    same = ", as it did before the work" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
 
 

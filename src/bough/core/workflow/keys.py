@@ -205,6 +205,16 @@ def kind(step: Step) -> Kind:
     return "agent"
 
 
+def for_agents(step: Step) -> bool:
+    """Whether an agent works on it, or on one of its steps."""
+    return kind(step) == "agent" or any(map(for_agents, step.steps))
+
+
+def asks_models(step: Step) -> bool:
+    """Whether carrying it out needs a model: for agents, and for summaries."""
+    return for_agents(step) or step.summarize or any(map(asks_models, step.steps))
+
+
 def tested_unless_said(step_kind: Kind, role: str, named: bool) -> bool:
     """What `requires_testing` is when a file does not say it. A command has its exit status and a critic changes
     nothing, so neither needs a check beside it, unless one is `named`."""
