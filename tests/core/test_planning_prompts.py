@@ -96,7 +96,7 @@ RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
     ),
     "phase_planner": (
         PLAN,
-        brief.phase_planner(PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=level("show", "sort").steps, kept=NOTES),
+        brief.phase_planner(PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=("show: Draw it.",), kept=NOTES),
     ),
     "plan_change": (CHANGE, brief.change(GOAL, PAST, level("show", "sort").steps, NOTES)),
     "decomposer": (SPLIT, brief.decomposer(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES)),

@@ -207,7 +207,9 @@ def test_a_phase_is_planned_when_it_starts_and_may_change_what_follows(tmp_path:
     order = [(r.task, type(r.event)) for r in journal.records if isinstance(r.event, e.Planned | e.TaskCreated)]
     assert order.index(("extras", e.Planned)) > order.index(("basics/squares", e.TaskCreated))
     planned = [p.messages[0] for p in office.prompts if [t.name for t in p.tools] == ["plan"]]
-    assert isinstance(planned[2], Said)
+    assert isinstance(planned[1], Said) and isinstance(planned[2], Said)
+    assert "What comes after it" in planned[1].text and "- extras: " in planned[1].text
+    assert "- basics: " not in planned[1].text, "it does not come after itself"
     assert "basics" in planned[2].text and "done" in planned[2].text, "what was done before it"
     later = [p.messages[0] for p in office.prompts if p.key.startswith("areas#")]
     assert isinstance(later[0], Said)

@@ -58,6 +58,8 @@ class TaskList(Struct, frozen=True):
         )
 
 
+LATER = 300
+"""Characters of a later step that a phase is told of."""
 RESULTS = 20
 """Results of finished siblings that a step is told of, beside those of the steps that it needs."""
 
@@ -179,9 +181,14 @@ class Scope(Struct, frozen=True):
         return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
 
 
+def _later(task: Task, step: Step) -> tuple[str, ...]:
+    to_come = (other for other in task.steps if other.name not in task.begun and other.name != step.name)
+    return tuple(f"{other.name}: {context.shortened(other.instructions, LATER)}" for other in to_come)
+
+
 def scope_of(task: Task, step: Step, fresh: bool = False) -> Scope:
     """The scope that a step of a task begins in."""
     strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
     loop = task.step.repeat > 1 or task.inherited.loop
-    told = replace(strategy.told(task, step), loop=loop)
+    told = replace(strategy.told(task, step), loop=loop, later=_later(task, step) if step.plan_first else ())
     return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

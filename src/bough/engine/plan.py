@@ -144,6 +144,7 @@ async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, s
             size,
             room,
             past=past,
+            later=task.inherited.later,
             kept=context.learned(task),
             command=known["command"],
             files=known["files"],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from bough.core.context import breadcrumb, criteria, notes, section
+from bough.core.context import breadcrumb, bullets, criteria, notes, section
 from bough.core.ids import GOAL
 from bough.core.plan import Step
 from bough.core.planning.estimate import Estimate
@@ -139,7 +139,7 @@ def phase_planner(
     depth_left: int,
     *,
     past: Sequence[Past] = (),
-    later: Sequence[Step] = (),
+    later: Sequence[str] = (),
     kept: tuple[Note, ...] = (),
     command: str = "",
     files: str = "",
@@ -150,7 +150,7 @@ def phase_planner(
         "place": breadcrumb(place),
         "goal": cut(goal.instructions, 4_000),
         "past": section("What was done before it", "\n".join(map(str, past))),
-        "later": section("What comes after it, and is not its work", outlined(later)),
+        "later": section("What comes after it, and is not its work", bullets(later)),
         "notes": section("Known by now", notes(kept)),
         "levels": levels(depth_left),
     }
