@@ -351,9 +351,10 @@ class Session(Journal, frozen=True):
             await self.store.append(claim, [applied], run.version)
         return changes
 
-    async def rewind(self, name: str, to: int, task: str = GOAL) -> Task:
+    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Task:
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
-        at that moment. What came after is kept in the journal and no longer counts, but for what it cost."""
+        at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the
+        person has to `say` goes to a fresh agent, who takes that task up."""
         from bough.core.state import points
 
         async with self._hold(name) as (claim, run):
@@ -371,6 +372,9 @@ class Session(Journal, frozen=True):
             reopened = e.RunReopened(task, to, moment)
             await self.store.append(claim, [reopened], run.version)
             await self._take_back(name)
+            if say.strip():
+                async with self._held(name, task) as (held, now):
+                    await self.store.append(held, [e.PersonAnswered("", say.strip())], now.version)
         return await self.task(name, task)
 
     async def _take_back(self, name: str) -> None:

@@ -44,10 +44,10 @@ def in_order(first: str = "a") -> Agents:
     return Agents(a=writes("a", first), b=writes("b"), c=writes("c"))
 
 
-def go_back(project: Path, to: int, task: str = "goal") -> None:
+def go_back(project: Path, to: int, task: str = "goal", say: str = "") -> None:
     async def work() -> None:
         async with app.session(project) as session:
-            await session.rewind(await session.find(None), to, task)
+            await session.rewind(await session.find(None), to, task, say)
 
     asyncio.run(work())
 
@@ -90,6 +90,30 @@ def test_a_finished_task_is_done_anew_and_all_that_came_after_it(tmp_path: Path)
     assert text_of(project, again, "b") == "another approach\n"
     assert text_of(project, again, "a") == "old\n", "what was finished by then is kept"
     assert "a" not in agents.asked
+
+
+@pytest.mark.parametrize("point", [0, 1])
+def test_what_the_person_says_goes_to_a_fresh_agent(tmp_path: Path, point: int) -> None:
+    project = make_project(tmp_path / "p")
+    asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
+    go_back(project, point, "b", " Use a table. ")
+    agents, heard = in_order(), []
+
+    async def listening(prompt: Prompt) -> Answer:
+        heard.append(prompt)
+        return await agents(prompt)
+
+    assert go_on(project, listening).completed
+    assert agents.asked == ["b", "b", "c", "c"]
+    [brief] = heard[0].messages
+    assert "The person says: Use a table." in str(brief)
+    records = asyncio.run(_records(project, "b"))
+    assert [r.event.text for r in records if isinstance(r.event, e.PersonAnswered)] == ["Use a table."]
+
+
+async def _records(project: Path, task: str) -> list[e.Record]:
+    async with app.session(project) as session:
+        return await session.store.read(await session.find(None), task)
 
 
 async def _outcome(project: Path) -> Outcome:

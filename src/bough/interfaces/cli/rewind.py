@@ -17,6 +17,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
         "bough rewind",
         "bough rewind amber-heron --to 3",
         "bough rewind amber-heron buffer/insert-line --to 0",
+        'bough rewind amber-heron --to 3 --say "Use a table, not recursion"',
         "bough resume amber-heron",
     ),
 )
@@ -24,8 +25,9 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 @task_argument
 @in_dir
 @click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point from which it goes on; 0: before any.")
+@click.option("--say", metavar="TEXT", default="", help="What to do differently: a fresh agent is told.")
 @as_json("As JSON: the points, or where it was taken back to.")
-def command(run: str | None, task: str | None, folder: Path, to: int | None, as_json: bool) -> None:
+def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Take a run back to an earlier moment.
 
     Without --to: lists the points of TASK (default: the goal) that RUN (default: the latest) can be taken back to: the
@@ -34,7 +36,9 @@ def command(run: str | None, task: str | None, folder: Path, to: int | None, as_
     is kept, what began later begins anew. What came after stays in the journal and no longer counts, but for what it
     cost. Your own files are not touched.
     """
-    wait_for(_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, as_json))
+    if say and to is None:
+        raise click.UsageError("--say goes with --to POINT: `bough rewind` lists the points")
+    wait_for(_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, say, as_json))
 
 
 async def _points(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
@@ -65,7 +69,7 @@ async def _points(run: str | None, task: str | None, folder: Path, as_json: bool
     page.paragraph(text=f"`bough rewind {target} --to POINT` takes the run back to that moment.")
 
 
-async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_json: bool) -> None:
+async def _rewind(run: str | None, task: str | None, folder: Path, to: int, say: str, as_json: bool) -> None:
     from bough.app import session
     from bough.core.ids import GOAL
     from bough.interfaces.cli.targets import find
@@ -74,7 +78,7 @@ async def _rewind(run: str | None, task: str | None, folder: Path, to: int, as_j
 
     async with session(folder) as opened:
         name, path = await find(opened, run, task)
-        rewound = await opened.rewind(name, to, path or GOAL)
+        rewound = await opened.rewind(name, to, path or GOAL, say)
     if as_json:
         print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
         return
