@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import bough
 from bough.app import Watch
 from bough.core import events as e
+from bough.core.errors import Passing
 from bough.core.messages import Answer, Prompt, Said
 from bough.core.plan import Step
 from bough.core.planning import Advice
@@ -90,6 +92,26 @@ def test_a_small_goal_is_one_leaf_after_one_question(tmp_path: Path) -> None:
     (estimated,) = journal.of(e.Estimated)
     assert (estimated.atomic, estimated.proposal) == (True, "leaf")
     assert outcome.spend.rounds == 3, "the question is a round too"
+
+
+@pytest.mark.parametrize("failures", [4, 5])
+def test_a_question_outlasts_transport_errors_and_the_person_sees_them(tmp_path: Path, failures: int) -> None:
+    project = make_project(tmp_path / "p")
+    (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nmax_transport_failures = 5\n")
+    office, left, shown = Office(1), [Passing("503 from the server")] * failures, list[str]()
+    answer = office.ask
+
+    async def ask(prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        if left:
+            raise left.pop()
+        return await answer(prompt, progress)
+
+    office.ask = ask  # type: ignore[method-assign]
+    watch = Watch(progress=lambda task, text: shown.append(text))
+    outcome, journal = carried_out(project, office, watch, check="python3 -c 'import goal'")
+    assert len(journal.of(e.HelperFailed)) == failures
+    assert sum("503 from the server It is asked again in" in text for text in shown) == min(failures, 4)
+    assert outcome.completed == (failures < 5)
 
 
 def test_a_larger_goal_is_planned_and_carried_out(tmp_path: Path) -> None:

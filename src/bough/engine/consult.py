@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Struct
 
@@ -14,9 +15,6 @@ from bough.core.plan import Tier
 from bough.core.task import Task
 from bough.core.trail import Trail
 from bough.engine.site import Site, backoff, pause
-
-TRIES = 3
-"""Transport errors in a row after which a question is given up."""
 
 
 class Consulted(Struct, frozen=True):
@@ -45,13 +43,18 @@ async def consult(
     # The key names the call for recordings: the spend so far makes it unique within the task.
     prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
     failed: list[e.AnyEvent] = []
-    for count in range(TRIES):
+    show = partial(ports.progress, task.id)
+    for count in range(task.rules.max_transport_failures):
         began = ports.clock()
         try:
-            answer = await ports.models[tier].ask(prompt, lambda text: None)
+            answer = await ports.models[tier].ask(prompt, show)
         except Passing as error:
             failed.append(e.HelperFailed(helper, str(error), ports.clock() - began))
-            if count == TRIES - 1 or not await pause(backoff(task.rules, count, error), ports):
+            wait = backoff(task.rules, count, error)
+            if count == task.rules.max_transport_failures - 1:
+                return Consulted(tuple(failed), None, str(error))
+            show(f"\n{error} It is asked again in {wait:.0f} s.\n")
+            if not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
         else:
             seconds = ports.clock() - began
