@@ -305,7 +305,7 @@ def _see_task(task: TaskView, record: e.Record) -> None:
 # ── one small function per event of a task ──────────────────────────────────────────────────────────────────────────
 
 
-def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
+def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered) -> None:
     usage = event.usage
     task._tokens_in += usage.input
     task._tokens_out += usage.output
@@ -315,6 +315,10 @@ def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
         task._unpriced += 1
     else:
         task._cost += event.cost
+
+
+def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
+    _charge(task, event)
     _count_round(task)
     task._asking, task._failures, task.doing = False, 0, ""
     task._calls, task._running = event.calls, []
@@ -356,16 +360,8 @@ def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
 
 
 def _helper_answered(task: TaskView, event: e.HelperAnswered, record: e.Record) -> None:
-    usage = event.usage
     task._rounds += 1
-    task._tokens_in += usage.input
-    task._tokens_out += usage.output
-    task._tokens_cached += usage.cache_read
-    task._seconds += event.seconds
-    if event.cost is None:
-        task._unpriced += 1
-    else:
-        task._cost += event.cost
+    _charge(task, event)
 
 
 def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> None:
