@@ -262,6 +262,10 @@ class Verifier(Protocol):
         """The task begins: whatever has to be known of its base can be found out meanwhile."""
         ...
 
+    def before(self, task: Task, check: Check) -> str:
+        """What the check said before the work, in a sentence, as far as that is known by now; else empty."""
+        ...
+
     async def judge(
         self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
     ) -> Judgement:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.rulings import Ran, ruling
-from bough.core.acceptance import Check, Report
+from bough.adapters.verifiers.rulings import Ran, before, ruling
+from bough.core.acceptance import Case, Check, Report
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
@@ -40,3 +40,24 @@ def test_a_command_without_tests_says_whether_it_passed_before(status: int, same
 def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
     killed = Known(Report("exit status"), closed=False, exit_status=None)
     assert ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
+
+
+FAILING = Report("junit", (Case("t.py::test_a", "failed"), Case("t.py::test_b", "passed")), passed=1, failed=1)
+
+
+@pytest.mark.parametrize(
+    ("known", "says"),
+    [
+        (ran(3).known(), "Before your work it passes (3 tests)."),
+        (ran(0, how="exit status").known(), "Before your work it passes."),
+        (
+            Known(FAILING, closed=True, exit_status=1),
+            "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a.",
+        ),
+        (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),
+        (Known(Report("exit status"), closed=False, exit_status=None), ""),
+        (Known(Report("exit status"), closed=False, exit_status=137), ""),
+    ],
+)
+def test_what_an_agent_is_told_of_the_base(known: Known, says: str) -> None:
+    assert before(known) == says

@@ -109,7 +109,7 @@ def test_unusable_answers_are_bounded_and_told() -> None:
 
 def test_transport_errors_wait_then_halt_and_are_never_failure() -> None:
     assert decide(replace(WORKING, transport_failures=1, retry_at=10.0), 7.0) == c.AskModel(3.0, last=False)
-    halted = decide(replace(WORKING, transport_failures=6), 0)
+    halted = decide(replace(WORKING, transport_failures=WORKING.rules.max_transport_failures), 0)
     assert isinstance(halted, c.Rest)
     assert halted.reason == "unavailable"
 

@@ -202,8 +202,10 @@ def test_the_baseline_is_measured_once(tmp_path: Path, monkeypatch: pytest.Monke
     place = project(tmp_path)
     for _ in range(2):
         model = ScriptedModel([write("notes.md", "not yet\n"), DONE, FIX, DONE])
-        outcome, _ = carry_out(place, Step("goal", "Make add add.", test_command=check), model)
+        outcome, journal = carry_out(place, Step("goal", "Make add add.", test_command=check), model)
         assert outcome.completed
+    hunters = [attempt.brief for attempt in journal.of(e.AttemptStarted)]
+    assert all("Before your work it fails with exit status 1" in brief and "test_add" in brief for brief in hunters)
     ran = (outside / "ran").read_text().split()
     assert ran.count("base") == 1, "three verdicts in two runs from the same base"
     assert ran.count("work") == 6, (

@@ -61,7 +61,8 @@ def criteria(step: Step) -> str:
     return "\n".join(f"- {criterion}" for criterion in step.criteria)
 
 
-def check(step: Step, command: str) -> str:
+def check(step: Step, command: str, before: str = "") -> str:
+    """`before`: what the check said before the work."""
     if not step.requires_testing:
         return "No check runs for this task; it does not need one."
     if not command:
@@ -71,7 +72,8 @@ def check(step: Step, command: str) -> str:
         )
     return (
         f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}\n\n"
-        "Where it passes already, it says nothing about what is new: add tests to it that fail without your work."
+        f"{before}{' ' if before else ''}A check that passes already says nothing about what is new: add tests to it "
+        "that fail without your work."
     )
 
 
@@ -213,15 +215,16 @@ def shortened(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[: limit - 2].rstrip()} …"
 
 
-def brief(task: Task, command: str, diff: str, instructions: str = "") -> dict[str, str]:
-    """Everything a role's brief may mention. `instructions`: the repository's own words for agents."""
+def brief(task: Task, command: str, diff: str, instructions: str = "", before: str = "") -> dict[str, str]:
+    """Everything a role's brief may mention. `instructions`: the repository's own words for agents; `before`: what the
+    check said before the work."""
     return {
         "place": place(task),
         "above": section("What it is part of", bullets(task.inherited.above)),
         "results": section("What was finished before it", bullets(task.inherited.results)),
         "instructions": task.step.instructions,
         "criteria": section("What must be true at the end", criteria(task.step)),
-        "check": section("The check", check(task.step, command)),
+        "check": section("The check", check(task.step, command, before)),
         "notes": section("Known from earlier attempts", notes(known(task))),
         "failure": failure(verdict) if (verdict := _verdict_on_tree(task)) else "",
         "summary": task.claim or "(nothing)",

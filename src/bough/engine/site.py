@@ -65,7 +65,9 @@ class Site(Struct, eq=False):
 async def values_of(task: Task, site: Site) -> dict[str, str]:
     """Everything that the brief of an agent may mention."""
     project = _project_instructions(await site.open(task))
-    return context.brief(task, await check_command(task, site), await diff_of(task, site), project)
+    check = await site.ports.verifier.find(task)
+    before = site.ports.verifier.before(task, check) if check else ""
+    return context.brief(task, check.command if check else "", await diff_of(task, site), project, before)
 
 
 async def system_prompt(task: Task, site: Site) -> str:

@@ -51,6 +51,14 @@ class Baselines:
         """What the check says at this tree was seen elsewhere."""
         _keep(self._path(tree, check), known)
 
+    def look(self, tree: str, check: Check) -> Known | None:
+        """What is known by now; nothing is waited for."""
+        path = self._path(tree, check)
+        task = self._under_way.get(path)
+        if task is not None and task.done() and not task.cancelled() and task.exception() is None:
+            return task.result()
+        return _kept(path)
+
     def _path(self, tree: str, check: Check) -> Path:
         return self._folder / f"{tree}-{hashlib.sha256(check.command.encode()).hexdigest()[:16]}.json"
 
@@ -68,12 +76,18 @@ class Baselines:
 
 
 async def _known_or_measured(path: Path, measure: Measure) -> Known:
+    if (kept := _kept(path)) is not None:
+        return kept
+    known = await measure()
+    _keep(path, known)
+    return known
+
+
+def _kept(path: Path) -> Known | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Known)
     except (FileNotFoundError, msgspec.DecodeError):
-        known = await measure()
-    _keep(path, known)
-    return known
+        return None
 
 
 def _keep(path: Path, known: Known) -> None:

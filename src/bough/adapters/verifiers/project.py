@@ -97,6 +97,10 @@ class ProjectVerifier:
         if check is not None:
             await asyncio.wait([self._baseline(run, task, check)])
 
+    def before(self, task: Task, check: Check) -> str:
+        known = self._baselines.look(task.base, check)
+        return rulings.before(known) if known is not None else ""
+
     def _baseline(self, run: Run, task: Task, check: Check) -> asyncio.Task[Known]:
         async def measure() -> Known:
             return (await self._at_base(run, task, check)).known()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
-from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
 from bough.adapters.verifiers.trimming import trim
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
@@ -60,6 +60,18 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
     new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else ""
     same = ", as it did before the work" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
+
+
+def before(known: Known) -> str:
+    """What the check said at the base, for whoever begins the work."""
+    report, failing = known.report, [case.id for case in known.report.cases if case.outcome in ("failed", "error")]
+    if known.exit_status == 0:
+        return f"Before your work it passes{f' ({report.passed} tests)' if report.passed else ''}."
+    if known.exit_status is None or known.exit_status >= CRASHED:
+        return ""
+    counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""
+    named = f": {', '.join(failing[:SHOWN_FAILURES])}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
+    return f"Before your work it fails with exit status {known.exit_status}{counts}{named}."
 
 
 def _left_out(ran: Ran) -> str:
