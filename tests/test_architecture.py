@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "workflows": {"core"},
     "interfaces/views": {"core"},
     "interfaces": {"core", "ports", "app", "interfaces", "config", "workflows", "demo", "adapters/stores/workers"},
-    "app": {"core", "ports", "engine", "adapters", "config", "interfaces/views"},
+    "app": {"core", "ports", "engine", "adapters", "config", "interfaces/views", "app"},
     "api": {"core", "ports", "app", "workflows", "interfaces/views"},
     "demo": {"core", "ports", "adapters/models"},
 }

@@ -11,7 +11,7 @@ import click
 from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
 
 if TYPE_CHECKING:
-    from bough.app import Finding
+    from bough.app.examine import Finding
 
 
 @click.command(
@@ -29,7 +29,8 @@ def command(folder: Path, model: str | None, base_url: str | None, as_json: bool
     Looks at Python, git, the journal, the sandbox, ripgrep, keys (which are never shown) and whether the model can be
     reached; no model is asked anything and nothing is written. Exit status: 0 when a run could start, else 1.
     """
-    from bough.app import Choices, examine
+    from bough.app import Choices
+    from bough.app.examine import examine
 
     findings = [_python(), _git(), _ripgrep(), *wait_for(examine(folder, Choices(model=model, base_url=base_url)))]
     ready = all(finding.ok for finding in findings if finding.needed)
@@ -42,7 +43,7 @@ def command(folder: Path, model: str | None, base_url: str | None, as_json: bool
 
 
 def _python() -> Finding:
-    from bough.app import Finding
+    from bough.app.examine import Finding
 
     return Finding("python", True, f"{sys.version.split()[0]} ({sys.executable})")
 
@@ -50,7 +51,7 @@ def _python() -> Finding:
 def _git() -> Finding:
     import subprocess
 
-    from bough.app import Finding
+    from bough.app.examine import Finding
 
     try:
         said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10)
@@ -64,7 +65,7 @@ def _git() -> Finding:
 def _ripgrep() -> Finding:
     from shutil import which
 
-    from bough.app import Finding
+    from bough.app.examine import Finding
 
     where = which("rg")
     says = where or "there is no rg program: the search tool works without it, more slowly"

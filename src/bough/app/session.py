@@ -1,132 +1,37 @@
-"""The composition root: the only place that names adapters. Interfaces ask here and nowhere else."""
+"""A project that is open: its journal to look at, its runs to carry out."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 import bough
+from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
-from bough.core.errors import BoughError, ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
-from bough.core.grants import root_grant
+from bough.core.budget import Limits
+from bough.core.errors import ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
-from bough.core.plan import Plan, Step, at_once, checked, most_leaves
-from bough.core.rules import Rules
+from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
-from bough.ports import Approval, Change, Claim, Model, Ports, Stop, Store, Workspaces
+from bough.ports import Change, Claim, Model, Ports, Store, Workspaces
 
 if TYPE_CHECKING:
     from bough import config as settings
     from bough.adapters.models.wire import Client
-    from bough.core.planning import Advice
     from bough.core.run import Run
     from bough.core.task import Task
 
 T = TypeVar("T")
-
-NO_MODEL = (
-    "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
-    "(anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml under [models] as main. "
-    "`bough demo` runs without one."
-)
-
-
-JOBS = 4
-"""Agents that work at once on a plan that says so, when nobody says how many."""
-
-
-class Choices(Struct, frozen=True):
-    """What a person chose for this run; None: as configured."""
-
-    model: str | Model | None = None
-    """`provider:model`, or a model of the caller's own."""
-    fast_model: str | Model | None = None
-    strong_model: str | Model | None = None
-    base_url: str | None = None
-    record: Path | None = None
-    rounds: int | None = None
-    tokens: int | None = None
-    cost: float | None = None
-    minutes: float | None = None
-    max_depth: int | None = None
-    flat: bool | None = None
-    jobs: int | None = None
-    fresh: bool = False
-    """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
-
-    def rules(self, configured: Rules) -> Rules:
-        chosen = {"max_depth": self.max_depth, "flat": self.flat}
-        said = {name: value for name, value in chosen.items() if value is not None}
-        return replace(configured, planning=replace(configured.planning, **said))
-
-    def limits(self, configured: Limits) -> Limits:
-        chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
-        return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
-
-    def ledger(self, configured: Limits, goal: Step) -> Limits:
-        """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
-        limits = self.limits(configured)
-        unset = self.rounds is None and configured.rounds == Limits().rounds
-        return replace(limits, rounds=root_grant(most_leaves(goal), None if unset else limits.rounds))
-
-    def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
-        """Names by tier. `otherwise`: the one to take when none is configured."""
-        main = _name(self.model) or configured.main or otherwise
-        if main is None:
-            raise Unavailable(NO_MODEL)
-        return {
-            "fast": _name(self.fast_model) or configured.fast or main,
-            "main": main,
-            "strong": _name(self.strong_model) or configured.strong or main,
-        }
-
-    def given(self) -> dict[str, Model]:
-        """The caller's own models by name."""
-        chosen = (self.model, self.fast_model, self.strong_model)
-        return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
-
-
-def _to_plan(step: Step, rules: Rules) -> Step:
-    """A goal whose steps nobody wrote is planned first, unless it is to stay in one piece."""
-    planning = rules.planning
-    return replace(step, plan_first=not (step.steps or planning.flat or planning.max_depth < 1))
-
-
-def _name(model: str | Model | None) -> str | None:
-    return model if model is None or isinstance(model, str) else model.name
-
-
-class Watch(Struct, frozen=True):
-    """How a run is watched and stopped while it is under way."""
-
-    stop: Stop = field(default_factory=Stop)
-    progress: Callable[[str, str], None] = lambda task, text: None
-    recorded: Callable[[e.Record], None] = lambda record: None
-    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
-    """Asks the person whether a plan is good."""
-    ask: Callable[[str], Awaitable[str]] | None = None
-    """Asks the person what they would do."""
-
-
-class Planned(Struct, frozen=True):
-    """How a goal would be carried out."""
-
-    plan: Plan
-    estimate: e.Estimated | None
-    refused: tuple[str, ...]
-    """What was wrong with plans that were not good enough."""
-    spend: Spend
 
 
 class Journal(Struct, frozen=True):
@@ -202,7 +107,7 @@ class Session(Journal, frozen=True):
         from bough.adapters.models.absent import NOBODY
 
         rules = choices.rules(self.config.limits)
-        plan = checked(goal if isinstance(goal, Plan) else Plan(_to_plan(goal, rules)))
+        plan = checked(goal if isinstance(goal, Plan) else Plan(to_plan(goal, rules)))
         models = choices.models(self.config.models, None if asks_models(plan.goal) else NOBODY)
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
         async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch) as ports:
@@ -236,7 +141,7 @@ class Session(Journal, frozen=True):
         models = choices.models(self.config.models)
         async with self._ports(models, choices, watch) as ports:
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
-            task, refused = await propose(run, _to_plan(step, rules), ports)
+            task, refused = await propose(run, to_plan(step, rules), ports)
         if task.halt is not None:
             raise Unavailable(f"The goal could not be planned: {task.halt.message}.")
         plan = Plan(replace(step, steps=task.steps, parallel=bool(task.steps)))
@@ -434,7 +339,7 @@ async def journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
     from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.home import find_root
 
-    root = find_root(_folder(folder))
+    root = find_root(existing_folder(folder))
     store = SqliteStore(root / ".bough" / "journal.db", create=False)
     try:
         yield Journal(root, store)
@@ -453,7 +358,7 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
     from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
 
-    here = _folder(folder)
+    here = existing_folder(folder)
     env = dict(os.environ)
     root = find_root(here)
     loaded = settings.load(root, env)
@@ -478,88 +383,14 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
         await store.close()
 
 
-def _folder(folder: Path | str) -> Path:
+def existing_folder(folder: Path | str) -> Path:
     here = Path(folder).resolve()
     if not here.is_dir():
         raise UsageError(f"{folder} is not a folder: give one with --dir.")
     return here
 
 
-class Finding(Struct, frozen=True):
-    """One thing that a run needs or can use, and whether it is there."""
-
-    what: str
-    ok: bool
-    says: str
-    needed: bool = True
-    """Without it no run can start."""
-
-
-async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
-    """What works here. Nothing is written, and no model is asked anything."""
-    from bough import config as settings
-    from bough.adapters.sandboxes.landlock import landlock_abi
-    from bough.adapters.workspaces.home import find_root
-
-    env = dict(os.environ)
-    root = find_root(_folder(folder))
-    findings = [await _examine_journal(root)]
-    try:
-        config = settings.load(root, env)
-    except UsageError as error:
-        return [*findings, Finding("settings", False, str(error))]
-    if config.sandbox.mode == "none":
-        findings.append(Finding("sandbox", False, "switched off: commands run with all your rights", needed=False))
-    elif abi := landlock_abi():
-        findings.append(Finding("sandbox", True, f"Landlock (version {abi}): commands write in their workspace only"))
-    else:
-        needed = config.sandbox.mode == "landlock"
-        says = "this system has no Landlock (Linux 5.13 or later): commands run with all your rights"
-        findings.append(Finding("sandbox", False, says, needed))
-    return [*findings, *await _examine_models(config, choices, env)]
-
-
-async def _examine_journal(root: Path) -> Finding:
-    from bough.adapters.stores.sqlite import SqliteStore
-
-    home = root / ".bough"
-    if not os.access(home if home.exists() else root, os.W_OK):
-        return Finding("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
-    if not (home / "journal.db").exists():
-        return Finding("journal", True, f"none in {root} yet; it can be made")
-    try:
-        store = SqliteStore(home / "journal.db", create=False)
-        try:
-            runs = await store.runs()
-        finally:
-            await store.close()
-    except BoughError as error:
-        return Finding("journal", False, str(error))
-    return Finding("journal", True, f"{home / 'journal.db'} opens, runs: {len(runs)}")
-
-
-async def _examine_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Finding]:
-    from bough.adapters.models.providers import PROVIDERS, reachable
-    from bough.adapters.models.wire import Client
-
-    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
-    says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
-    findings = [Finding("keys", bool(variables), says, needed=False)]
-    try:
-        names = choices.models(config.models)
-    except Unavailable as error:
-        return [*findings, Finding("model", False, str(error))]
-    client = Client()
-    try:
-        for name in dict.fromkeys(names.values()):
-            probe = await reachable(name, base_url=choices.base_url or config.models.base_url, client=client, env=env)
-            findings.append(Finding("model", probe.ok, probe.sentence, needed=name == names["main"]))
-    finally:
-        await client.close()
-    return findings
-
-
 @cache
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
-    return (Path(__file__).parent / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return (Path(__file__).parents[1] / "prompts" / f"{name}.md").read_text(encoding="utf-8")

@@ -1,0 +1,8 @@
+"""The composition root: the only place that names adapters. Interfaces ask here and nowhere else."""
+
+from __future__ import annotations
+
+from bough.app.choices import NO_MODEL, Choices, Planned, Watch
+from bough.app.session import Journal, Session, journal, prompt, session
+
+__all__ = ["NO_MODEL", "Choices", "Journal", "Planned", "Session", "Watch", "journal", "prompt", "session"]

@@ -1,0 +1,115 @@
+"""What a person chooses for a run, and how they watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget import Limits, Spend
+from bough.core.errors import Unavailable
+from bough.core.grants import root_grant
+from bough.core.plan import Plan, Step, most_leaves
+from bough.core.rules import Rules
+from bough.ports import Approval, Model, Stop
+
+if TYPE_CHECKING:
+    from bough import config as settings
+    from bough.core.planning import Advice
+
+NO_MODEL = (
+    "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
+    "(anthropic:MODEL, openai:MODEL, ollama:MODEL …), or in bough.toml under [models] as main. "
+    "`bough demo` runs without one."
+)
+
+
+JOBS = 4
+"""Agents that work at once on a plan that says so, when nobody says how many."""
+
+
+class Choices(Struct, frozen=True):
+    """What a person chose for this run; None: as configured."""
+
+    model: str | Model | None = None
+    """`provider:model`, or a model of the caller's own."""
+    fast_model: str | Model | None = None
+    strong_model: str | Model | None = None
+    base_url: str | None = None
+    record: Path | None = None
+    rounds: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+    max_depth: int | None = None
+    flat: bool | None = None
+    jobs: int | None = None
+    fresh: bool = False
+    """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
+
+    def rules(self, configured: Rules) -> Rules:
+        chosen = {"max_depth": self.max_depth, "flat": self.flat}
+        said = {name: value for name, value in chosen.items() if value is not None}
+        return replace(configured, planning=replace(configured.planning, **said))
+
+    def limits(self, configured: Limits) -> Limits:
+        chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
+        return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
+
+    def ledger(self, configured: Limits, goal: Step) -> Limits:
+        """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
+        limits = self.limits(configured)
+        unset = self.rounds is None and configured.rounds == Limits().rounds
+        return replace(limits, rounds=root_grant(most_leaves(goal), None if unset else limits.rounds))
+
+    def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
+        """Names by tier. `otherwise`: the one to take when none is configured."""
+        main = _name(self.model) or configured.main or otherwise
+        if main is None:
+            raise Unavailable(NO_MODEL)
+        return {
+            "fast": _name(self.fast_model) or configured.fast or main,
+            "main": main,
+            "strong": _name(self.strong_model) or configured.strong or main,
+        }
+
+    def given(self) -> dict[str, Model]:
+        """The caller's own models by name."""
+        chosen = (self.model, self.fast_model, self.strong_model)
+        return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
+
+
+def to_plan(step: Step, rules: Rules) -> Step:
+    """A goal whose steps nobody wrote is planned first, unless it is to stay in one piece."""
+    planning = rules.planning
+    return replace(step, plan_first=not (step.steps or planning.flat or planning.max_depth < 1))
+
+
+def _name(model: str | Model | None) -> str | None:
+    return model if model is None or isinstance(model, str) else model.name
+
+
+class Watch(Struct, frozen=True):
+    """How a run is watched and stopped while it is under way."""
+
+    stop: Stop = field(default_factory=Stop)
+    progress: Callable[[str, str], None] = lambda task, text: None
+    recorded: Callable[[e.Record], None] = lambda record: None
+    approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
+    """Asks the person whether a plan is good."""
+    ask: Callable[[str], Awaitable[str]] | None = None
+    """Asks the person what they would do."""
+
+
+class Planned(Struct, frozen=True):
+    """How a goal would be carried out."""
+
+    plan: Plan
+    estimate: e.Estimated | None
+    refused: tuple[str, ...]
+    """What was wrong with plans that were not good enough."""
+    spend: Spend

@@ -1,0 +1,91 @@
+"""What works here and what is missing: `bough doctor`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bough.app.choices import Choices
+from bough.app.session import existing_folder
+from bough.core.errors import BoughError, Unavailable, UsageError
+
+if TYPE_CHECKING:
+    from bough import config as settings
+
+
+class Finding(Struct, frozen=True):
+    """One thing that a run needs or can use, and whether it is there."""
+
+    what: str
+    ok: bool
+    says: str
+    needed: bool = True
+    """Without it no run can start."""
+
+
+async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
+    """What works here. Nothing is written, and no model is asked anything."""
+    from bough import config as settings
+    from bough.adapters.sandboxes.landlock import landlock_abi
+    from bough.adapters.workspaces.home import find_root
+
+    env = dict(os.environ)
+    root = find_root(existing_folder(folder))
+    findings = [await _examine_journal(root)]
+    try:
+        config = settings.load(root, env)
+    except UsageError as error:
+        return [*findings, Finding("settings", False, str(error))]
+    if config.sandbox.mode == "none":
+        findings.append(Finding("sandbox", False, "switched off: commands run with all your rights", needed=False))
+    elif abi := landlock_abi():
+        findings.append(Finding("sandbox", True, f"Landlock (version {abi}): commands write in their workspace only"))
+    else:
+        needed = config.sandbox.mode == "landlock"
+        says = "this system has no Landlock (Linux 5.13 or later): commands run with all your rights"
+        findings.append(Finding("sandbox", False, says, needed))
+    return [*findings, *await _examine_models(config, choices, env)]
+
+
+async def _examine_journal(root: Path) -> Finding:
+    from bough.adapters.stores.sqlite import SqliteStore
+
+    home = root / ".bough"
+    if not os.access(home if home.exists() else root, os.W_OK):
+        return Finding("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
+    if not (home / "journal.db").exists():
+        return Finding("journal", True, f"none in {root} yet; it can be made")
+    try:
+        store = SqliteStore(home / "journal.db", create=False)
+        try:
+            runs = await store.runs()
+        finally:
+            await store.close()
+    except BoughError as error:
+        return Finding("journal", False, str(error))
+    return Finding("journal", True, f"{home / 'journal.db'} opens, runs: {len(runs)}")
+
+
+async def _examine_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Finding]:
+    from bough.adapters.models.providers import PROVIDERS, reachable
+    from bough.adapters.models.wire import Client
+
+    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
+    says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
+    findings = [Finding("keys", bool(variables), says, needed=False)]
+    try:
+        names = choices.models(config.models)
+    except Unavailable as error:
+        return [*findings, Finding("model", False, str(error))]
+    client = Client()
+    try:
+        for name in dict.fromkeys(names.values()):
+            probe = await reachable(name, base_url=choices.base_url or config.models.base_url, client=client, env=env)
+            findings.append(Finding("model", probe.ok, probe.sentence, needed=name == names["main"]))
+    finally:
+        await client.close()
+    return findings
