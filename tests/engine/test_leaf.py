@@ -274,7 +274,7 @@ def test_runs_that_start_at_once_get_names_of_their_own(tmp_path: Path, monkeypa
     from bough.core.plan import goal_step
 
     project = make_project(tmp_path / "p")
-    monkeypatch.setattr(app, "RUN_NAMES", 12)
+    monkeypatch.setattr("bough.app.project.RUN_NAMES", 12)
 
     async def work() -> list[str]:
         async with app.session(project, create=True) as session:

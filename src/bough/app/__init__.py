@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from bough.app.choices import NO_MODEL, Choices, Planned, Watch
-from bough.app.session import Journal, Session, journal, prompt, session
+from bough.app.project import Journal, Session, journal, prompt, session
 
 __all__ = ["NO_MODEL", "Choices", "Journal", "Planned", "Session", "Watch", "journal", "prompt", "session"]

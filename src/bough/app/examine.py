@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bough.app.choices import Choices
-from bough.app.session import existing_folder
+from bough.app.project import existing_folder
 from bough.core.errors import BoughError, Unavailable, UsageError
 
 if TYPE_CHECKING:
