@@ -42,14 +42,15 @@ def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
     assert ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
 
 
+UNPROVEN = "so it says nothing about what is new: add tests that fail without it."
 FAILING = Report("junit", (Case("t.py::test_a", "failed"), Case("t.py::test_b", "passed")), passed=1, failed=1)
 
 
 @pytest.mark.parametrize(
     ("known", "says"),
     [
-        (ran(3).known(), "Before your work it passes (3 tests)."),
-        (ran(0, how="exit status").known(), "Before your work it passes."),
+        (ran(3).known(), f"Before your work it passes (3 tests), {UNPROVEN}"),
+        (ran(0, how="exit status").known(), f"Before your work it passes, {UNPROVEN}"),
         (
             Known(FAILING, closed=True, exit_status=1),
             "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a.",

@@ -16,8 +16,11 @@ from bough.core.states import State
 from bough.core.task import Note, Task
 
 CRUMB = 600
-"""Characters of a task's instructions that those below it see."""
+"""Characters of a task's instructions that those below it see; of the goal's …"""
+GOAL_CRUMB = 2_500
 RESULT = 400
+"""Characters of what a finished step says that its siblings see; of one that they need …"""
+NEEDED_RESULT = 1_500
 DIFF = 20_000
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
@@ -70,10 +73,10 @@ def check(step: Step, command: str, before: str = "") -> str:
             "None was found. Write a test first that shows what has to be true, where this project keeps its tests "
             "(for Python: tests/test_*.py); then do the work. bough runs the tests when you call `done`."
         )
+    unproven = "If it passes before your work, it says nothing about what is new: add tests that fail without it."
     return (
         f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}\n\n"
-        f"{before}{' ' if before else ''}A check that passes already says nothing about what is new: add tests to it "
-        "that fail without your work."
+        f"{before or unproven} Tests that passed before have to pass still."
     )
 
 
@@ -131,15 +134,15 @@ def _verdict_on_tree(task: Task) -> Verdict | None:
 def crumb(task: Task) -> str:
     """A task as those below it see it."""
     name = task.step.title or (GOAL if task.id == GOAL else task.step.name)
-    return f"{name}: {shortened(task.step.instructions, CRUMB)}"
+    return f"{name}: {shortened(task.step.instructions, GOAL_CRUMB if task.id == GOAL else CRUMB)}"
 
 
-def result(child: ChildSettled) -> str:
+def result(child: ChildSettled, limit: int = RESULT) -> str:
     """What a finished step made, for its siblings and its parent."""
     files = (
         f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
     )
-    return f"{child.child}: {shortened(child.result or child.why, RESULT)}{files}"
+    return f"{child.child}: {shortened(child.result or child.why, limit)}{files}"
 
 
 def dead_ends(task: Task) -> tuple[str, ...]:
@@ -211,8 +214,14 @@ def onto_head(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step
 
 
 def shortened(text: str, limit: int) -> str:
+    """The text, or its beginning: up to the end of a sentence where one is near, else of a word."""
     text = text.strip()
-    return text if len(text) <= limit else f"{text[: limit - 2].rstrip()} …"
+    if len(text) <= limit:
+        return text
+    begun = text[: limit - 2]
+    ends = max(begun.rfind(mark) for mark in (". ", ".\n", "; ", "\n"))
+    ends = ends + 1 if ends > limit * 3 // 4 else begun.rfind(" ")
+    return f"{(begun[:ends] if ends > limit // 2 else begun).rstrip()} …"
 
 
 def brief(task: Task, command: str, diff: str, instructions: str = "", before: str = "") -> dict[str, str]:

@@ -10,6 +10,8 @@ used yet), and the rest is *free*:
   children run. So spent + reserved never exceeds the grant, and by induction no level exceeds the ledger.
 - When a child is settled its reservation ends and what it really spent is added: the difference is free again.
 - Rounds: the smallest of 30 % of the parent's grant, the fair share, and what is free; at least one while any is free.
+- Where the fair share is less than what something can be finished in, who comes first gets so many: too little for
+  everyone helps no one.
 - The fair share divides what is free among the children that have not started, by complexity, and the parent itself,
   which counts as one more child of average complexity: it has its own check to pass in the end. Running children have
   their part already; counting them again would leave the same rounds to nobody.
@@ -34,6 +36,8 @@ ATOMIC_ROUNDS = 40
 """The ledger of a goal that is one leaf …"""
 LEAF_ROUNDS = 16
 """… and what each further leaf of a plan adds: the soft limit of a task."""
+USEFUL = 6
+"""Rounds in which something can be finished: to look, to change, to try and to say so."""
 
 
 def free(limits: Limits, spend: Spend, reserved: Sequence[Limits] = ()) -> Limits:
@@ -69,7 +73,7 @@ def grant(
     weights = [max(1, each) for each in (weight, *waiting)]
     # One more child of average weight: weight / (sum + sum / count), in whole numbers.
     part, whole = weights[0] * len(weights), sum(weights) * (len(weights) + 1)
-    fair = rounds if rounds is not None else min(_capped(parent.rounds), rest.rounds * part // whole)
+    fair = rounds if rounds is not None else min(_capped(parent.rounds), max(USEFUL, rest.rounds * part // whole))
     return Limits(
         rounds=min(max(1, fair), rest.rounds),
         tokens=rest.tokens if alone or rest.tokens is None else rest.tokens * part // whole,

@@ -69,7 +69,10 @@ def _finished(task: Task, step: Step) -> tuple[str, ...]:
     knows what came of its last version."""
     completed = [child for child in task.ended.values() if child.state is State.COMPLETED]
     needed = [child for child in completed[:-RESULTS] if child.child in step.needs] if step.needs else []
-    return tuple(context.result(child) for child in (*needed, *completed[-RESULTS:]))
+    return tuple(
+        context.result(child, context.NEEDED_RESULT if child.child in step.needs else context.RESULT)
+        for child in (*needed, *completed[-RESULTS:])
+    )
 
 
 # ── retry ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -148,6 +148,7 @@ async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, s
             kept=context.learned(task),
             command=known["command"],
             files=known["files"],
+            built=known["built"],
             project=known["project"],
         )
         return "phase_planner", values
@@ -162,10 +163,12 @@ async def _known(task: Task, site: Site) -> dict[str, str]:
     """What every planning prompt says of the repository."""
     workspaces = site.ports.workspaces
     paths = await workspaces.paths(task.tree)
-    own = await workspaces.texts(task.tree, [INSTRUCTIONS])
+    own = await workspaces.texts(task.tree, [INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
+    built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
     return {
         "command": await check_command(task, site),
         "files": "\n".join(sorted(paths, key=lambda path: (path.count("/"), path))),
+        "built": "".join(built).strip(),
         "project": own.get(INSTRUCTIONS, "")[:INSTRUCTIONS_LIMIT].strip(),
     }
 
@@ -178,6 +181,10 @@ async def _size(task: Task, site: Site) -> Size:
     languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)
     return Size(len(paths), lines, tuple(dict.fromkeys(languages)))
 
+
+BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
+"""Say in few words what the project is made with."""
+BUILD_LIMIT = 2_000
 
 LANGUAGES = {
     "c": "C",

@@ -26,8 +26,8 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
     summary: Annotated[
         str,
         Meta(
-            description="In a few sentences: what was changed and why, what was decided, how it was tried out, and "
-            "what was seen and left alone."
+            description="In a few sentences, first what others who build on it must know (names, files, decisions); "
+            "then what was changed and why, how it was tried out, and what was seen and left alone."
         ),
     ]
 

@@ -66,7 +66,10 @@ def before(known: Known) -> str:
     """What the check said at the base, for whoever begins the work."""
     report, failing = known.report, [case.id for case in known.report.cases if case.outcome in ("failed", "error")]
     if known.exit_status == 0:
-        return f"Before your work it passes{f' ({report.passed} tests)' if report.passed else ''}."
+        counts = f" ({report.passed} tests)" if report.passed else ""
+        return (
+            f"Before your work it passes{counts}, so it says nothing about what is new: add tests that fail without it."
+        )
     if known.exit_status is None or known.exit_status >= CRASHED:
         return ""
     counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""

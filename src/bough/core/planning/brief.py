@@ -72,7 +72,7 @@ def _needing(step: Step) -> str:
     return f" (needs {', '.join(step.needs)})" if step.needs else ""
 
 
-def _known(step: Step, command: str, size: Size, files: str, project: str) -> dict[str, str]:
+def _known(step: Step, command: str, size: Size, files: str, built: str, project: str) -> dict[str, str]:
     """What every planning prompt can say of a task and of the repository."""
     check = f"`{command}`" if command else "None was found in the project; steps bring their own tests."
     return {
@@ -80,16 +80,16 @@ def _known(step: Step, command: str, size: Size, files: str, project: str) -> di
         "criteria": section("What must be true at the end", criteria(step)),
         "check": section("The check that proves it", check),
         "repository": str(size),
-        "files": section("Its files", cut(files, OUTLINE)),
+        "files": section("Its files", cut(files, OUTLINE)) + section("How it is built", built),
         "project": section("The repository's own instructions for agents", project),
     }
 
 
 def gate(
-    goal: Step, size: Size, rounds: int, *, command: str = "", files: str = "", project: str = ""
+    goal: Step, size: Size, rounds: int, *, command: str = "", files: str = "", built: str = "", project: str = ""
 ) -> dict[str, str]:
     """For `gate.md`. `files`: the repository's files, one a line, as many as are worth showing."""
-    return _known(goal, command, size, files, project) | {"rounds": str(rounds)}
+    return _known(goal, command, size, files, built, project) | {"rounds": str(rounds)}
 
 
 def planner(
@@ -100,6 +100,7 @@ def planner(
     estimate: Estimate | None = None,
     command: str = "",
     files: str = "",
+    built: str = "",
     project: str = "",
     wish: str = "",
     proposed: Sequence[Step] = (),
@@ -107,7 +108,7 @@ def planner(
     """For `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
     `depth_left` as for `planned`: 1 for a flat plan."""
     change = f"{outlined(proposed)}\n\nThe person read this and wants it changed:\n\n{wish}" if wish else ""
-    return _known(goal, command, size, files, project) | {
+    return _known(goal, command, size, files, built, project) | {
         "estimate": section("A first estimate", _estimated(estimate) if estimate else ""),
         "wish": section("The plan so far", change),
         "levels": levels(depth_left),
@@ -143,10 +144,11 @@ def phase_planner(
     kept: tuple[Note, ...] = (),
     command: str = "",
     files: str = "",
+    built: str = "",
     project: str = "",
 ) -> dict[str, str]:
     """For `phase_planner.md`. `place`: the phase's path; `past`: its siblings that are over; `later`: those to come."""
-    return _known(phase, command, size, files, project) | {
+    return _known(phase, command, size, files, built, project) | {
         "place": breadcrumb(place),
         "goal": cut(goal.instructions, 4_000),
         "past": section("What was done before it", "\n".join(map(str, past))),
