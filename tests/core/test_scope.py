@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget import Spend
+from bough.core.budget import Limits, Spend
 from bough.core.inherited import Inherited
 from bough.core.plan import PlanningRules, Retry, Step
 from bough.core.rules import Rules
@@ -51,6 +51,25 @@ def test_a_list_tells_all_that_is_finished() -> None:
     assert told.results == ("cellar: a key", "left: a wolf (changed a.py)")
     flat = replace(TASK, rules=Rules(planning=PlanningRules(context="list")))
     assert isinstance(scope_of(flat, RIGHT).context, TaskList) and isinstance(scope_of(TASK, RIGHT).context, TaskTree)
+
+
+def test_a_step_is_told_who_works_beside_it() -> None:
+    left = replace(TASK.step.steps[0], files=("a.py", "b.py"))
+    busy = replace(TASK, steps=(left, RIGHT), ended={})
+    busy = replace(busy, running={"left": e.ChildStarted("left", "left", Limits(5))})
+    told = scope_of(busy, RIGHT).told
+    assert told.beside == ("left (a.py, b.py)",) and scope_of(TASK, RIGHT).told.beside == ()
+    alone = replace(told, beside=())
+    assert Unchanged().key(RIGHT, "t", "m", told) == Unchanged().key(RIGHT, "t", "m", alone), "that is chance"
+
+
+def test_a_phase_is_told_what_comes_after_it() -> None:
+    phase = replace(RIGHT, plan_first=True)
+    last = Step("last", "Look up. " * 100)
+    planned = replace(TASK, steps=(TASK.step.steps[0], phase, last), begun={"left": 1})
+    (told,) = scope_of(planned, phase).told.later
+    assert told.startswith("last: Look up.") and told.endswith("Look up. …") and len(told) < 320
+    assert scope_of(planned, last).told.later == ()
 
 
 def test_modes() -> None:

@@ -229,7 +229,8 @@ def brief(task: Task, command: str, diff: str, instructions: str = "", before: s
     check said before the work."""
     return {
         "place": place(task),
-        "above": section("What it is part of", bullets(task.inherited.above)),
+        "above": section("What it is part of", bullets(task.inherited.above))
+        + section("What others do at the same time (leave their files alone)", bullets(task.inherited.beside)),
         "results": section("What was finished before it", bullets(task.inherited.results)),
         "instructions": task.step.instructions,
         "criteria": section("What must be true at the end", criteria(task.step)),

@@ -16,6 +16,8 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """What was tried elsewhere and does not work."""
     decisions: tuple[str, ...] = ()
     """What was decided elsewhere and holds here too."""
+    beside: tuple[str, ...] = ()
+    """What siblings are at while it begins, one line each."""
     later: tuple[str, ...] = ()
     """For a phase, which is planned as it begins: the steps that come after it, one line each."""
     loop: bool = False

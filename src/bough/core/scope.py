@@ -152,7 +152,8 @@ class Unchanged(Struct, frozen=True):
     def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
         if kind(step) != "agent":
             return ""
-        parts = (msgspec.json.encode(part) for part in (_of_itself(step), base, model, told, subject))
+        known = replace(told, beside=())  # who else is at work is chance
+        parts = (msgspec.json.encode(part) for part in (_of_itself(step), base, model, known, subject))
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
@@ -189,9 +190,15 @@ def _later(task: Task, step: Step) -> tuple[str, ...]:
     return tuple(f"{other.name}: {context.shortened(other.instructions, LATER)}" for other in to_come)
 
 
+def _beside(task: Task, step: Step) -> tuple[str, ...]:
+    others = (other for other in task.steps if other.name in task.running and other.name != step.name)
+    return tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others)
+
+
 def scope_of(task: Task, step: Step, fresh: bool = False) -> Scope:
     """The scope that a step of a task begins in."""
     strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
     loop = task.step.repeat > 1 or task.inherited.loop
-    told = replace(strategy.told(task, step), loop=loop, later=_later(task, step) if step.plan_first else ())
+    later = _later(task, step) if step.plan_first else ()
+    told = replace(strategy.told(task, step), loop=loop, later=later, beside=_beside(task, step))
     return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)
