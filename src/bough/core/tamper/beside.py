@@ -6,7 +6,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
@@ -98,8 +99,7 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(Struct, frozen=True):
     line: int
     said: str
     why: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from bough.core.tamper import checks as c
 from bough.core.tamper.checks import Bare, Check, Guard
@@ -46,7 +46,7 @@ MOST_STEPS = 3_000
 _QUIET = ("print", "pprint", "sleep", "debug", "info", "warning", "log", "setLevel", "flush", "record_property")
 
 
-class Skip(NamedTuple):
+class Skip(Struct, frozen=True):
     """A place in a body that skips or expects failure. Under which conditions is a matter of the assertions' guards."""
 
     kind: str
@@ -55,7 +55,7 @@ class Skip(NamedTuple):
     path: str
 
 
-class Patch(NamedTuple):
+class Patch(Struct, frozen=True):
     """Something that a test replaces by a stand-in."""
 
     target: str
@@ -63,27 +63,25 @@ class Patch(NamedTuple):
     path: str
 
 
-@dataclass
-class Found:
+class Found(Struct, eq=False):
     """What a walk brings home."""
 
-    checks: list[Check] = field(default_factory=list)
-    dead: list[Check] = field(default_factory=list)
+    checks: list[Check] = []
+    dead: list[Check] = []
     """Assertions that cannot be reached."""
     cut: str = ""
     """What makes them unreachable."""
-    acts: list[ast.expr] = field(default_factory=list)
+    acts: list[ast.expr] = []
     """Other calls that the test makes, resolved."""
-    constants: set[str] = field(default_factory=set)
+    constants: set[str] = set()
     """Values that the test works with outside of its assertions."""
-    skips: list[Skip] = field(default_factory=list)
-    patches: list[Patch] = field(default_factory=list)
-    own: dict[str, int] = field(default_factory=dict)
+    skips: list[Skip] = []
+    patches: list[Patch] = []
+    own: dict[str, int] = {}
     """Names that the test binds itself, with the line."""
 
 
-@dataclass
-class Walk:
+class Walk(Struct, eq=False):
     """One walk; `owner` is the function that is being read."""
 
     found: Found

@@ -125,16 +125,19 @@ def cargo(old: str, new: str, path: str) -> Iterator[Tampering]:
             yield Tampering(path, line_of(new, section), f"[{section}] changes what cargo runs: {short(risky, 60)}")
 
 
-def project_scripts(old: str, new: str, path: str) -> Iterator[Tampering]:
-    """Commands that pyproject.toml keeps for hatch, poe, pdm and their like."""
-    before, after = _commands(toml(old), ()), _commands(toml(new), ())
+def project_file(old: str, new: str, path: str) -> Iterator[Tampering]:
+    """It has to stay readable, with the commands that it keeps for hatch, poe, pdm and their like."""
+    was, now = toml(old), toml(new)
+    if was is not None and now is None:
+        yield Tampering(path, 1, f"{path} no longer parses as TOML")
+    before, after = _commands(was, ()), _commands(now, ())
     for key, command in before.items():
         if not shell.asked(command).runner or after.get(key) == command:
             continue
-        now = after.get(key)
-        clause = "it was removed" if now is None else shell.weaker(command, now)
+        became = after.get(key)
+        clause = "it was removed" if became is None else shell.weaker(command, became)
         if clause:
-            what = f"{'.'.join(key)}: `{short(command, 60)}` became `{short(now or '', 60)}`: {clause}"
+            what = f"{'.'.join(key)}: `{short(command, 60)}` became `{short(became or '', 60)}`: {clause}"
             yield Tampering(path, line_of(new, key[-1]), what)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from bough.core.tamper.scope import Scope, resolve
 from bough.core.tamper.syntax import (
@@ -26,7 +27,7 @@ from bough.core.tamper.syntax import (
 NOTHING = ast.Constant(value=None)
 
 
-class Guard(NamedTuple):
+class Guard(Struct, frozen=True):
     """A reason for which an assertion may not be made, or may not count."""
 
     key: str
@@ -50,8 +51,7 @@ class Guard(NamedTuple):
         return names and constants(self.node) <= constants(other.node)
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Struct, frozen=True):
     kind: str
     """An operator (`==`, `<`, `in` …), `truth`, `falsy`, `or`, `raises`, `warns`, `fail`, `runs`, or a call's name."""
     left: ast.expr
@@ -68,13 +68,14 @@ class Check:
     owner: str = ""
     """The function that the assertion is written in."""
     case: int = -1
-    core: tuple[str, str, str, str] = field(default=("", "", "", ""), compare=False)
+    core: tuple[str, str, str, str] = ("", "", "", "")
+    """What it asks, wherever and under whatever conditions it is asked."""
 
     def __post_init__(self) -> None:
         left, right = dump(self.left), dump(self.right)
         if self.kind in SYMMETRIC and right < left:
             left, right = right, left
-        object.__setattr__(self, "core", (self.kind, left, right, self.detail))
+        force_setattr(self, "core", (self.kind, left, right, self.detail))
 
     @property
     def shown(self) -> str:

@@ -7,8 +7,8 @@ import re
 
 from bough.core.tamper.syntax import name
 
-_FIELD = re.compile(r"\{\{|\}\}|\{(\w*)([!:][^{}]*)?\}")
-_PERCENT = re.compile(r"%%|%([srd])")
+_FIELD = r"\{\{|\}\}|\{(\w*)([!:][^{}]*)?\}"
+_PERCENT = "%%|%([srd])"
 
 
 def one_form(node: ast.expr) -> ast.expr:
@@ -80,12 +80,12 @@ def _of_method(node: ast.Call, text: ast.expr) -> ast.expr:
         return node
     given: dict[str, ast.expr] = {str(index): value for index, value in enumerate(node.args)}
     given |= {item.arg: item.value for item in node.keywords if item.arg is not None}
-    fields = [found for found in _FIELD.finditer(text.value) if found[0] not in ("{{", "}}")]
+    fields = [found for found in re.finditer(_FIELD, text.value) if found[0] not in ("{{", "}}")]
     asked = [found[1] or str(index) for index, found in enumerate(fields)]
     starred = any(isinstance(one, ast.Starred) for one in node.args) or any(item.arg is None for item in node.keywords)
     if starred or not fields or any(one not in given for one in asked):
         return node
-    template = _FIELD.sub(lambda f: f[0][0] if f[0] in ("{{", "}}") else "{" + (f[2] or "") + "}", text.value)
+    template = re.sub(_FIELD, lambda f: f[0][0] if f[0] in ("{{", "}}") else "{" + (f[2] or "") + "}", text.value)
     return _made(template, [given[one] for one in asked])
 
 
@@ -94,8 +94,8 @@ def _of_percent(node: ast.BinOp) -> ast.expr:
     values = list(node.right.elts) if isinstance(node.right, ast.Tuple) else [node.right]
     if not isinstance(text, str) or isinstance(node.right, ast.Dict):
         return node
-    fields = [found for found in _PERCENT.finditer(text) if found[1]]
-    if not fields or len(fields) != len(values) or "%" in _PERCENT.sub("", text):
+    fields = [found for found in re.finditer(_PERCENT, text) if found[1]]
+    if not fields or len(fields) != len(values) or "%" in re.sub(_PERCENT, "", text):
         return node
-    template = _PERCENT.sub(lambda f: "%" if not f[1] else "{!r}" if f[1] == "r" else "{}", text)
+    template = re.sub(_PERCENT, lambda f: "%" if not f[1] else "{!r}" if f[1] == "r" else "{}", text)
     return _made(template, values)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Language:
+
+class Language(Struct, frozen=True):
     test: str
     """Finds a test; the group `title` is its name."""
     assertion: str

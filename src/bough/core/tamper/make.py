@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files, recipes, shell
@@ -19,11 +20,10 @@ _TESTING = re.compile(r"(?:^|[-_/.])(?:tests?|check|ci|verify|specs?)(?:$|[-_/.]
 _USE = re.compile(r"\$[({]([\w.\-]+)[)}]")
 
 
-@dataclass
-class Target:
+class Target(Struct, eq=False):
     line: int = 0
-    needs: list[str] = field(default_factory=list)
-    recipe: list[tuple[int, str]] = field(default_factory=list)
+    needs: list[str] = []
+    recipe: list[tuple[int, str]] = []
     earlier: bool = False
     """The recipe is from an earlier rule for the same target: the first line of this one replaces it."""
 
@@ -33,10 +33,9 @@ class Target:
         self.recipe.append((number, line.strip()))
 
 
-@dataclass
-class Make:
-    variables: dict[str, str] = field(default_factory=dict)
-    targets: dict[str, Target] = field(default_factory=dict)
+class Make(Struct, eq=False):
+    variables: dict[str, str] = {}
+    targets: dict[str, Target] = {}
     default: str = ""
 
     def expand(self, text: str) -> str:
@@ -141,9 +140,11 @@ def _branches(text: str, first: bool) -> str:
     return "\n".join(kept)
 
 
-def compare(before: Mapping[str, str], after: Mapping[str, str], command: str) -> Iterator[Tampering]:
-    changed = [p for p in {*before, *after} if files.makefile(p) and before.get(p) != after.get(p)]
-    for folder in sorted({files.folder_of(path) for path in changed}):
+def compare(
+    before: Mapping[str, str], after: Mapping[str, str], changed: list[str], command: str
+) -> Iterator[Tampering]:
+    """`changed`: paths that differ."""
+    for folder in sorted({files.folder_of(path) for path in changed if files.makefile(path)}):
         old, new = _effective(before, folder), _effective(after, folder)
         if old is None:
             continue

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core.tamper.sources import Project, Source
 from bough.core.tamper.syntax import (
@@ -23,7 +24,7 @@ from bough.core.tamper.syntax import (
 from bough.core.tamper.syntax import always as holds
 
 
-class Mark(NamedTuple):
+class Mark(Struct, frozen=True):
     key: str
     says: str
     line: int
@@ -32,8 +33,7 @@ class Mark(NamedTuple):
     """Applies always: the test does not count any more."""
 
 
-@dataclass(frozen=True)
-class Case:
+class Case(Struct, frozen=True):
     """One set of values of `parametrize`."""
 
     names: tuple[str, ...]
@@ -58,7 +58,7 @@ def marks_of(node: ast.expr, source: Source, project: Project, depth: int = 0) -
         if found is not None:
             inside = marks_of(found[1], found[0], project, depth + 1)
             return [
-                mark._replace(line=node.lineno, path=source.path, says=f"{node.id} = {mark.says}") for mark in inside
+                replace(mark, line=node.lineno, path=source.path, says=f"{node.id} = {mark.says}") for mark in inside
             ]
     hard = hardness(node)
     if hard is None:

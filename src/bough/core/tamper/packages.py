@@ -8,19 +8,13 @@ from collections.abc import Iterator
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.settings import line_of, table, toml
-from bough.core.tamper.syntax import listed, short
+from bough.core.tamper.syntax import short
 
-NAMES = listed(
-    """
-    .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpm-workspace.yaml bunfig.toml go.mod go.work rust-toolchain
-    rust-toolchain.toml .pnp.cjs .pnp.loader.mjs .python-version .swcrc .babelrc .babelrc.json
-    """
-)
 _SETTINGS = re.compile(
     r"^\s*(script-shell|scriptShell|shell|node-options|nodeOptions|ignore-scripts|if-present|yarn-path|yarnPath|prefix"
     r"|userconfig|globalconfig|plugins|preload|pnpmfile|enable-pre-post-scripts|NODE_OPTIONS|BUN_OPTIONS)\s*[=:]\s*(.*)$"
 )
-_TESTING = re.compile(
+ASSERTING = re.compile(
     r"testify|gotest\.tools|onsi/(?:gomega|ginkgo)|go-cmp|is-dot|quicktest|go-testdeep|gopkg\.in/check|gocheck"
 )
 """Go modules that hold a test's assertions."""
@@ -54,7 +48,7 @@ def _replaced(old: str, new: str, path: str) -> Iterator[Tampering]:
     """`replace a => ./b`: the assertions' own library, or one of the project's, is another one now."""
     for number, line in enumerate(new.splitlines(), 1):
         module, arrow, target = line.strip().removeprefix("replace ").partition("=>")
-        if arrow and line.strip() not in old and (_TESTING.search(module) or target.strip().startswith((".", "/"))):
+        if arrow and line.strip() not in old and (ASSERTING.search(module) or target.strip().startswith((".", "/"))):
             yield Tampering(path, number, f"`{short(line, 60)}` puts another library in place of {module.split()[0]}")
 
 
@@ -74,8 +68,3 @@ def dependencies(was: dict[str, object] | None, now: dict[str, object] | None) -
             testing = plain in files.JS_RUNNERS or name in ("chai", "expect", "should", "sinon", "uvu", "supertest")
             if local and testing and before.get(name) != wanted:
                 yield name, f"{section}: {name} is now `{short(str(wanted), 40)}`"
-
-
-def vendored(path: str) -> bool:
-    """A file of a library of assertions that the project keeps a copy of."""
-    return path.startswith("vendor/") and _TESTING.search(path) is not None

@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 from bough.core.tamper import files
+from bough.core.tamper.ground import Ground
 from bough.core.tamper.signs import Sign
 from bough.core.tamper.sources import Source, imported_names
 from bough.core.tamper.syntax import Function, constant, dotted, dump, identifiers, last, listed, main_guard, show
@@ -35,31 +35,13 @@ _NAMING = frozenset({"__name__", "__file__", "__package__", "__spec__", "__loade
 _DECODING = listed("b64decode b32decode b85decode a85decode b16decode unhexlify fromhex decompress loads decode join")
 
 
-class Tests(Protocol):
-    """What is known of the base's tests."""
-
-    @property
-    def tests(self) -> tuple[str, ...]:
-        """Their paths."""
-        ...
-
-    @property
-    def titles(self) -> frozenset[str]:
-        """The names of their functions."""
-        ...
-
-    def module(self, name: str) -> str:
-        """The file of the test side that a dotted name stands for; empty: none."""
-        ...
-
-
-def peeking(source: Source, tests: Tests) -> Iterator[Sign]:
+def peeking(source: Source, ground: Ground) -> Iterator[Sign]:
     yield from _frames(source)
     yield from _lines_of_callers(source)
     yield from _interpreter(source)
     yield from _unreadable(source)
-    yield from _test_modules(source, tests)
-    yield from _test_files(source, tests)
+    yield from _test_modules(source, ground)
+    yield from _test_files(source, ground)
 
 
 def _frames(source: Source) -> Iterator[Sign]:
@@ -199,7 +181,7 @@ def _unreadable(source: Source) -> Iterator[Sign]:
             yield Sign("code", node.lineno, f"`{show(node, 60)}` makes code that cannot be read", habit=True)
 
 
-def _test_modules(source: Source, tests: Tests) -> Iterator[Sign]:
+def _test_modules(source: Source, ground: Ground) -> Iterator[Sign]:
     """The test's own module, imported or found among those that are loaded; or a test called by its name."""
     guarded = {id(n) for node in source.tree.body if _program(node) for n in ast.walk(node)}
     for node in source.nodes:
@@ -209,15 +191,15 @@ def _test_modules(source: Source, tests: Tests) -> Iterator[Sign]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for _, origin in imported_names(node):
                 names += [] if origin.level else [origin.module, f"{origin.module}.{origin.attribute}"]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in tests.titles:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ground.titled(node.value):
             what = f"product code names the test {node.value}"
             yield Sign("title", node.lineno, what, habit=True)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and tests.module(node.value):
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ground.module(node.value):
             names = [node.value] if _in_lookup(node, source) else []
         if isinstance(node, ast.Call) and _loads_the_runner(node):
             yield Sign("runner", node.lineno, f"`{show(node, 60)}` gets at the test runner", habit=True)
         for name in names:
-            if home := tests.module(name):
+            if home := ground.module(name):
                 line = getattr(node, "lineno", 0)
                 yield Sign("test module", line, f"product code uses the test file {home}", habit=True)
                 break
@@ -243,7 +225,7 @@ def _in_lookup(node: ast.Constant, source: Source) -> bool:
     return False
 
 
-def _test_files(source: Source, tests: Tests) -> Iterator[Sign]:
+def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
     """Texts that name a test file of the base, in code that reads files."""
     called = {last(node.func) for node in source.nodes if isinstance(node, ast.Call)}
     if not called & _READS:
@@ -253,7 +235,7 @@ def _test_files(source: Source, tests: Tests) -> Iterator[Sign]:
         text = "" if id(node) in documentation else _written(node)
         if re.search(r"\bassert\b.*(?:==|\()", text):
             yield Sign("test file", getattr(node, "lineno", 0), "product code looks for assertions", habit=True)
-        elif named := names_a_test_file(text, tests):
+        elif named := names_a_test_file(text, ground):
             line = getattr(node, "lineno", 0)
             yield Sign("test file", line, f"product code reads the test file {named}", habit=True)
         elif isinstance(node, ast.Call) and _looks_for_tests(node, called):
@@ -289,12 +271,12 @@ def _looks_for_tests(call: ast.Call, called: set[str]) -> bool:
     return bool(listing) and last(call.func) in ("startswith", "endswith") and "test" in text
 
 
-def names_a_test_file(text: str, tests: Tests) -> str:
+def names_a_test_file(text: str, ground: Ground) -> str:
     """The test file of the base that a text is the path, the name or a pattern of; empty: none."""
     plain = text.strip().replace("\\", "/").removeprefix("./")
     if not 4 <= len(plain) <= 300 or "test" not in plain:
         return ""
-    for path in tests.tests:
+    for path in ground.tests:
         name = files.name_of(path)
         if plain in (path, name, name.removesuffix(".py")) or plain.endswith(f"/{name}") or path.endswith(f"/{plain}"):
             return path

@@ -7,13 +7,14 @@ import re
 from collections.abc import Iterator
 
 from bough.core.tamper.equality import always_equal
-from bough.core.tamper.peeking import Tests, peeking
+from bough.core.tamper.ground import Ground
+from bough.core.tamper.peeking import peeking
 from bough.core.tamper.signs import Sign, expressions_of, hooks, import_time, runner_patched
 from bough.core.tamper.sources import Source
 from bough.core.tamper.syntax import Function, constant, constants, dotted, dump, identifiers, last, show
 
 
-def product_signs(source: Source, tests: Tests) -> Iterator[Sign]:
+def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
     yield from hooks(source)
     yield from runner_patched(source)
     for node in import_time(source.tree.body):
@@ -31,7 +32,7 @@ def product_signs(source: Source, tests: Tests) -> Iterator[Sign]:
                     yield Sign(f"_exit {dump(call)}", call.lineno, what)
     yield from _knows_of_tests(source)
     yield from always_equal(source)
-    yield from peeking(source, tests)
+    yield from peeking(source, ground)
 
 
 def _exit_hooks(source: Source) -> Iterator[Sign]:

@@ -7,19 +7,17 @@ all fine without special rules. Only for assertions that are nowhere any more is
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.checks import Check, vacuous
 from bough.core.tamper.judge import judge, removed
 from bough.core.tamper.marks import hides
-from bough.core.tamper.reach import Reach
+from bough.core.tamper.reach import Collecting, Reach
 from bough.core.tamper.sources import Project, Source, is_fixture
-from bough.core.tamper.suite import MOST_CASES, Collecting, Test, helpers_of, read, tests_of
+from bough.core.tamper.suite import MOST_CASES, Test, helpers_of, read, tests_of
 from bough.core.tamper.syntax import (
     argument,
     constants,
@@ -77,17 +75,14 @@ def _read_all(was: list[Test], now: list[Test]) -> None:
         read(test, test.short in large)
 
 
-@dataclass
 class _Match:
     """Which assertion of the base is found again, and where."""
 
-    was: list[Test]
-    now: list[Test]
-    lost: dict[tuple[str, str], list[Check]] = field(default_factory=lambda: defaultdict(list))
-    spare: dict[tuple[str, str], list[Check]] = field(default_factory=lambda: defaultdict(list))
-    taken: dict[tuple[str, str], Counter[tuple[str, str]]] = field(default_factory=lambda: defaultdict(Counter))
-
-    def __post_init__(self) -> None:
+    def __init__(self, was: list[Test], now: list[Test]) -> None:
+        self.was, self.now = was, now
+        self.lost: dict[tuple[str, str], list[Check]] = defaultdict(list)
+        self.spare: dict[tuple[str, str], list[Check]] = defaultdict(list)
+        self.taken: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
         self.by_key = {test.key: test for test in self.now}
         self.known = {test.key for test in self.was}
         for test in self.now:
@@ -147,6 +142,8 @@ class _Match:
 
 
 def _alike(a: Test, b: Test) -> float:
+    import difflib
+
     tokens = [re.findall(r"\w+|[^\w\s]", "\n".join(ast.unparse(s) for s in t.node.body))[:1_000] for t in (a, b)]
     return difflib.SequenceMatcher(None, tokens[0], tokens[1], autojunk=False).ratio()
 

@@ -1,19 +1,35 @@
-"""Which tests a check runs: the paths and expressions of its command line and of pytest's settings."""
+"""Which tests a runner collects and a check runs, as told by its command line and by pytest's settings."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from msgspec import Struct
+
+from bough.core.tamper import files
 from bough.core.tamper.syntax import parse
 
 NOT_ENTERED = ("*.egg", ".*", "_darcs", "build", "CVS", "dist", "node_modules", "venv", "{arch}")
 
 
-@dataclass(frozen=True)
-class Reach:
+class Collecting(Struct, frozen=True):
+    """How the runner is told to find tests."""
+
+    functions: tuple[str, ...] = ("test",)
+    classes: tuple[str, ...] = ("Test",)
+    files: tuple[str, ...] = ("test*.py", "*_test.py", "*_tests.py")
+
+    def fits(self, wanted: str, patterns: tuple[str, ...]) -> bool:
+        return any(wanted.startswith(p) or ("*" in p and fnmatchcase(wanted, p)) for p in patterns)
+
+    def file(self, path: str) -> bool:
+        base = files.name_of(path)
+        return any(fnmatchcase(path if "/" in pattern else base, pattern) for pattern in self.files)
+
+
+class Reach(Struct, frozen=True):
     roots: tuple[str, ...] = ()
     """Paths that are run; empty: all."""
     ignored: tuple[str, ...] = ()

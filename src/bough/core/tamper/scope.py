@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+from msgspec import Struct
 
 from bough.core.tamper.forms import one_form
 from bough.core.tamper.sources import Project, Source
@@ -29,16 +30,15 @@ DEEPEST_CALL = 4
 Node = TypeVar("Node", bound=ast.AST)
 
 
-@dataclass
-class Scope:
+class Scope(Struct, eq=False):
     """Names at one place of a test."""
 
     project: Project
     source: Source
-    names: dict[str, ast.expr] = field(default_factory=dict)
-    fields: dict[str, ast.expr] = field(default_factory=dict)
+    names: dict[str, ast.expr] = {}
+    fields: dict[str, ast.expr] = {}
     """What `self.x` is."""
-    inner: dict[str, Function] = field(default_factory=dict)
+    inner: dict[str, Function] = {}
     """Functions defined inside the test."""
     klass: ast.ClassDef | None = None
     depth: int = 0

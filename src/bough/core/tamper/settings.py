@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import configparser
-import json
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files, shell
-from bough.core.tamper.reach import Reach
-from bough.core.tamper.suite import Collecting
+from bough.core.tamper.reach import Collecting, Reach
 
 _PLACES = (
     *(("pytest.toml", "pytest"), (".pytest.toml", "pytest"), ("pytest.ini", "pytest"), (".pytest.ini", "pytest")),
@@ -22,10 +19,9 @@ _PLACES = (
 """In the order in which pytest looks for them; the first with a section counts, the others are not read."""
 
 
-@dataclass
-class Settings:
+class Settings(Struct, eq=False):
     path: str = ""
-    values: dict[str, object] = field(default_factory=dict)
+    values: dict[str, object] = {}
 
     def listed(self, name: str) -> list[str]:
         value = self.values.get(name)
@@ -45,6 +41,8 @@ class Settings:
 
 def toml(text: str) -> dict[str, object] | None:
     """The table, or None when the text is no TOML."""
+    import tomllib
+
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):
@@ -52,6 +50,8 @@ def toml(text: str) -> dict[str, object] | None:
 
 
 def ini(text: str) -> dict[str, dict[str, str]] | None:
+    import configparser
+
     parser = configparser.ConfigParser(interpolation=None, strict=False, allow_no_value=True)
     try:
         parser.read_string(text.replace("\0", ""))
@@ -134,11 +134,12 @@ def _module_path(path: str, texts: Collection[str]) -> str:
     return path
 
 
-def compare(before: Mapping[str, str], after: Mapping[str, str], tests: list[str]) -> Iterator[Tampering]:
-    """Settings in every folder that has some. `tests`: the test files of the base."""
+def compare(
+    before: Mapping[str, str], after: Mapping[str, str], changed: list[str], tests: Collection[str]
+) -> Iterator[Tampering]:
+    """Settings in every folder that has some. `changed`: paths that differ. `tests`: the test files of the base."""
     names = {name for name, _ in _PLACES}
-    changed = {p for p in {*before, *after} if files.name_of(p) in names and before.get(p) != after.get(p)}
-    for folder in sorted({files.folder_of(path) for path in changed}):
+    for folder in sorted({files.folder_of(path) for path in changed if files.name_of(path) in names}):
         was, now = settings_in(before, folder), settings_in(after, folder)
         path = now.path or was.path
         inside = [t for t in tests if t.startswith(f"{folder}/" if folder else "")]
@@ -171,10 +172,7 @@ def _options(was: Settings, now: Settings) -> Iterator[tuple[str, str]]:
         yield "xfail_strict", "xfail_strict was switched off"
     if was.text("asyncio_mode") == "auto" and now.text("asyncio_mode") != "auto":
         yield "asyncio_mode", "asyncio_mode is no longer auto, so async tests are not run"
-    env = "PYTEST_ADDOPTS" in json.dumps(now.values, default=str) and "PYTEST_ADDOPTS" not in json.dumps(
-        was.values, default=str
-    )
-    if env:
+    if "PYTEST_ADDOPTS" in str(now.values) and "PYTEST_ADDOPTS" not in str(was.values):
         yield "PYTEST_ADDOPTS", "PYTEST_ADDOPTS is set"
 
 

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import files, packages
+from bough.core.tamper import files
+from bough.core.tamper.ground import Ground
 from bough.core.tamper.sources import Import, Project, Source, imported_names
 from bough.core.tamper.syntax import Function, dotted, identifiers, statements
-from bough.core.tamper.tricks import Ground
 
 _START_UP = ("sitecustomize.py", "usercustomize.py")
 _FRONT = frozenset({"", "src", "lib", "python"})
@@ -57,7 +57,7 @@ def _in_front(
         asked = source in before or stem in files.RUNNER_MODULES or ground.imports(stem) or stem == "conftest"
         code = files.ending(path) in ("pyc", "pyo")
         return f"{path} {verb} is loaded in place of code that can be read" if code or asked else ""
-    if packages.vendored(path):
+    if path.startswith("vendor/") and _asserts(path):
         return f"{path} {verb} is part of what the tests assert with"
     if files.fake_package(path):
         return f"{path} {verb} stands in front of the test runner's package"
@@ -65,6 +65,13 @@ def _in_front(
         plugin = "pytest11" in after[path] and "pytest11" not in before.get(path, "")
         return f"{path} {verb} loads a plugin into pytest" if plugin else ""
     return _module_in_front(path, before, after, ground, search) if name.endswith(".py") and new else ""
+
+
+def _asserts(path: str) -> bool:
+    """A file of a library of assertions that a Go project keeps a copy of."""
+    from bough.core.tamper import packages
+
+    return packages.ASSERTING.search(path) is not None
 
 
 def _module_in_front(
@@ -90,13 +97,13 @@ def _module_in_front(
     return ""
 
 
-_SEARCH_PATH = re.compile(r"sys\.path|pythonpath|PYTHONPATH|addsitedir|--import-mode|package_dir|package-dir")
+_SEARCH_PATH = ("sys.path", "pythonpath", "PYTHONPATH", "addsitedir", "--import-mode", "package_dir", "package-dir")
 
 
 def _put_in_front(folder: str, before: Mapping[str, str], after: Mapping[str, str]) -> bool:
     """Something that changed puts a folder on Python's search path."""
     for path, text in after.items():
-        if before.get(path) == text or not _SEARCH_PATH.search(text):
+        if before.get(path) == text or not any(word in text for word in _SEARCH_PATH):
             continue
         if re.search(rf"(?<![\w-]){re.escape(folder.rpartition('/')[2])}(?![\w-])", text):
             return True

@@ -3,32 +3,27 @@
 from __future__ import annotations
 
 import re
-import shlex
-from dataclasses import dataclass, field
 
-from bough.core.tamper.files import plain_path, words
+from msgspec import Struct
+
+from bough.core.tamper.files import name_of, plain_path, words
 from bough.core.tamper.syntax import listed
 
 _FORCED = (
-    (re.compile(r"\|\|\s*(?:true|:|/bin/true|exit\s+0|return\s+0|echo\b|printf\b|\(?exit 0)"), "failures are ignored"),
-    (re.compile(r"\|\|\s*(?:cat|date|pwd|ls|test|\[)\b"), "failures are ignored"),
-    (re.compile(r"[;&]\s*(?:true|:|/bin/true|exit\s+0)\s*(?:$|[;\"')}\n])"), "success is forced"),
-    (re.compile(r"(?:^|[\s;])exit\s+(?:0|['\"]0)"), "success is forced"),
-    (re.compile(r"\btrap\b.*\bexit\b"), "a trap sets the exit status"),
-    (re.compile(r"\bset\s+\+(?:e|o\s+(?:errexit|pipefail))"), "errors are ignored"),
-    (
-        re.compile(r"(?<!\|)\|(?!\|)\s*(?:tee|cat|grep|head|tail|sed|awk|less|wc|sort)\b"),
-        "a pipe hides the exit status",
-    ),
-    (re.compile(r"(?<![&>|])&\s*$"), "it is put into the background"),
-    (re.compile(r"^\s*!\s"), "its exit status is inverted"),
-    (re.compile(r"\bprocess\.exit(?:Code)?\s*(?:=|\()\s*0"), "success is forced"),
-    (re.compile(r"\b(?:true|:)\s*#"), "the command is commented out"),
-    (re.compile(r"--exit-zero\b|--suppress-tests-failed-exit-code\b"), "failures are ignored"),
+    (r"\|\|\s*(?:true|:|/bin/true|exit\s+0|return\s+0|echo\b|printf\b|\(?exit 0)", "failures are ignored"),
+    (r"\|\|\s*(?:cat|date|pwd|ls|test|\[)\b", "failures are ignored"),
+    (r"[;&]\s*(?:true|:|/bin/true|exit\s+0)\s*(?:$|[;\"')}\n])", "success is forced"),
+    (r"(?:^|[\s;])exit\s+(?:0|['\"]0)", "success is forced"),
+    (r"\btrap\b.*\bexit\b", "a trap sets the exit status"),
+    (r"\bset\s+\+(?:e|o\s+(?:errexit|pipefail))", "errors are ignored"),
+    (r"(?<!\|)\|(?!\|)\s*(?:tee|cat|grep|head|tail|sed|awk|less|wc|sort)\b", "a pipe hides the exit status"),
+    (r"(?<![&>|])&\s*$", "it is put into the background"),
+    (r"^\s*!\s", "its exit status is inverted"),
+    (r"\bprocess\.exit(?:Code)?\s*(?:=|\()\s*0", "success is forced"),
+    (r"\b(?:true|:)\s*#", "the command is commented out"),
+    (r"--exit-zero\b|--suppress-tests-failed-exit-code\b", "failures are ignored"),
 )
-_EXPORTED = re.compile(
-    r"\b(PYTEST_ADDOPTS|PYTEST_PLUGINS|PYTHONOPTIMIZE|NODE_OPTIONS|GOFLAGS|RUSTFLAGS)\s*[:?+]?=\s*\S+"
-)
+_EXPORTED = r"\b(PYTEST_ADDOPTS|PYTEST_PLUGINS|PYTHONOPTIMIZE|NODE_OPTIONS|GOFLAGS|RUSTFLAGS)\s*[:?+]?=\s*\S+"
 
 _PYTEST = listed(
     """
@@ -97,19 +92,21 @@ _HARMLESS_PLUGINS = listed(
     hypothesis.extra.pytestplugin no:doctest_plus xdist.plugin
     """
 )
-_RUNNER = re.compile(
-    r"(?:^|/)(pytest|py\.test|unittest|jest|vitest|mocha|go|cargo|node|make|tox|nox|rspec|phpunit|ctest|npm|yarn|pnpm|bun|deno|gradlew?|mvnw?|nose2|bats|prove|ava|tap|playwright|cypress|dotnet|mix|swift|rake|nextest|gotestsum)$"
+_RUNNERS = listed(
+    """
+    pytest py.test unittest jest vitest mocha go cargo node make tox nox rspec phpunit ctest npm yarn pnpm bun deno
+    gradle gradlew mvn mvnw nose2 bats prove ava tap playwright cypress dotnet mix swift rake nextest gotestsum
+    """
 )
 _PREFERRED = ("pytest", "py.test", "unittest", "jest", "vitest", "mocha", "nextest", "ava", "tap", "rspec", "phpunit")
 
 
-@dataclass
-class Asked:
+class Asked(Struct, eq=False):
     """What a command line asks a test runner for."""
 
     runner: str = ""
-    options: dict[str, list[str]] = field(default_factory=dict)
-    paths: list[str] = field(default_factory=list)
+    options: dict[str, list[str]] = {}
+    paths: list[str] = []
     optimised: bool = False
     """Python's `-O`: assertions are not made."""
 
@@ -125,8 +122,7 @@ def asked(command: str) -> Asked:
     at = _runner_at(all_words)
     if at is None:
         return Asked()
-    match = _RUNNER.search(all_words[at])
-    found = Asked(match[1] if match is not None else "")
+    found = Asked(name_of(all_words[at]))
     found.optimised = any(re.fullmatch(r"-O+", word) for word in all_words[:at])
     rest = all_words[at + 1 :]
     end = next((i for i, word in enumerate(rest) if word in ("&&", "||", ";", "|", "&", ">", "2>", "2>&1")), len(rest))
@@ -168,14 +164,8 @@ def _takes_none(runner: str, option: str) -> bool:
 
 
 def _separated(command: str) -> list[str]:
-    spaced = re.sub(r"(\|\||&&|;|(?<![|&>\d])\|(?!\|))", r" \1 ", command)
-    try:
-        lexer = shlex.shlex(spaced, posix=True, punctuation_chars=False)
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        return list(lexer)
-    except ValueError:
-        return list(words(spaced))
+    """The words of a command line, what stands between two commands being one."""
+    return list(words(re.sub(r"(\|\||&&|;|(?<![|&>\d])\|(?!\|))", r" \1 ", command)))
 
 
 def _runner_at(all_words: list[str]) -> int | None:
@@ -183,11 +173,11 @@ def _runner_at(all_words: list[str]) -> int | None:
     installing = False
     for place, word in enumerate(all_words):
         installing = word in ("install", "add", "uninstall") or (installing and word not in ("&&", "||", ";", "|"))
-        if _RUNNER.search(word) and not word.startswith("-") and not installing:
+        if name_of(word) in _RUNNERS and not word.startswith("-") and not installing:
             places.append(place)
     for wanted in _PREFERRED:
         for place in places:
-            if _RUNNER.search(all_words[place]) and all_words[place].endswith(wanted):
+            if all_words[place].endswith(wanted):
                 return place
     return places[0] if places else None
 
@@ -197,7 +187,7 @@ def forced(command: str) -> str:
     quoted = re.sub(r"\s+", " ", command.strip()) if "\n" not in command else command
     if "pipefail" in quoted:
         quoted = re.sub(r"(?<!\|)\|(?!\|)", " ", quoted)
-    return next((why for pattern, why in _FORCED if pattern.search(quoted)), "")
+    return next((why for pattern, why in _FORCED if re.search(pattern, quoted)), "")
 
 
 def weaker(before: str, after: str) -> str:
@@ -205,7 +195,7 @@ def weaker(before: str, after: str) -> str:
     why = forced(after)
     if why and why != forced(before):
         return why
-    exported = _EXPORTED.search(after)
+    exported = re.search(_EXPORTED, after)
     if exported is not None and exported[0] not in before:
         return f"it sets {exported[1]}"
     was, now = asked(before), asked(after)

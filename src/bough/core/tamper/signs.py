@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from bough.core.tamper import files
 from bough.core.tamper.facts import patched
@@ -15,7 +16,7 @@ from bough.core.tamper.syntax import Function, dotted, dump, main_guard, show
 _RUNNERS = files.RUNNER_MODULES | {"builtins", "nose", "mock"}
 
 
-class Sign(NamedTuple):
+class Sign(Struct, frozen=True):
     key: str
     line: int
     what: str

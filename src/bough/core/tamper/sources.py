@@ -4,41 +4,35 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct
 
 from bough.core.tamper import files
 from bough.core.tamper.syntax import Function, last, parse, statements
 
 
-@dataclass(frozen=True)
-class Import:
+class Import(Struct, frozen=True):
     module: str
     attribute: str = ""
     """Empty for `import module`."""
     level: int = 0
 
 
-@dataclass
 class Source:
     """One Python file, read once: what its names are bound to at the top level."""
 
-    path: str
-    tree: ast.Module
-    imports: dict[str, Import] = field(default_factory=dict)
-    values: dict[str, ast.expr] = field(default_factory=dict)
-    functions: dict[str, Function] = field(default_factory=dict)
-    classes: dict[str, ast.ClassDef] = field(default_factory=dict)
-    bound: dict[str, ast.stmt] = field(default_factory=dict)
-    """The last statement that binds a name."""
-    rebound: set[str] = field(default_factory=set)
-
-    @property
-    def imported(self) -> list[Import]:
-        return list(self.imports.values())
-
-    def __post_init__(self) -> None:
-        for statement in statements(self.tree.body):
+    def __init__(self, path: str, tree: ast.Module) -> None:
+        self.path = path
+        self.tree = tree
+        self.imports: dict[str, Import] = {}
+        self.values: dict[str, ast.expr] = {}
+        self.functions: dict[str, Function] = {}
+        self.classes: dict[str, ast.ClassDef] = {}
+        self.bound: dict[str, ast.stmt] = {}
+        """The last statement that binds a name."""
+        self.rebound: set[str] = set()
+        for statement in statements(tree.body):
             self._bind(statement)
 
     @cached_property
@@ -90,12 +84,12 @@ def imported_names(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, Im
     return [(a.asname or a.name, Import(module, a.name, statement.level)) for a in statement.names]
 
 
-@dataclass
 class Project:
     """The watched files of one side, parsed when they are first asked for."""
 
-    texts: Mapping[str, str]
-    parsed: dict[str, Source | str] = field(default_factory=dict)
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self.texts = texts
+        self.parsed: dict[str, Source | str] = {}
 
     def source(self, path: str) -> Source | None:
         """None when there is no such file, or it is no tree."""
@@ -156,7 +150,7 @@ class Project:
                 return path, wanted.attribute
             inner = home.imports.get(wanted.attribute)
             if wanted.attribute not in home.bound:
-                stars = [i for i in home.imported if i.attribute == "*"]
+                stars = [i for i in home.imports.values() if i.attribute == "*"]
                 if not stars:
                     module = self.product(source, submodule)
                     return (module, "") if module else (path, "")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from bough.core.tamper.checks import SYMMETRIC, Check, empty
 from bough.core.tamper.syntax import constant, constants, dump, elements, fixed, identifiers, last, number, show

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
-from bough.core.tamper import files
+from msgspec import Struct, field
+
 from bough.core.tamper.body import Found, Patch, Skip, Walk, fixtures_used
 from bough.core.tamper.checks import NOTHING, Check, Guard
 from bough.core.tamper.facts import patched
 from bough.core.tamper.marks import Case, Mark, labels_of, marks_of, module_marks, parametrized
+from bough.core.tamper.reach import Collecting
 from bough.core.tamper.scope import Scope, method_of, resolve, value_of
 from bough.core.tamper.sources import Project, Source, is_fixture
 from bough.core.tamper.syntax import Function, constant, dump, last, name, never, show, statements, without_docstring
@@ -22,24 +22,7 @@ UNNAMED = "class "
 _SET_UP = ("setUpClass", "setup_class", "asyncSetUp", "setUp", "setup_method", "setup", "_setup")
 
 
-@dataclass(frozen=True)
-class Collecting:
-    """How the runner is told to find tests."""
-
-    functions: tuple[str, ...] = ("test",)
-    classes: tuple[str, ...] = ("Test",)
-    files: tuple[str, ...] = ("test*.py", "*_test.py", "*_tests.py")
-
-    def fits(self, wanted: str, patterns: tuple[str, ...]) -> bool:
-        return any(wanted.startswith(p) or ("*" in p and fnmatchcase(wanted, p)) for p in patterns)
-
-    def file(self, path: str) -> bool:
-        base = files.name_of(path)
-        return any(fnmatchcase(path if "/" in pattern else base, pattern) for pattern in self.files)
-
-
-@dataclass
-class Test:
+class Test(Struct, eq=False):
     path: str
     name: str
     """With its classes: `TestAdd.test_small`."""
@@ -53,7 +36,7 @@ class Test:
     """Why the runner does not see it."""
     mixin: bool = False
     """In a class that is not collected itself, and may be inherited from."""
-    groups: list[list[Case] | ast.expr] = field(default_factory=list)
+    groups: list[list[Case] | ast.expr] = []
     found: Found = field(default_factory=Found)
     helper: bool = False
 
@@ -102,16 +85,11 @@ def _top_level(source: Source, project: Project) -> list[Test]:
     return [Test(source.path, TOP, node, [], set(), [], Scope(project, source))]
 
 
-@dataclass
 class _Reader:
-    source: Source
-    project: Project
-    collecting: Collecting
-    tests: list[Test] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.marks = module_marks(self.source, self.project)
+    def __init__(self, source: Source, project: Project, collecting: Collecting) -> None:
+        self.source, self.project, self.collecting = source, project, collecting
+        self.tests: list[Test] = []
+        self.marks = module_marks(source, project)
 
     def block(self, body: list[ast.stmt], guards: tuple[Guard, ...], why: str) -> None:
         for node, inside, gone in members(body, guards, why):

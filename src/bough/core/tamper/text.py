@@ -6,7 +6,8 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
@@ -24,8 +25,7 @@ _LEAVES = re.compile(r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])")
 _LOADED = re.compile(r"\b(?:require|import)\s*\([^)]*\)")
 
 
-@dataclass
-class Unit:
+class Unit(Struct, eq=False):
     """One test as text."""
 
     path: str
@@ -33,29 +33,28 @@ class Unit:
     line: int
     text: str
     """Without comments, blanks squeezed."""
-    assertions: list[str] = field(default_factory=list)
+    assertions: list[str] = []
     unreachable: int = 0
-    values: set[str] = field(default_factory=set)
+    values: set[str] = set()
     skips: Counter[str] = field(default_factory=Counter)
     swallows: int = 0
     leaves: int = 0
     """Places where it may return early."""
-    guarded: list[str] = field(default_factory=list)
+    guarded: list[str] = []
     """For each assertion what it depends on: a condition, a handler, a timer. Empty: nothing."""
 
 
-@dataclass
-class Sheet:
+class Sheet(Struct, eq=False):
     """One file as text."""
 
     path: str
-    units: list[Unit] = field(default_factory=list)
+    units: list[Unit] = []
     loose: Counter[str] = field(default_factory=Counter)
     """Skip marks outside of single tests."""
     only: Counter[str] = field(default_factory=Counter)
     tricks: Counter[str] = field(default_factory=Counter)
     assertions: int = 0
-    lines: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, int] = {}
 
 
 def compare(language: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Tampering]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
-from bough.core.tamper.reach import Reach
+from msgspec import Struct, field
+
+from bough.core.tamper.reach import Collecting, Reach
 from bough.core.tamper.sources import Project, Source
-from bough.core.tamper.suite import Collecting, Test
+from bough.core.tamper.suite import Test
 from bough.core.tamper.syntax import Function, dump, identifiers, last
 
 
-@dataclass
-class Sides:
+class Sides(Struct, eq=False):
     """Everything that the comparison of Python tests needs."""
 
     before: Project

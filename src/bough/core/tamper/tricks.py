@@ -7,14 +7,13 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.body import Found, Walk
 from bough.core.tamper.facts import patched
+from bough.core.tamper.ground import Ground
 from bough.core.tamper.hooks import is_hook
 from bough.core.tamper.product import product_signs
 from bough.core.tamper.scope import Scope
@@ -43,46 +42,6 @@ _OVERRIDING = frozenset(
 )
 _RUNNER_VARIABLES = frozenset({"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"})
 _SET_UPS = ("setUpModule", "setup_module", "setUpClass", "setup_class", "setup_session")
-
-
-@dataclass(frozen=True)
-class Ground:
-    """What the base's tests are like, for tricks that depend on it."""
-
-    texts: Mapping[str, str]
-    """All files of the base."""
-    tests: tuple[str, ...]
-    """Its test files."""
-    now: Mapping[str, str] = field(default_factory=dict)
-    """All files of now."""
-
-    @cached_property
-    def titles(self) -> frozenset[str]:
-        pattern = re.compile(r"^\s*(?:async\s+)?def\s+(test_\w+)", re.M)
-        return frozenset(title for path in self.tests for title in pattern.findall(self.texts[path]))
-
-    def module(self, name: str) -> str:
-        stem = name.replace(".", "/").rstrip("/")
-        named = re.fullmatch(r"[\w.]+", name) is not None
-        return next((p for p in (f"{stem}.py",) if named and files.test_file(p) and self._there(p)), "")
-
-    def _there(self, path: str) -> bool:
-        return path in self.texts or path in self.now
-
-    def calls(self, name: str) -> bool:
-        pattern = re.compile(rf"\b{re.escape(name)}\s*\(")
-        return any(pattern.search(self.texts[path]) for path in self.tests)
-
-    def imports(self, module: str) -> bool:
-        pattern = re.compile(rf"^\s*(?:from|import)\s+{re.escape(module)}\b", re.M)
-        return any(pattern.search(self.texts[path]) for path in self.tests)
-
-    def own(self, module: str) -> bool:
-        """The project has a module of this name at its top."""
-        places = (module, f"src/{module}", f"lib/{module}")
-        return any(p.startswith(tuple(f"{place}/" for place in places)) for p in self.texts) or any(
-            f"{place}.py" in self.texts for place in places
-        )
 
 
 def tricks(was: list[Source], now: list[Source], ground: Ground, projects: tuple[Project, Project]) -> list[Tampering]:
