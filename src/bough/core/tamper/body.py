@@ -38,6 +38,7 @@ from bough.core.tamper.syntax import (
     short,
     show,
     statements,
+    walk,
     without_docstring,
 )
 
@@ -382,7 +383,7 @@ class Walk(Struct, eq=False):
 
 def _imported_within(owner: Function) -> set[str]:
     """Names that a function imports for itself."""
-    inner = (node for node in ast.walk(owner) if isinstance(node, ast.Import | ast.ImportFrom))
+    inner = (node for node in walk(owner) if isinstance(node, ast.Import | ast.ImportFrom))
     return {name for statement in inner for name, _ in imported_names(statement)}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files, recipes, shell
 from bough.core.tamper.settings import ini, line_of, table, toml
-from bough.core.tamper.syntax import constant, last, parse, short
+from bough.core.tamper.syntax import constant, last, parse, short, walk
 
 _WEAK = (
     *(r"continue-on-error:\s*true", r"allow_failure:\s*true", r"ignoreFailures\s*=?\s*true", r"testFailureIgnore"),
@@ -100,7 +100,7 @@ def nox(old: str, new: str, path: str) -> Iterator[Tampering]:
 def _session_runs(text: str) -> list[tuple[int, str]]:
     tree = parse(text)
     found = []
-    for node in ast.walk(tree) if isinstance(tree, ast.Module) else []:
+    for node in walk(tree) if isinstance(tree, ast.Module) else []:
         if isinstance(node, ast.Call) and last(node.func) == "run":
             parts = [str(constant(a)) for a in node.args if isinstance(constant(a), str)]
             if parts and shell.asked(" ".join(parts)).runner:
@@ -200,7 +200,7 @@ def python_script(old: str, new: str, path: str) -> Iterator[Tampering]:
 def _exit_values(text: str) -> list[str]:
     tree = parse(text)
     found = []
-    for node in ast.walk(tree) if isinstance(tree, ast.Module) else []:
+    for node in walk(tree) if isinstance(tree, ast.Module) else []:
         if isinstance(node, ast.Call) and last(node.func) in ("exit", "_exit", "SystemExit") and node.args:
             found.append(ast.unparse(node.args[0]))
     return found

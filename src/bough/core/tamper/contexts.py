@@ -6,7 +6,7 @@ import ast
 
 from bough.core.tamper.facts import BROAD, swallows
 from bough.core.tamper.sources import Project, Source
-from bough.core.tamper.syntax import Function, always, identifiers, last, statements
+from bough.core.tamper.syntax import Function, always, identifiers, last, statements, walk
 
 
 def definition(project: Project, source: Source, name: str) -> ast.ClassDef | Function | None:
@@ -16,8 +16,8 @@ def definition(project: Project, source: Source, name: str) -> ast.ClassDef | Fu
         path, attribute = project.origin(source, imported)
         home = project.source(path) if path else None
         return (home.classes.get(attribute) or home.functions.get(attribute)) if home is not None else None
-    made = (n for n in source.nodes if isinstance(n, ast.ClassDef | Function) and n.name == name)
-    return next(made, None)
+    made = (*source.of(ast.ClassDef), *source.all_functions)
+    return next((node for node in made if node.name == name), None)
 
 
 def keeps_quiet(context: ast.expr, source: Source, project: Project) -> bool:
@@ -31,7 +31,7 @@ def keeps_quiet(context: ast.expr, source: Source, project: Project) -> bool:
         return any(_says_yes(one) for one in exits)
     if made is None or not any(last(d) in ("contextmanager", "asynccontextmanager") for d in made.decorator_list):
         return False
-    for node in ast.walk(made):
+    for node in walk(made):
         if isinstance(node, ast.Try) and _yields(node.body) and any(swallows(handler) for handler in node.handlers):
             return True
         if isinstance(node, ast.With) and _yields(node.body):
@@ -43,7 +43,7 @@ def keeps_quiet(context: ast.expr, source: Source, project: Project) -> bool:
 
 def pushed(node: ast.stmt, source: Source, project: Project) -> bool:
     """`stack.push(lambda *error: True)`, `stack.enter_context(calm())`: what follows is swallowed."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if not isinstance(part, ast.Call) or not part.args:
             continue
         given, called = part.args[0], last(part.func)
@@ -59,7 +59,7 @@ def pushed(node: ast.stmt, source: Source, project: Project) -> bool:
 
 
 def _yields(body: list[ast.stmt]) -> bool:
-    return any(isinstance(n, ast.Yield) for statement in body for n in ast.walk(statement))
+    return any(isinstance(n, ast.Yield) for statement in body for n in walk(statement))
 
 
 def _says_yes(function: Function) -> bool:

@@ -7,7 +7,19 @@ from collections.abc import Iterator
 
 from bough.core.tamper.signs import Sign
 from bough.core.tamper.sources import Source
-from bough.core.tamper.syntax import Function, always, constant, dotted, dump, last, listed, never, show, statements
+from bough.core.tamper.syntax import (
+    Function,
+    always,
+    constant,
+    dotted,
+    dump,
+    last,
+    listed,
+    never,
+    show,
+    statements,
+    walk,
+)
 
 _EQUAL = "__eq__"
 _PLAIN = listed("int float complex str bytes bool list tuple dict set frozenset object type")
@@ -30,7 +42,7 @@ def always_equal(source: Source) -> Iterator[Sign]:
 
 def _equalities(source: Source) -> Iterator[tuple[int, ast.AST]]:
     """Everything that becomes an `__eq__`: its line, and what it is."""
-    for node in source.nodes:
+    for node in source.of(ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign, ast.Dict, ast.Call):
         if isinstance(node, Function) and node.name == _EQUAL:
             yield node.lineno, node
         elif isinstance(node, ast.Assign):
@@ -69,12 +81,12 @@ def holds_for_anything(made: Made) -> bool:
     answers = [made.body] if isinstance(made, ast.Lambda) else _returned(made)
     if not answers:
         return False
-    looks = any(isinstance(node, ast.Name) and node.id in other for part in _body(made) for node in ast.walk(part))
+    looks = any(isinstance(node, ast.Name) and node.id in other for part in _body(made) for node in walk(part))
     if not looks:
         return any(not _refuses(answer) for answer in answers)
     if all(_true(answer) for answer in answers):
         return True
-    own = any(isinstance(node, ast.Name) and node.id in names[:1] for part in _body(made) for node in ast.walk(part))
+    own = any(isinstance(node, ast.Name) and node.id in names[:1] for part in _body(made) for node in walk(part))
     return not own and not any(_of_a_kind(part) for part in _body(made))
 
 
@@ -95,7 +107,7 @@ def _refuses(answer: ast.expr) -> bool:
 def _of_a_kind(body: ast.AST) -> bool:
     """`isinstance(other, Missing)`, `type(other) is Missing`: equal to all of its kind, as singletons are. Or it asks
     somebody else: `super().__eq__(other)`."""
-    for node in ast.walk(body):
+    for node in walk(body):
         if isinstance(node, ast.Call) and last(node) in ("isinstance", "issubclass", "type", "super", _EQUAL):
             return True
         if isinstance(node, ast.Attribute) and node.attr in ("__class__", _EQUAL):
@@ -126,7 +138,7 @@ def _true(answer: ast.expr) -> bool:
 
 def _doubles(source: Source) -> Iterator[Sign]:
     """Names of test doubles and matchers that product code imports or reaches for."""
-    for node in source.nodes:
+    for node in source.of(ast.ImportFrom, ast.Import, ast.Attribute):
         found = ""
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names = {alias.name for alias in node.names}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from bough.core.tamper.checks import Guard
-from bough.core.tamper.syntax import Function, constant, dotted, elements, last, listed, show, statements
+from bough.core.tamper.syntax import Function, constant, dotted, elements, last, listed, show, statements, walk
 
 BROAD = ("Exception", "BaseException", "AssertionError", "Failed")
 
@@ -15,7 +15,7 @@ SUPPRESSED = Guard("swallowed", "after entering `suppress`, which swallows a fai
 
 def enters_suppress(node: ast.stmt) -> bool:
     """`stack.enter_context(suppress(Exception))`: what follows in the block is inside it."""
-    for part in ast.walk(node):
+    for part in walk(node):
         if isinstance(part, ast.Call) and last(part.func) in ("enter_context", "enterContext", "push") and part.args:
             inner = part.args[0]
             if isinstance(inner, ast.Call) and last(inner) == "suppress" and any(last(a) in BROAD for a in inner.args):
@@ -60,7 +60,7 @@ def shared(owner: Function) -> frozenset[str]:
     """Names that inner functions assign to: what they stand for cannot be read off."""
     known: frozenset[str] | None = owner.__dict__.get("shared")
     if known is None:
-        nodes = (node for statement in owner.body for node in ast.walk(statement))
+        nodes = (node for statement in owner.body for node in walk(statement))
         known = frozenset(name for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names)
         owner.__dict__["shared"] = known
     return known
@@ -70,7 +70,7 @@ def references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
     """Names that a body uses, and those that it calls as a statement."""
     known: tuple[frozenset[str], frozenset[str]] | None = owner.__dict__.get("references")
     if known is None:
-        nodes = [node for statement in owner.body for node in ast.walk(statement)]
+        nodes = [node for statement in owner.body for node in walk(statement)]
         calls = [n.value.func for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
         used = frozenset(node.id for node in nodes if isinstance(node, ast.Name))
         known = (used, frozenset(call.id for call in calls if isinstance(call, ast.Name)))
@@ -83,7 +83,7 @@ def _filled(owner: Function) -> frozenset[str]:
     known: frozenset[str] | None = owner.__dict__.get("_filled")
     if known is None:
         found = set()
-        for node in (node for statement in owner.body for node in ast.walk(statement)):
+        for node in (node for statement in owner.body for node in walk(statement)):
             stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
             if stored or (isinstance(node, ast.Attribute) and node.attr in _GROWING):
                 found.add(last(getattr(node, "value", None)))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from bough.core.tamper.marks import hardness
-from bough.core.tamper.syntax import Function, constant, dotted, last, listed, show
+from bough.core.tamper.syntax import Function, constant, dotted, last, listed, show, walk
 
 DECISIVE = listed(
     """
@@ -41,7 +41,7 @@ def is_hook(function: Function) -> bool:
 def bends(function: Function) -> Iterator[tuple[int, str]]:
     """Lines of a hook that change which tests run or what their results are."""
     items = next((a.arg for a in function.args.args if a.arg in ("items", "collected")), "items")
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.stmt | ast.Call) and _bending(node, items):
             yield node.lineno, show(node, 60)
 

@@ -26,6 +26,7 @@ from bough.core.tamper.syntax import (
     last,
     number,
     show,
+    walk,
 )
 
 MOST_PRODUCT = 2_000
@@ -133,8 +134,8 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
 
 
 def _generator(node: Function) -> bool:
-    inner = {id(n) for f in functions(node) if f is not node for n in ast.walk(f)}
-    return any(isinstance(n, ast.Yield | ast.YieldFrom) and id(n) not in inner for n in ast.walk(node))
+    inner = {id(n) for f in functions(node) if f is not node for n in walk(f)}
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) and id(n) not in inner for n in walk(node))
 
 
 def _given_less(was: Test, now: Test) -> list[Tampering]:

@@ -20,6 +20,7 @@ from bough.core.tamper.syntax import (
     never,
     show,
     statements,
+    walk,
 )
 from bough.core.tamper.syntax import always as holds
 
@@ -225,16 +226,16 @@ def hides(decorator: Function) -> bool:
     body = decorator.body
     if any(isinstance(s, ast.Return) and last(s.value) == wrapped and isinstance(s.value, ast.Name) for s in body):
         return False
-    if len([n for n in ast.walk(decorator) if isinstance(n, Function)]) == 1 and not any(
-        isinstance(n, ast.Lambda) for n in ast.walk(decorator)
+    if len([n for n in walk(decorator) if isinstance(n, Function)]) == 1 and not any(
+        isinstance(n, ast.Lambda) for n in walk(decorator)
     ):
         return False
-    calls = [n for n in ast.walk(decorator) if isinstance(n, ast.Call) and last(n.func) == wrapped]
+    calls = [n for n in walk(decorator) if isinstance(n, ast.Call) and last(n.func) == wrapped]
     if not calls:
-        handed_on = [n for n in ast.walk(decorator) if isinstance(n, ast.Name) and n.id == wrapped]
-        wraps = [n for n in ast.walk(decorator) if isinstance(n, ast.Call) and last(n.func) == "wraps"]
+        handed_on = [n for n in walk(decorator) if isinstance(n, ast.Name) and n.id == wrapped]
+        wraps = [n for n in walk(decorator) if isinstance(n, ast.Call) and last(n.func) == "wraps"]
         return len(handed_on) <= len(wraps)
     return any(
-        isinstance(n, ast.Try) and n.handlers and not any(isinstance(r, ast.Raise) for r in ast.walk(n))
-        for n in ast.walk(decorator)
-    ) or any(isinstance(n, ast.withitem) and last(n.context_expr) == "suppress" for n in ast.walk(decorator))
+        isinstance(n, ast.Try) and n.handlers and not any(isinstance(r, ast.Raise) for r in walk(n))
+        for n in walk(decorator)
+    ) or any(isinstance(n, ast.withitem) and last(n.context_expr) == "suppress" for n in walk(decorator))

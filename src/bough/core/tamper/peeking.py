@@ -11,7 +11,7 @@ from bough.core.tamper import files
 from bough.core.tamper.ground import Ground
 from bough.core.tamper.signs import Sign
 from bough.core.tamper.sources import Source, imported_names
-from bough.core.tamper.syntax import Function, constant, dotted, dump, identifiers, last, listed, main_guard, show
+from bough.core.tamper.syntax import Function, constant, dotted, dump, identifiers, last, listed, main_guard, show, walk
 
 _READS = listed(
     """
@@ -35,6 +35,10 @@ _NAMING = frozenset({"__name__", "__file__", "__package__", "__spec__", "__loade
 _DECODING = listed("b64decode b32decode b85decode a85decode b16decode unhexlify fromhex decompress loads decode join")
 
 
+_TEXTS = (ast.Constant, ast.BinOp, ast.JoinedStr)
+"""What `_written` reads."""
+
+
 def peeking(source: Source, ground: Ground) -> Iterator[Sign]:
     yield from _frames(source)
     yield from _lines_of_callers(source)
@@ -46,7 +50,7 @@ def peeking(source: Source, ground: Ground) -> Iterator[Sign]:
 
 def _frames(source: Source) -> Iterator[Sign]:
     """Values, constants and source text of whoever calls; names of functions and files are what logs are made of."""
-    for node in source.nodes:
+    for node in source.of(ast.Attribute, ast.Subscript, *_TEXTS):
         line = getattr(node, "lineno", 0)
         wanted = node.attr if isinstance(node, ast.Attribute) else _written(node)
         if isinstance(node, ast.Subscript) and _asks_for_the_line(node):
@@ -96,14 +100,14 @@ def _asks_for_the_line(node: ast.Subscript) -> bool:
 
 def _opens_its_caller(function: Function) -> bool:
     """`open(frame.f_code.co_filename)`."""
-    opened = [n for n in ast.walk(function) if isinstance(n, ast.Call) and last(n.func) in ("open", "Path", "getlines")]
-    parts = [part for call in opened for argument in call.args for part in ast.walk(argument)]
+    opened = [n for n in walk(function) if isinstance(n, ast.Call) and last(n.func) in ("open", "Path", "getlines")]
+    parts = [part for call in opened for argument in call.args for part in walk(argument)]
     return any(isinstance(part, ast.Attribute) and part.attr in ("co_filename", "filename") for part in parts)
 
 
 def _asks_for_a_name(node: ast.AST, source: Source) -> bool:
     """`frame.f_globals["__name__"]`, `frame.f_globals.get("__name__")`."""
-    for other in source.nodes:
+    for other in source.of(ast.Subscript, ast.Call):
         if isinstance(other, ast.Subscript) and other.value is node:
             return constant(other.slice) in _NAMING
         if isinstance(other, ast.Call) and isinstance(other.func, ast.Attribute) and other.func.value is node:
@@ -113,7 +117,7 @@ def _asks_for_a_name(node: ast.AST, source: Source) -> bool:
 
 def _interpreter(source: Source) -> Iterator[Sign]:
     """The memory of the process, its tracing, its built-in names and the way it imports."""
-    for node in source.nodes:
+    for node in source.of(ast.Attribute, ast.Call, ast.Assign, ast.Delete, ast.AugAssign):
         line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Attribute) and node.attr in _RAW and "ctypes" in dotted(node) + _modules(source):
             yield Sign("memory", line, f"`{show(node, 60)}` reaches into the interpreter's memory", habit=True)
@@ -166,25 +170,20 @@ def _built_in(target: ast.expr) -> bool:
 
 def _unreadable(source: Source) -> Iterator[Sign]:
     """Code that is decoded and then run: nobody can say what it does."""
-    for node in source.nodes:
-        if not isinstance(node, ast.Call) or last(node.func) not in ("exec", "eval", "compile", "__import__"):
+    for node in source.of(ast.Call):
+        if dotted(node.func) in ("marshal.loads", "types.CodeType", "types.FunctionType"):
+            yield Sign("code", node.lineno, f"`{show(node, 60)}` makes code that cannot be read", habit=True)
+        if last(node.func) not in ("exec", "eval", "compile", "__import__"):
             continue
-        inner = {last(n.func) for a in node.args for n in ast.walk(a) if isinstance(n, ast.Call)}
+        inner = {last(n.func) for a in node.args for n in walk(a) if isinstance(n, ast.Call)}
         if inner & (_DECODING | {"chr"}):
             yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` runs code that cannot be read")
-    for node in source.nodes:
-        if isinstance(node, ast.Call) and dotted(node.func) in (
-            "marshal.loads",
-            "types.CodeType",
-            "types.FunctionType",
-        ):
-            yield Sign("code", node.lineno, f"`{show(node, 60)}` makes code that cannot be read", habit=True)
 
 
 def _test_modules(source: Source, ground: Ground) -> Iterator[Sign]:
     """The test's own module, imported or found among those that are loaded; or a test called by its name."""
-    guarded = {id(n) for node in source.tree.body if _program(node) for n in ast.walk(node)}
-    for node in source.nodes:
+    guarded = {id(n) for node in source.tree.body if _program(node) for n in walk(node)}
+    for node in source.of(ast.Import, ast.ImportFrom, ast.Constant, ast.Call):
         if id(node) in guarded:
             continue
         names: list[str] = []
@@ -217,7 +216,7 @@ def _program(node: ast.stmt) -> bool:
 
 def _in_lookup(node: ast.Constant, source: Source) -> bool:
     """`sys.modules["test_calc"]`, `import_module("test_calc")`."""
-    for other in source.nodes:
+    for other in source.of(ast.Subscript, ast.Call):
         if isinstance(other, ast.Subscript) and other.slice is node:
             return dotted(other.value).endswith("modules")
         if isinstance(other, ast.Call) and node in other.args:
@@ -227,11 +226,11 @@ def _in_lookup(node: ast.Constant, source: Source) -> bool:
 
 def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
     """Texts that name a test file of the base, in code that reads files."""
-    called = {last(node.func) for node in source.nodes if isinstance(node, ast.Call)}
+    called = {last(node.func) for node in source.of(ast.Call)}
     if not called & _READS:
         return
-    documentation = {id(_docstring(node)) for node in source.nodes}
-    for node in source.nodes:
+    documentation = {id(_docstring(node)) for node in (source.tree, *source.of(ast.ClassDef), *source.all_functions)}
+    for node in source.of(ast.Call, *_TEXTS):
         text = "" if id(node) in documentation else _written(node)
         if re.search(r"\bassert\b.*(?:==|\()", text):
             yield Sign("test file", getattr(node, "lineno", 0), "product code looks for assertions", habit=True)

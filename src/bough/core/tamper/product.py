@@ -11,7 +11,7 @@ from bough.core.tamper.ground import Ground
 from bough.core.tamper.peeking import peeking
 from bough.core.tamper.signs import Sign, expressions_of, hooks, import_time, runner_patched
 from bough.core.tamper.sources import Source
-from bough.core.tamper.syntax import Function, constant, constants, dotted, dump, identifiers, last, show
+from bough.core.tamper.syntax import Function, constant, constants, dotted, dump, identifiers, last, show, walk
 
 
 def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
@@ -26,7 +26,7 @@ def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
     yield from _exit_hooks(source)
     for function in source.all_functions:
         if "_exit" in identifiers(function) and "fork" not in identifiers(function):
-            for call in (n for n in ast.walk(function) if isinstance(n, ast.Call) and last(n.func) == "_exit"):
+            for call in (n for n in walk(function) if isinstance(n, ast.Call) and last(n.func) == "_exit"):
                 if not call.args or constant(call.args[0]) == 0:
                     what = f"`{show(call, 40)}` ends the process as if all were well, a test run too"
                     yield Sign(f"_exit {dump(call)}", call.lineno, what)
@@ -37,7 +37,7 @@ def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
 
 def _exit_hooks(source: Source) -> Iterator[Sign]:
     """Product code that has the process end with a status of its own."""
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.FunctionDef, ast.AsyncFunctionDef):
         registered: list[ast.expr] = []
         if isinstance(node, ast.Call) and dotted(node.func) in ("atexit.register", "register") and node.args:
             registered = [node.args[0]]
@@ -53,7 +53,7 @@ def _exit_hooks(source: Source) -> Iterator[Sign]:
 
 def _knows_of_tests(source: Source) -> Iterator[Sign]:
     """Product code that behaves differently when it is being tested."""
-    for node in source.nodes:
+    for node in source.of(ast.Constant, ast.Compare, ast.Call, ast.FunctionDef, ast.AsyncFunctionDef):
         if isinstance(node, ast.Constant) and node.value in ("PYTEST_CURRENT_TEST", "PYTEST_VERSION"):
             yield Sign("aware", node.lineno, "product code looks for a running test (PYTEST_CURRENT_TEST)")
         elif isinstance(node, ast.Compare | ast.Call) and _asks_for_runner(node):

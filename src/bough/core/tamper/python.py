@@ -18,15 +18,7 @@ from bough.core.tamper.marks import hides
 from bough.core.tamper.reach import Collecting, Reach
 from bough.core.tamper.sources import Project, Source, is_fixture
 from bough.core.tamper.suite import MOST_CASES, Test, helpers_of, read, tests_of
-from bough.core.tamper.syntax import (
-    argument,
-    constants,
-    dump,
-    elements,
-    fixed,
-    last,
-    show,
-)
+from bough.core.tamper.syntax import argument, constants, dump, elements, fixed, last, show, walk
 from bough.core.tamper.touched import Sides as Sides
 from bough.core.tamper.touched import touched
 
@@ -36,14 +28,15 @@ ALIKE = 0.6
 
 def compare(sides: Sides) -> list[Tampering]:
     was, now = touched(*_inherited(_tests(sides, sides.before), _tests(sides, sides.after)), sides)
+    found = _tests_compared(was, now, sides) if any(test.active for test in was) else []
+    return found + _helpers(sides) + _beside(sides) + _overridden(sides)
+
+
+def _tests_compared(was: list[Test], now: list[Test], sides: Sides) -> list[Tampering]:
     _read_all(was, now)
     match = _Match(was, now)
-    found: list[Tampering] = []
     moved = _moved(sides, match)
-    for test in was:
-        if test.active:
-            found += _one(test, match, sides, moved)
-    return found + _helpers(sides) + _beside(sides) + _overridden(sides)
+    return [one for test in was if test.active for one in _one(test, match, sides, moved)]
 
 
 def _tests(sides: Sides, project: Project) -> list[Test]:
@@ -262,7 +255,7 @@ def _fixture(was: Test, now: Test, path: str, others: _Elsewhere) -> list[Tamper
             found.append(Tampering(path, now.node.lineno, what))
     gone = constants(was.node) - constants(now.node)
     if not found and others.uses(was.short) and gone:
-        values = [s for f in (was, now) for s in ast.walk(f.node) if isinstance(s, ast.Return | ast.Yield) and s.value]
+        values = [s for f in (was, now) for s in walk(f.node) if isinstance(s, ast.Return | ast.Yield) and s.value]
         if any(constants(value) & gone for value in values if isinstance(value, ast.AST)):
             what = f"the value of fixture {was.short} changed: {', '.join(sorted(gone)[:3])} is gone"
             found.append(Tampering(path, now.node.lineno, what))

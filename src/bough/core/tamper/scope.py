@@ -21,6 +21,7 @@ from bough.core.tamper.syntax import (
     name,
     size,
     statements,
+    walk,
     without_docstring,
 )
 
@@ -177,7 +178,7 @@ def _with_own_names(node: ast.expr, scope: Scope) -> Scope:
     if isinstance(node, ast.Lambda):
         bound = [a.arg for a in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]]
     for part in getattr(node, "generators", []):
-        bound += [n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)]
+        bound += [n.id for n in walk(part.target) if isinstance(n, ast.Name)]
     for one in bound:
         inside.names[one] = name(f"~{inside.fresh}")
         inside.fresh += 1

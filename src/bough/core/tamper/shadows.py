@@ -11,7 +11,7 @@ from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.ground import Ground
 from bough.core.tamper.sources import Import, Project, Source, imported_names
-from bough.core.tamper.syntax import Function, dotted, identifiers, statements
+from bough.core.tamper.syntax import Function, dotted, identifiers, statements, walk
 
 _START_UP = ("sitecustomize.py", "usercustomize.py")
 _FRONT = frozenset({"", "src", "lib", "python"})
@@ -159,7 +159,7 @@ def _through_another(
     """The name is no longer imported, and the tests use one that is called so in a module."""
     was, now = sources
     for function in _tests(now):
-        for node in ast.walk(function):
+        for node in walk(function):
             if not isinstance(node, ast.Attribute) or node.attr != (origin.attribute or name):
                 continue
             module = now.imports.get(dotted(node.value))
@@ -189,8 +189,7 @@ def _left_behind(was: Source, now: Source, origin: Import, origin_now: Import, b
 def _attributes(source: Source, origin: Import) -> set[str]:
     """What a file uses of a module that it imports."""
     bound = {name for name, one in source.imports.items() if one == origin}
-    nodes = (node for node in source.nodes if isinstance(node, ast.Attribute))
-    return {node.attr for node in nodes if dotted(node.value) in bound}
+    return {node.attr for node in source.of(ast.Attribute) if dotted(node.value) in bound}
 
 
 def _tests(source: Source) -> Iterator[ast.AST]:

@@ -11,7 +11,7 @@ from bough.core.tamper import files
 from bough.core.tamper.facts import patched
 from bough.core.tamper.hooks import DECISIVE, bends, is_hook
 from bough.core.tamper.sources import Source
-from bough.core.tamper.syntax import Function, dotted, dump, main_guard, show
+from bough.core.tamper.syntax import Function, children, dotted, dump, main_guard, show
 
 _RUNNERS = files.RUNNER_MODULES | {"builtins", "nose", "mock"}
 
@@ -43,14 +43,14 @@ def expressions_of(node: ast.stmt) -> list[ast.AST]:
     known: list[ast.AST] | None = node.__dict__.get("_expressions")
     if known is None:
         known = []
-        stack: list[ast.AST] = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.stmt)]
+        stack: list[ast.AST] = [child for child in children(node) if not isinstance(child, ast.stmt)]
         if isinstance(node, Function | ast.ClassDef):
             stack = list(node.decorator_list)
         while stack:
             part = stack.pop()
             if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
                 known.append(part)
-                stack += ast.iter_child_nodes(part)
+                stack += children(part)
         node.__dict__["_expressions"] = known
     return known
 
@@ -68,7 +68,7 @@ def hooks(source: Source) -> Iterator[Sign]:
 
 
 def runner_patched(source: Source) -> Iterator[Sign]:
-    for node in source.nodes:
+    for node in source.of(ast.Assign, ast.AugAssign, ast.Delete, ast.Call):
         targets: list[str] = []
         if isinstance(node, ast.Assign | ast.AugAssign | ast.Delete):
             several = [node.target] if isinstance(node, ast.AugAssign) else node.targets

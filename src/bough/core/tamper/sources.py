@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import TypeVar, cast
 
 from msgspec import Struct
 
 from bough.core.tamper import files
-from bough.core.tamper.syntax import Function, last, parse, statements
+from bough.core.tamper.syntax import Function, last, parse, statements, walk
+
+Node = TypeVar("Node", bound=ast.AST)
 
 
 class Import(Struct, frozen=True):
@@ -32,17 +35,25 @@ class Source:
         self.bound: dict[str, ast.stmt] = {}
         """The last statement that binds a name."""
         self.rebound: set[str] = set()
+        self._kinds: dict[tuple[type[ast.AST], ...], list[ast.AST]] = {}
         for statement in statements(tree.body):
             self._bind(statement)
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        return list(ast.walk(self.tree))
+        return walk(self.tree)
 
     @cached_property
     def all_functions(self) -> list[Function]:
         """Also those inside classes and functions."""
-        return [node for node in self.nodes if isinstance(node, Function)]
+        return self.of(ast.FunctionDef, ast.AsyncFunctionDef)
+
+    def of(self, *kinds: type[Node]) -> list[Node]:
+        """All nodes of these kinds. Kept: many questions are asked about the same few kinds."""
+        known = self._kinds.get(kinds)
+        if known is None:
+            known = self._kinds[kinds] = [node for node in self.nodes if type(node) in kinds]
+        return cast("list[Node]", known)
 
     def _bind(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -90,6 +101,7 @@ class Project:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self.texts = texts
         self.parsed: dict[str, Source | str] = {}
+        self._modules: dict[tuple[str, str, int], str] = {}
 
     def source(self, path: str) -> Source | None:
         """None when there is no such file, or it is no tree."""
@@ -111,34 +123,15 @@ class Project:
 
     def module(self, source: Source, wanted: Import) -> Source | None:
         """The test-side file that an import names; product modules stay what they are: names."""
-        parts = [part for part in wanted.module.split(".") if part]
-        if wanted.level:
-            here = files.folders(source.path)
-            bases = ["/".join(here[: len(here) - wanted.level + 1])]
-        else:
-            folder = files.folder_of(source.path)
-            bases = list(dict.fromkeys([folder, *_parents(folder), "src"]))
-        for base in bases:
-            stem = "/".join([base, *parts] if base else parts)
-            for path in (f"{stem}.py", f"{stem}/__init__.py"):
-                if path in self.texts and files.test_file(path):
-                    return self.source(path)
-        return None
+        key = (files.folder_of(source.path), wanted.module, wanted.level)
+        if key not in self._modules:
+            paths = (path for path in _places(source, wanted, ("src",)) if path in self.texts)
+            self._modules[key] = next((path for path in paths if files.test_file(path)), "")
+        return self.source(self._modules[key])
 
     def product(self, source: Source, wanted: Import) -> str:
         """The path of the module that an import names, on either side; empty: none of the project's."""
-        parts = [part for part in wanted.module.split(".") if part]
-        folder = files.folder_of(source.path)
-        bases = [folder, *_parents(folder), "src", "lib"]
-        if wanted.level:
-            here = files.folders(source.path)
-            bases = ["/".join(here[: len(here) - wanted.level + 1])]
-        for base in dict.fromkeys(bases):
-            stem = "/".join([base, *parts] if base else parts)
-            for path in (f"{stem}.py", f"{stem}/__init__.py"):
-                if path in self.texts:
-                    return path
-        return ""
+        return next((path for path in _places(source, wanted, ("src", "lib")) if path in self.texts), "")
 
     def origin(self, source: Source, wanted: Import) -> tuple[str, str]:
         """Where a name that is imported was made: the file and the name there; empty: not to be found out."""
@@ -195,6 +188,20 @@ class Project:
             if found is not None and is_fixture(found[1]):
                 return found
         return None
+
+
+def _places(source: Source, wanted: Import, roots: tuple[str, ...]) -> Iterator[str]:
+    """Where the module that an import names may lie: beside the file, above it, or in one of the roots."""
+    folder = files.folder_of(source.path)
+    bases = [folder, *_parents(folder), *roots]
+    if wanted.level:
+        here = files.folders(source.path)
+        bases = ["/".join(here[: len(here) - wanted.level + 1])]
+    parts = [part for part in wanted.module.split(".") if part]
+    for base in bases:
+        stem = "/".join([base, *parts] if base else parts)
+        yield f"{stem}.py"
+        yield f"{stem}/__init__.py"
 
 
 def _parents(folder: str) -> list[str]:

@@ -9,7 +9,19 @@ import re
 from msgspec.structs import replace
 
 from bough.core.tamper.checks import SYMMETRIC, Check, empty
-from bough.core.tamper.syntax import constant, constants, dump, elements, fixed, identifiers, last, number, show
+from bough.core.tamper.syntax import (
+    children,
+    constant,
+    constants,
+    dump,
+    elements,
+    fixed,
+    identifiers,
+    last,
+    number,
+    show,
+    walk,
+)
 
 _RANK = (
     {"==": 6, "is": 6, "raises": 6, "warns": 5, "≈": 5, "falsy": 4, "logs": 4, "runs": 1, "fail": 6, "case": 6}
@@ -229,7 +241,7 @@ def _lost_input(before: ast.expr, after: ast.expr) -> str:
         return ", ".join(sorted(lost)[:3])
     if {name for name in identifiers(before) if name[0] == "#"} - identifiers(after):
         return "(too long to show)"
-    was, now = list(ast.walk(before)), list(ast.walk(after))
+    was, now = list(walk(before)), list(walk(after))
     if [type(node) for node in was] != [type(node) for node in now]:
         return ""
     pairs = (
@@ -248,7 +260,7 @@ def _inside(part: ast.expr, whole: ast.expr) -> bool:
     if isinstance(part, ast.Constant):
         return False
     wanted = dump(part)
-    return any(isinstance(n, ast.expr) and dump(n) == wanted for n in ast.walk(whole))
+    return any(isinstance(n, ast.expr) and dump(n) == wanted for n in walk(whole))
 
 
 def _alternatives(before: Check, after: Check) -> bool:
@@ -305,7 +317,7 @@ def _drawn(node: ast.AST) -> str:
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
         return _drawn(node.value)
-    inner = (_drawn(child) for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context))
+    inner = map(_drawn, children(node))
     return f"{type(node).__name__}({','.join(inner)})"
 
 

@@ -46,10 +46,33 @@ def _manageable(tree: ast.AST) -> bool:
         for node in level:
             if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value.bit_length() > 10_000:
                 return False
-        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        level = [child for node in level for child in children(node)]
         if not level:
             return True
     return False
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below one, but for `Load` and `Store`. Kept at the node: trees are walked many times."""
+    known: list[ast.AST] | None = node.__dict__.get("_children")
+    if known is None:
+        known = []
+        for field in node._fields:
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                known += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST) and field != "ctx":
+                known.append(value)
+        node.__dict__["_children"] = known
+    return known
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """The node and all below it, level by level."""
+    found = [node]
+    for one in found:
+        found += children(one)
+    return found
 
 
 def dump(node: ast.AST) -> str:
@@ -92,7 +115,7 @@ def digest(node: ast.AST) -> ast.Name:
 def size(node: ast.AST) -> int:
     known: int | None = node.__dict__.get("_size")
     if known is None:
-        known = 1 + sum(size(child) for child in ast.iter_child_nodes(node))
+        known = 1 + hasattr(node, "ctx") + sum(map(size, children(node)))
         node.__dict__["_size"] = known
     return known
 
@@ -152,7 +175,7 @@ def number(node: ast.AST | None) -> float | None:
 
 def fixed(node: ast.AST) -> bool:
     """Made of constants alone."""
-    return all(isinstance(n, _FIXED) for n in ast.walk(node))
+    return all(isinstance(n, _FIXED) for n in walk(node))
 
 
 def constants(node: ast.AST) -> frozenset[str]:
@@ -163,7 +186,7 @@ def constants(node: ast.AST) -> frozenset[str]:
         elif isinstance(node, ast.UnaryOp) and constant(node) is not ...:
             known = frozenset({repr(constant(node))})
         else:
-            known = frozenset().union(*(constants(child) for child in ast.iter_child_nodes(node)))
+            known = frozenset().union(*(constants(child) for child in children(node)))
         node.__dict__["_constants"] = known
     return known
 
@@ -172,9 +195,9 @@ def identifiers(node: ast.AST) -> frozenset[str]:
     """Names and attributes in a tree."""
     known: frozenset[str] | None = node.__dict__.get("_identifiers")
     if known is None:
-        own = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-        inner = frozenset[str]().union(*(identifiers(child) for child in ast.iter_child_nodes(node)))
-        known = inner | {own} if own else inner
+        inside = walk(node)
+        names = {one.id for one in inside if isinstance(one, ast.Name)}
+        known = frozenset(names | {one.attr for one in inside if isinstance(one, ast.Attribute)})
         node.__dict__["_identifiers"] = known
     return known
 
@@ -213,7 +236,7 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def functions(tree: ast.AST) -> Iterator[Function]:
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+    return (node for node in walk(tree) if isinstance(node, Function))
 
 
 def main_guard(test: ast.expr) -> bool:

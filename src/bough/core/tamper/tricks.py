@@ -31,6 +31,7 @@ from bough.core.tamper.syntax import (
     last,
     never,
     show,
+    walk,
 )
 
 _OVERRIDING = frozenset(
@@ -92,9 +93,9 @@ def _test_side(source: Source, ground: Ground, project: Project) -> Iterator[Sig
 
 def _hard_exits(source: Source) -> Iterator[Sign]:
     """`os._exit` in any form, outside a forked child."""
-    forked = {id(n) for f in source.all_functions if "fork" in identifiers(f) for n in ast.walk(f)}
+    forked = {id(n) for f in source.all_functions if "fork" in identifiers(f) for n in walk(f)}
     names = {n for n, imported in source.imports.items() if imported.attribute == "_exit"}
-    for node in source.nodes:
+    for node in source.of(ast.Attribute, ast.Constant, ast.Name):
         hit = (isinstance(node, ast.Attribute) and node.attr == "_exit") or (
             isinstance(node, ast.Constant) and node.value == "_exit"
         )
@@ -176,7 +177,7 @@ def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
 
 def _overriding(source: Source) -> Iterator[Sign]:
     """Names of the runner's own that a test class or file takes for itself."""
-    for klass in (n for n in source.nodes if isinstance(n, ast.ClassDef)):
+    for klass in source.of(ast.ClassDef):
         for node in klass.body:
             names = [node.name] if isinstance(node, Function) else [last(t) for t in getattr(node, "targets", [])]
             for name in names:
@@ -193,7 +194,7 @@ def _overriding(source: Source) -> Iterator[Sign]:
 
 def _switched(source: Source) -> Iterator[Sign]:
     """Unittest's own switches: how values are compared, and what is skipped."""
-    for node in source.nodes:
+    for node in source.of(ast.Call, ast.Assign):
         if isinstance(node, ast.Call) and last(node.func) == "addTypeEqualityFunc":
             yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes how values are compared")
         if isinstance(node, ast.Assign) and not never(node.value):
@@ -296,7 +297,7 @@ def _skipping_fixtures(source: Source, project: Project) -> Iterator[Sign]:
                 skip.line,
                 f"{function.name} skips every test: `{skip.says}`",
             )
-        for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+        for call in (n for n in walk(function) if isinstance(n, ast.Call)):
             if last(call) == "add_marker" and constants(call) is not None and _skip_mark(call):
                 yield Sign(dump(call), call.lineno, f"{function.name} marks every test: `{show(call, 60)}`")
 
