@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from bough.core.tamper.syntax import listed
+from bough.core.tamper.wording import listed
 
 LARGEST = 500_000
 """Characters. A longer file is not read: that it changed at all is what is reported."""

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper import config, files, shadows
-from bough.core.tamper.ground import Ground
-from bough.core.tamper.sources import Project
+from bough.core.tamper import files
+from bough.core.tamper.config import compare as config
+from bough.core.tamper.python.sources import Project
+from bough.core.tamper.tricks import shadows
+from bough.core.tamper.tricks.ground import Ground
 
 MOST = 200
 """Findings that are handed on; more help nobody."""
@@ -81,7 +83,8 @@ class _Gate:
         yield from _bounded(self._tricks)
 
     def _trees(self, paths: list[str]) -> Iterator[Tampering]:
-        from bough.core.tamper import python, settings
+        from bough.core.tamper.config import settings
+        from bough.core.tamper.python import compare as python
 
         was, now = settings.settings_in(self.before, ""), settings.settings_in(self.after, "")
         both = {*self.before, *self.after}
@@ -97,7 +100,7 @@ class _Gate:
         paths = [path for path in self.small if path.endswith(".py") and not files.foreign(path)]
         if not paths:
             return []
-        from bough.core.tamper.tricks import tricks
+        from bough.core.tamper.tricks.compare import tricks
 
         was = [source for path in paths if (source := self.old.source(path)) is not None]
         now = [source for path in paths if (source := self.new.source(path)) is not None]
@@ -110,14 +113,14 @@ class _Gate:
             if tests:
                 yield from _bounded(partial(self._texts, language, tests))
             if language == "javascript" and tests:
-                from bough.core.tamper import imports
+                from bough.core.tamper.text import imports
 
                 yield from imports.compare(self.before, self.after, tests)
             if paths and language in ("javascript", "go", "rust"):
                 yield from self._beside(language, paths)
 
     def _beside(self, language: str, paths: list[str]) -> Iterator[Tampering]:
-        from bough.core.tamper import beside
+        from bough.core.tamper.text import beside
 
         product = [path for path in paths if beside.product(path, language)]
         yield from _bounded(partial(beside.compare, self.before, self.after, product, language))
@@ -126,7 +129,7 @@ class _Gate:
             yield from beside.copied(self.before, self.after, [path for path in paths if path.endswith("_test.go")])
 
     def _texts(self, language: str, paths: list[str]) -> Iterable[Tampering]:
-        from bough.core.tamper import text
+        from bough.core.tamper.text import compare as text
 
         old = {path: self.before[path] for path in paths if path in self.before}
         new = {path: self.after[path] for path in paths if path in self.after}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.syntax import short
+from bough.core.tamper.wording import short
 
 _ASIDE = (
     "readme",
