@@ -94,7 +94,7 @@ class _Gate:
         for path in paths:
             old, new = self.old.source(path), self.new.source(path)
             if old is not None and new is not None:
-                yield from shadows.taken_over(old, new, self.old, self.new)
+                yield from shadows.taken_over(old, new)
 
     def _tricks(self) -> Iterable[Tampering]:
         paths = [path for path in self.small if path.endswith(".py") and not files.foreign(path)]
@@ -104,7 +104,7 @@ class _Gate:
 
         was = [source for path in paths if (source := self.old.source(path)) is not None]
         now = [source for path in paths if (source := self.new.source(path)) is not None]
-        return tricks(was, now, self.ground, (self.old, self.new))
+        return tricks(was, now, self.ground)
 
     def _other_languages(self) -> Iterator[Tampering]:
         for language in files.LANGUAGES:

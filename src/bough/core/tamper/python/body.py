@@ -125,7 +125,7 @@ class Walk(Struct, eq=False):
             return never(node.test), guards
         if isinstance(node, ast.Expr | ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign):
             ends = self._simple(node, scope, guards, owner)
-            hidden = enters_suppress(node) or pushed(node, scope.source, scope.project)
+            hidden = enters_suppress(node) or pushed(node, scope.source)
             return ends, (*guards, SUPPRESSED) if hidden else guards
         if isinstance(node, ast.Raise):
             self._raise(node, scope, guards, owner)
@@ -322,7 +322,7 @@ class Walk(Struct, eq=False):
                         *inside,
                         Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure"),
                     )
-            elif keeps_quiet(context, scope.source, scope.project):
+            elif keeps_quiet(context, scope.source):
                 quiet = Guard("swallowed", f"inside `with {show(context, 40)}:`, which swallows a failure")
                 inside = (*inside, quiet)
             elif isinstance(context, ast.Call):
@@ -391,9 +391,9 @@ def fixtures_used(function: Function, scope: Scope, depth: int = 0) -> list[tupl
     """The fixtures that a test or fixture asks for by name, and those that they ask for."""
     found = []
     for argument in function.args.args:
-        known = scope.project.fixture(scope.source, argument.arg)
+        known = scope.source.known_fixture(argument.arg)
         if known is not None and known[1] is not function and depth < 4 and is_fixture(known[1]):
-            inside = Scope(scope.project, known[0])
+            inside = Scope(known[0])
             found.append((inside, known[1]))
             found += fixtures_used(known[1], inside, depth + 1)
     return found

@@ -48,7 +48,7 @@ def _tests(sides: Sides, project: Project) -> list[Test]:
         collected = sides.collecting.file(path) or files.named(sides.command, path)
         base = sides.before.source(path)
         collected = collected or (base is not None and _has_tests(base, sides.collecting))
-        found += tests_of(source, project, sides.collecting, collected)
+        found += tests_of(source, sides.collecting, collected)
     return found
 
 
@@ -213,8 +213,8 @@ def _helpers(sides: Sides) -> list[Tampering]:
         was, now = sides.before.source(path), sides.after.source(path)
         if was is None or now is None:
             continue
-        after = {test.key: test for test in helpers_of(now, sides.after, sides.collecting)}
-        for helper in helpers_of(was, sides.before, sides.collecting):
+        after = {test.key: test for test in helpers_of(now, sides.collecting)}
+        for helper in helpers_of(was, sides.collecting):
             same = after.get(helper.key)
             if same is None or dump(same.node) == dump(helper.node):
                 continue

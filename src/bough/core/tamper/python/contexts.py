@@ -5,27 +5,27 @@ from __future__ import annotations
 import ast
 
 from bough.core.tamper.python.facts import BROAD, swallows
-from bough.core.tamper.python.sources import Project, Source
+from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import Function, always, identifiers, last, statements, walk
 
 
-def definition(project: Project, source: Source, name: str) -> ast.ClassDef | Function | None:
+def definition(source: Source, name: str) -> ast.ClassDef | Function | None:
     """The class or function that a name in a test file stands for, also when it is product code."""
     imported = source.imports.get(name)
     if imported is not None and imported.attribute:
-        path, attribute = project.origin(source, imported)
-        home = project.source(path) if path else None
+        path, attribute = source.project.origin(source, imported)
+        home = source.project.source(path) if path else None
         return (home.classes.get(attribute) or home.functions.get(attribute)) if home is not None else None
     made = (*source.of(ast.ClassDef), *source.all_functions)
     return next((node for node in made if node.name == name), None)
 
 
-def keeps_quiet(context: ast.expr, source: Source, project: Project) -> bool:
+def keeps_quiet(context: ast.expr, source: Source) -> bool:
     """`with context:` swallows a failed assertion."""
     name = last(context)
     if not name or not isinstance(context.func if isinstance(context, ast.Call) else context, ast.Name):
         return False
-    made = definition(project, source, name)
+    made = definition(source, name)
     if isinstance(made, ast.ClassDef):
         exits = [n for n in made.body if isinstance(n, Function) and n.name in ("__exit__", "__aexit__")]
         return any(_says_yes(one) for one in exits)
@@ -41,19 +41,19 @@ def keeps_quiet(context: ast.expr, source: Source, project: Project) -> bool:
     return False
 
 
-def pushed(node: ast.stmt, source: Source, project: Project) -> bool:
+def pushed(node: ast.stmt, source: Source) -> bool:
     """`stack.push(lambda *error: True)`, `stack.enter_context(calm())`: what follows is swallowed."""
     for part in walk(node):
         if not isinstance(part, ast.Call) or not part.args:
             continue
         given, called = part.args[0], last(part.func)
         if called in ("push", "push_async_exit"):
-            made = given if isinstance(given, ast.Lambda) else definition(project, source, last(given))
+            made = given if isinstance(given, ast.Lambda) else definition(source, last(given))
             if isinstance(made, ast.Lambda):
                 return always(made.body)
             if isinstance(made, Function) and _says_yes(made):
                 return True
-        if called in ("enter_context", "enterContext", "enter_async_context") and keeps_quiet(given, source, project):
+        if called in ("enter_context", "enterContext", "enter_async_context") and keeps_quiet(given, source):
             return True
     return False
 

@@ -127,7 +127,7 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
     known = {dump(decorator) for decorator in was.decorators}
     for decorator in now.decorators:
         if dump(decorator) not in known:
-            made = definition(now.scope.project, now.scope.source, last(decorator))
+            made = definition(now.scope.source, last(decorator))
             if isinstance(made, Function) and hides(made):
                 what = f"{title} is now wrapped in @{show(decorator, 40)}, which hides its failures"
                 yield Tampering(now.path, decorator.lineno, what)

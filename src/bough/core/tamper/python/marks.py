@@ -7,7 +7,7 @@ import ast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.tamper.python.sources import Project, Source
+from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
     Function,
     argument,
@@ -49,15 +49,15 @@ class Case(Struct, frozen=True):
         return ", ".join(dump(value) for value in self.values)
 
 
-def marks_of(node: ast.expr, source: Source, project: Project, depth: int = 0) -> list[Mark]:
+def marks_of(node: ast.expr, source: Source, depth: int = 0) -> list[Mark]:
     """The skip-like marks that an expression stands for: a decorator, or the value of `pytestmark`."""
     several = elements(node)
     if several is not None:
-        return [mark for one in several for mark in marks_of(one, source, project, depth)]
+        return [mark for one in several for mark in marks_of(one, source, depth)]
     if isinstance(node, ast.Name) and depth < 5:
-        found = project.value(source, node.id)
+        found = source.known_value(node.id)
         if found is not None:
-            inside = marks_of(found[1], found[0], project, depth + 1)
+            inside = marks_of(found[1], found[0], depth + 1)
             return [
                 replace(mark, line=node.lineno, path=source.path, says=f"{node.id} = {mark.says}") for mark in inside
             ]
@@ -121,12 +121,12 @@ def labels_of(decorators: list[ast.expr]) -> set[str]:
     return found
 
 
-def module_marks(source: Source, project: Project) -> list[Mark]:
+def module_marks(source: Source) -> list[Mark]:
     """What skips a whole file: `pytestmark`, and skip calls at its top level."""
     found: list[Mark] = []
     value = source.values.get("pytestmark")
     if value is not None:
-        found += marks_of(value, source, project)
+        found += marks_of(value, source)
     top = {id(statement) for statement in source.tree.body}
     for statement in statements(source.tree.body):
         skipped = _skips(statement)
@@ -152,40 +152,40 @@ def _skips(statement: ast.stmt) -> ast.expr | None:
     return None
 
 
-def parametrized(decorators: list[ast.expr], source: Source, project: Project) -> list[list[Case] | ast.expr]:
+def parametrized(decorators: list[ast.expr], source: Source) -> list[list[Case] | ast.expr]:
     """For every `parametrize` its cases, or its expression when they are not written out."""
     found: list[list[Case] | ast.expr] = []
     for node in decorators:
         if not (isinstance(node, ast.Call) and last(node.func) in ("parametrize", "parameterized", "expand", "data")):
             continue
         if last(node.func) == "parametrize":
-            found.append(_cases(node, source, project))
+            found.append(_cases(node, source))
         elif node.args:
-            found.append(_positional_cases(node, source, project))
+            found.append(_positional_cases(node, source))
     return found
 
 
-def _cases(node: ast.Call, source: Source, project: Project) -> list[Case] | ast.expr:
+def _cases(node: ast.Call, source: Source) -> list[Case] | ast.expr:
     names = _names(argument(node, 0, "argnames"))
     values = argument(node, 1, "argvalues")
     if values is None or not names:
         return node
-    written = _follow(values, source, project)
+    written = _follow(values, source)
     items = elements(written)
     indirect = keyword(node, "indirect")
     if items is None:
         return values
-    return [_case(names, item, source, project, indirect is not None and not never(indirect)) for item in items]
+    return [_case(names, item, source, indirect is not None and not never(indirect)) for item in items]
 
 
-def _positional_cases(node: ast.Call, source: Source, project: Project) -> list[Case] | ast.expr:
+def _positional_cases(node: ast.Call, source: Source) -> list[Case] | ast.expr:
     """`@parameterized.expand([(1, 2), …])`: the values fill the parameters in order."""
-    items = elements(_follow(node.args[0], source, project)) if last(node.func) != "data" else list(node.args)
+    items = elements(_follow(node.args[0], source)) if last(node.func) != "data" else list(node.args)
     if items is None:
         return node.args[0]
     count = max((len(elements(item) or [item]) for item in items), default=0)
     names = tuple(f"#{index}" for index in range(count))
-    return [_case(names if elements(item) is not None else ("#0",), item, source, project, False) for item in items]
+    return [_case(names if elements(item) is not None else ("#0",), item, source, False) for item in items]
 
 
 def _names(node: ast.expr | None) -> tuple[str, ...]:
@@ -195,20 +195,20 @@ def _names(node: ast.expr | None) -> tuple[str, ...]:
     return tuple(str(constant(one)) for one in elements(node) or [])
 
 
-def _follow(node: ast.expr, source: Source, project: Project) -> ast.expr:
+def _follow(node: ast.expr, source: Source) -> ast.expr:
     for _ in range(4):
-        found = project.value(source, node.id) if isinstance(node, ast.Name) else None
+        found = source.known_value(node.id) if isinstance(node, ast.Name) else None
         if found is None:
             return node
         source, node = found
     return node
 
 
-def _case(names: tuple[str, ...], item: ast.expr, source: Source, project: Project, indirect: bool) -> Case:
+def _case(names: tuple[str, ...], item: ast.expr, source: Source, indirect: bool) -> Case:
     shown, marks = show(item, 70), list[Mark]()
     if isinstance(item, ast.Call) and last(item.func) == "param":
         given = keyword(item, "marks")
-        marks = marks_of(given, source, project) if given is not None else []
+        marks = marks_of(given, source) if given is not None else []
         values = list(item.args)
         shown = "(" + ", ".join(show(value, 70) for value in values) + ")" if len(values) != 1 else show(values[0], 70)
     elif len(names) == 1:

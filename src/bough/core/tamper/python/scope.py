@@ -10,7 +10,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from bough.core.tamper.python.forms import one_form
-from bough.core.tamper.python.sources import Project, Source
+from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
     Function,
     constants,
@@ -34,7 +34,6 @@ Node = TypeVar("Node", bound=ast.AST)
 class Scope(Struct, eq=False):
     """Names at one place of a test."""
 
-    project: Project
     source: Source
     names: dict[str, ast.expr] = {}
     fields: dict[str, ast.expr] = {}
@@ -63,7 +62,7 @@ class Scope(Struct, eq=False):
     def branch(self) -> Scope:
         """A copy for a block whose bindings may not outlive it."""
         copies = (dict(self.names), dict(self.fields), dict(self.inner))
-        return Scope(self.project, self.source, *copies, self.klass, self.depth, self.fresh)
+        return Scope(self.source, *copies, self.klass, self.depth, self.fresh)
 
     def join(self, test: ast.expr, then: Scope | None, otherwise: Scope | None) -> None:
         """What the names stand for after an `if`; None for a branch that does not come out of it."""
@@ -84,7 +83,7 @@ class Scope(Struct, eq=False):
 
     def enter(self, home: Source, function: Function, call: ast.Call | None, bound_self: bool) -> Scope:
         """The scope inside a function that is called here."""
-        scope = Scope(self.project, home, depth=self.depth + 1)
+        scope = Scope(home, depth=self.depth + 1)
         if bound_self:
             scope.fields, scope.klass = self.fields, self.klass
         if function.name in self.inner:
@@ -97,7 +96,7 @@ class Scope(Struct, eq=False):
             if default is not None:
                 defaults[only.arg] = default
         for parameter, default in defaults.items():
-            scope.names[parameter] = resolve(default, Scope(self.project, home, depth=self.depth + 1))
+            scope.names[parameter] = resolve(default, Scope(home, depth=self.depth + 1))
         if call is None:
             for index, parameter in enumerate(parameters):
                 scope.names[parameter] = name(f"@{index}")
@@ -141,10 +140,10 @@ def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
         return name("@inner")
     imported = scope.source.imports.get(node.id)
     if scope.depth < DEEPEST_CALL:
-        found = scope.project.value(scope.source, node.id)
+        found = scope.source.known_value(node.id)
         if found is not None:
             home, value = found
-            made = resolve(value, Scope(scope.project, home, depth=scope.depth + 1))
+            made = resolve(value, Scope(home, depth=scope.depth + 1))
             return made if size(made) <= LARGEST_VALUE else digest(made)
     if imported is not None:
         return name(imported.attribute or imported.module.rpartition(".")[2])
@@ -225,7 +224,7 @@ def callee(call: ast.Call, scope: Scope) -> tuple[Source, Function, bool] | None
             return None if inner.decorator_list else (scope.source, inner, False)
         if call.func.id in scope.names:
             return None
-        found = scope.project.function(scope.source, call.func.id)
+        found = scope.source.known_function(call.func.id)
         return None if found is None or found[1].decorator_list else (*found, False)
     if isinstance(call.func, ast.Attribute) and last(call.func.value) in ("self", "cls") and scope.klass is not None:
         method = method_of(scope.klass, call.func.attr, scope.source)

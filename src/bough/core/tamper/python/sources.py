@@ -25,9 +25,8 @@ class Import(Struct, frozen=True):
 class Source:
     """One Python file, read once: what its names are bound to at the top level."""
 
-    def __init__(self, path: str, tree: ast.Module) -> None:
-        self.path = path
-        self.tree = tree
+    def __init__(self, path: str, tree: ast.Module, project: Project) -> None:
+        self.path, self.tree, self.project = path, tree, project
         self.imports: dict[str, Import] = {}
         self.values: dict[str, ast.expr] = {}
         self.functions: dict[str, Function] = {}
@@ -84,6 +83,36 @@ class Source:
             return None
         return self.values[wanted]
 
+    def known_value(self, wanted: str) -> tuple[Source, ast.expr] | None:
+        """What a name is set to once, here or in the test-side file that it is imported from."""
+        for home, name in self._homes(wanted):
+            found = home.value(name)
+            if found is not None:
+                return home, found
+        return None
+
+    def known_function(self, wanted: str) -> tuple[Source, Function] | None:
+        """The function of the test side that a name stands for."""
+        for home, name in self._homes(wanted):
+            if isinstance(home.bound.get(name), Function):
+                return home, home.functions[name]
+        return None
+
+    def known_fixture(self, wanted: str) -> tuple[Source, Function] | None:
+        for place in [self, *self.project.conftests(self.path)]:
+            found = place.known_function(wanted)
+            if found is not None and is_fixture(found[1]):
+                return found
+        return None
+
+    def _homes(self, wanted: str) -> Iterator[tuple[Source, str]]:
+        """Where a name may be made, and what it is called there."""
+        yield self, wanted
+        imported = self.imports.get(wanted)
+        home = self.project.module(self, imported) if imported is not None and imported.attribute else None
+        if imported is not None and home is not None and home is not self:
+            yield home, imported.attribute
+
 
 def imported_names(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, Import]]:
     if isinstance(statement, ast.Import):
@@ -119,7 +148,7 @@ class Project:
         if text is None:
             return ""
         tree = parse(text) if len(text) <= files.LARGEST else "large"
-        return Source(path, tree) if isinstance(tree, ast.Module) else tree
+        return Source(path, tree, self) if isinstance(tree, ast.Module) else tree
 
     def module(self, source: Source, wanted: Import) -> Source | None:
         """The test-side file that an import names; product modules stay what they are: names."""
@@ -127,7 +156,7 @@ class Project:
         if key not in self._modules:
             paths = (path for path in _places(source, wanted, ("src",)) if path in self.texts)
             self._modules[key] = next((path for path in paths if files.test_file(path)), "")
-        return self.source(self._modules[key])
+        return self.source(self._modules[key]) if self._modules[key] else None
 
     def product(self, source: Source, wanted: Import) -> str:
         """The path of the module that an import names, on either side; empty: none of the project's."""
@@ -158,36 +187,6 @@ class Project:
         folder = files.folder_of(path)
         names = [f"{base}/conftest.py" if base else "conftest.py" for base in [folder, *_parents(folder)]]
         return [found for found in (self.source(n) for n in dict.fromkeys(names) if n in self.texts) if found]
-
-    def function(self, source: Source, wanted: str) -> tuple[Source, Function] | None:
-        """A function of the test side that a name in `source` stands for."""
-        if isinstance(source.bound.get(wanted), Function):
-            return source, source.functions[wanted]
-        imported = source.imports.get(wanted)
-        if imported is None or not imported.attribute:
-            return None
-        home = self.module(source, imported)
-        if home is not None and home is not source and isinstance(home.bound.get(imported.attribute), Function):
-            return home, home.functions[imported.attribute]
-        return None
-
-    def value(self, source: Source, wanted: str) -> tuple[Source, ast.expr] | None:
-        found = source.value(wanted)
-        if found is not None:
-            return source, found
-        imported = source.imports.get(wanted)
-        home = self.module(source, imported) if imported is not None and imported.attribute else None
-        if imported is None or home is None or home is source:
-            return None
-        found = home.value(imported.attribute)
-        return None if found is None else (home, found)
-
-    def fixture(self, source: Source, wanted: str) -> tuple[Source, Function] | None:
-        for place in [source, *self.conftests(source.path)]:
-            found = self.function(place, wanted)
-            if found is not None and is_fixture(found[1]):
-                return found
-        return None
 
 
 def _places(source: Source, wanted: Import, roots: tuple[str, ...]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from bough.core.tamper.python.checks import NOTHING, Check, Guard
 from bough.core.tamper.python.facts import patched
 from bough.core.tamper.python.marks import Case, Mark, labels_of, marks_of, module_marks, parametrized
 from bough.core.tamper.python.scope import Scope, method_of, resolve, value_of
-from bough.core.tamper.python.sources import Project, Source, is_fixture
+from bough.core.tamper.python.sources import Source, is_fixture
 from bough.core.tamper.python.syntax import (
     Function,
     constant,
@@ -71,35 +71,35 @@ class Test(Struct, eq=False):
         return total
 
 
-def tests_of(source: Source, project: Project, collecting: Collecting, collected: bool) -> list[Test]:
+def tests_of(source: Source, collecting: Collecting, collected: bool) -> list[Test]:
     """Every function that looks like a test, collected or not, without its assertions (see `read`)."""
-    reader = _Reader(source, project, collecting)
+    reader = _Reader(source, collecting)
     whole = [] if collected else ["its file's name is not one that the runner collects"]
     flag = source.values.get("__test__")
     if flag is not None and never(flag):
         whole.append("__test__ = False")
     reader.block(source.tree.body, (), "; ".join(whole))
-    return reader.tests + _top_level(source, project)
+    return reader.tests + _top_level(source)
 
 
 TOP = "the top level"
 
 
-def _top_level(source: Source, project: Project) -> list[Test]:
+def _top_level(source: Source) -> list[Test]:
     """Assertions outside of all functions are made when the file is imported or run."""
     body = [s for s in source.tree.body if not isinstance(s, Function | ast.ClassDef | ast.Import | ast.ImportFrom)]
     if not body:
         return []
     nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     node = ast.FunctionDef(name=TOP, args=nothing, body=body, decorator_list=[], lineno=body[0].lineno)
-    return [Test(source.path, TOP, node, [], set(), [], Scope(project, source))]
+    return [Test(source.path, TOP, node, [], set(), [], Scope(source))]
 
 
 class _Reader:
-    def __init__(self, source: Source, project: Project, collecting: Collecting) -> None:
-        self.source, self.project, self.collecting = source, project, collecting
+    def __init__(self, source: Source, collecting: Collecting) -> None:
+        self.source, self.collecting = source, collecting
         self.tests: list[Test] = []
-        self.marks = module_marks(source, project)
+        self.marks = module_marks(source)
 
     def block(self, body: list[ast.stmt], guards: tuple[Guard, ...], why: str) -> None:
         for node, inside, gone in members(body, guards, why):
@@ -121,7 +121,7 @@ class _Reader:
         return f"replaced in line {by.lineno} by `{show(by, 50)}`"
 
     def _top_scope(self, klass: ast.ClassDef | None) -> Scope:
-        return Scope(self.project, self.source, klass=klass)
+        return Scope(self.source, klass=klass)
 
     def _class(
         self,
@@ -176,8 +176,8 @@ class _Reader:
         elif any(last(d) in ("property", "cached_property") for d in node.decorator_list):
             why = why or "made a property"
         decorators = [*outside, *node.decorator_list]
-        marks = [*self.marks, *(m for d in decorators for m in marks_of(d, self.source, self.project))]
-        groups = parametrized(decorators, self.source, self.project)
+        marks = [*self.marks, *(m for d in decorators for m in marks_of(d, self.source))]
+        groups = parametrized(decorators, self.source)
         file_marks = self.source.values.get("pytestmark")
         labels = labels_of(decorators + ([file_marks] if file_marks is not None else []))
         self.tests.append(
@@ -215,7 +215,7 @@ def _class_marks(node: ast.ClassDef) -> list[ast.expr]:
     return [s.value for s in node.body if isinstance(s, ast.Assign) and last(s.targets[0]) == "pytestmark"]
 
 
-def helpers_of(source: Source, project: Project, collecting: Collecting) -> list[Test]:
+def helpers_of(source: Source, collecting: Collecting) -> list[Test]:
     """Functions beside the tests that may hold assertions of their own."""
     inside = {id(f) for c in source.tree.body if isinstance(c, ast.ClassDef) for f in c.body}
     found = []
@@ -225,7 +225,7 @@ def helpers_of(source: Source, project: Project, collecting: Collecting) -> list
             node.name, collecting.functions
         ):
             title = f"{owner.name}.{node.name}" if owner is not None else node.name
-            scope = Scope(project, source, klass=owner)
+            scope = Scope(source, klass=owner)
             found.append(Test(source.path, title, node, [], set(), node.decorator_list, scope, helper=True))
     return found
 
@@ -238,7 +238,7 @@ def read(test: Test, listed: bool = False) -> Test:
     _fixtures(test)
     for group in test.groups:
         if not isinstance(group, list):
-            over = resolve(group, Scope(test.scope.project, test.scope.source))
+            over = resolve(group, Scope(test.scope.source))
             guards = (*guards, Guard(f"parametrize {dump(over)}", "for each of", over))
     written = [group for group in test.groups if isinstance(group, list)]
     if listed:
@@ -280,9 +280,7 @@ def _set_up(test: Test) -> None:
         return
     for statement in klass.body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
-            test.scope.fields[statement.targets[0].id] = resolve(
-                statement.value, Scope(test.scope.project, test.scope.source)
-            )
+            test.scope.fields[statement.targets[0].id] = resolve(statement.value, Scope(test.scope.source))
     for wanted in _SET_UP:
         method = method_of(klass, wanted, test.scope.source)
         if method is not None:
@@ -300,8 +298,8 @@ def _fixtures(test: Test) -> None:
             test.found.patches.append(Patch(target, decorator.lineno, test.path))
         if isinstance(decorator, ast.Call) and last(decorator.func) == "usefixtures":
             for given in decorator.args:
-                known = test.scope.project.fixture(test.scope.source, str(constant(given)))
-                asked += [(Scope(test.scope.project, known[0]), known[1])] if known is not None else []
+                known = test.scope.source.known_fixture(str(constant(given)))
+                asked += [(Scope(known[0]), known[1])] if known is not None else []
     for scope, fixture in asked:
         aside = Found()
         Walk(aside).function(fixture, scope.branch())
@@ -322,7 +320,7 @@ def _inside(test: Test, cases: tuple[Case, ...]) -> Scope:
         value = fixture_value(parameter, scope)
         if value is not None:
             scope.names[parameter] = value
-    top = Scope(test.scope.project, test.scope.source)
+    top = Scope(test.scope.source)
     ordered = [p for p in parameters if p not in ("self", "cls")]
     for case in cases:
         for parameter, value in zip(case.names, case.values, strict=False):
@@ -339,11 +337,11 @@ def _inside(test: Test, cases: tuple[Case, ...]) -> Scope:
 def fixture_value(wanted: str, scope: Scope, depth: int = 0) -> ast.expr | None:
     if wanted in ("self", "cls", "request") or depth > 3:
         return None
-    known = scope.project.fixture(scope.source, wanted)
+    known = scope.source.known_fixture(wanted)
     if known is None:
         return None
     home, fixture = known
-    inside = Scope(scope.project, home, depth=scope.depth + 1)
+    inside = Scope(home, depth=scope.depth + 1)
     for argument in fixture.args.args:
         value = fixture_value(argument.arg, inside, depth + 1) if argument.arg != wanted else None
         if value is not None:

@@ -121,22 +121,20 @@ def _place(path: str, top: str) -> bool:
     return path.endswith(".py") and (path == f"{top}.py" or path.startswith(f"{top}/"))
 
 
-def taken_over(was: Source, now: Source, before: Project, project: Project) -> Iterator[Tampering]:
+def taken_over(was: Source, now: Source) -> Iterator[Tampering]:
     """Names that the tests imported from the code under test and now get from somewhere else."""
     used = {name for function in _tests(now) for name in identifiers(function)}
     for name, origin in was.imports.items():
-        if name not in used or _test_sided(was, origin, project):
+        if name not in used or _test_sided(was, origin, now.project):
             continue
         binding = now.bound.get(name)
         if binding is None:
-            yield from _through_another(name, origin, (was, now), (before, project))
+            yield from _through_another(name, origin, was, now)
         elif isinstance(binding, ast.Import | ast.ImportFrom):
             for line, origin_now in _origins(name, now):
                 if origin_now in (origin, *(one for _, one in _origins(name, was))):
                     continue
-                if _suspicious(now, origin, origin_now, project) or _left_behind(
-                    was, now, origin, origin_now, before, project
-                ):
+                if _suspicious(now, origin, origin_now) or _left_behind(was, now, origin, origin_now):
                     what = f"{name} is now imported from {_shown(origin_now)}, no longer from {_shown(origin)}"
                     yield Tampering(now.path, line, what)
         elif isinstance(was.bound.get(name), ast.Import | ast.ImportFrom):
@@ -153,11 +151,8 @@ def _origins(name: str, source: Source) -> Iterator[tuple[int, Import]]:
                     yield statement.lineno, origin
 
 
-def _through_another(
-    name: str, origin: Import, sources: tuple[Source, Source], projects: tuple[Project, Project]
-) -> Iterator[Tampering]:
+def _through_another(name: str, origin: Import, was: Source, now: Source) -> Iterator[Tampering]:
     """The name is no longer imported, and the tests use one that is called so in a module."""
-    was, now = sources
     for function in _tests(now):
         for node in walk(function):
             if not isinstance(node, ast.Attribute) or node.attr != (origin.attribute or name):
@@ -166,21 +161,21 @@ def _through_another(
             if module is None:
                 continue
             through = Import(f"{module.module}.{module.attribute}".strip("."), node.attr, module.level)
-            if _left_behind(was, now, origin, through, *projects):
+            if _left_behind(was, now, origin, through):
                 what = f"{name} is now taken from {_shown(through)}, no longer from {_shown(origin)}"
                 yield Tampering(now.path, node.lineno, what)
                 return
 
 
-def _left_behind(was: Source, now: Source, origin: Import, origin_now: Import, before: Project, after: Project) -> bool:
+def _left_behind(was: Source, now: Source, origin: Import, origin_now: Import) -> bool:
     """What the tests asked is still there, made as before by its own code, and they ask something else."""
     names = [origin.attribute] if origin.attribute else sorted(_attributes(was, origin))
     for name in names:
-        old = before.origin(was, Import(origin.module, name, origin.level))
+        old = was.project.origin(was, Import(origin.module, name, origin.level))
         asked = origin_now.attribute or name
-        new = after.origin(now, Import(origin_now.module, asked, origin_now.level))
+        new = now.project.origin(now, Import(origin_now.module, asked, origin_now.level))
         # Reckoned from the old test file: the new one may lie elsewhere.
-        kept = after.origin(was, Import(origin.module, name, origin.level))
+        kept = now.project.origin(was, Import(origin.module, name, origin.level))
         if all([*old, *new, *kept]) and kept != new and kept[0] == old[0]:
             return True
     return False
@@ -204,9 +199,9 @@ def _test_sided(source: Source, origin: Import, project: Project) -> bool:
     return project.module(source, Import(f"{origin.module}.{origin.attribute}", level=origin.level)) is not None
 
 
-def _suspicious(source: Source, was: Import, now: Import, project: Project) -> bool:
+def _suspicious(source: Source, was: Import, now: Import) -> bool:
     """From the test side, or from the standard library, where it came from neither."""
-    if _test_sided(source, now, project):
+    if _test_sided(source, now, source.project):
         return True
     stdlib = now.module.split(".")[0] in sys.stdlib_module_names and now.level == 0
     return stdlib and was.module.split(".")[0] not in sys.stdlib_module_names

@@ -12,7 +12,7 @@ from bough.core.tamper import files
 from bough.core.tamper.python.body import Found, Walk
 from bough.core.tamper.python.facts import patched
 from bough.core.tamper.python.scope import Scope
-from bough.core.tamper.python.sources import Project, Source
+from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
     Function,
     constant,
@@ -42,7 +42,7 @@ _RUNNER_VARIABLES = frozenset({"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMI
 _SET_UPS = ("setUpModule", "setup_module", "setUpClass", "setup_class", "setup_session")
 
 
-def test_signs(source: Source, ground: Ground, project: Project) -> Iterator[Sign]:
+def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
     conftest = files.name_of(source.path) == "conftest.py"
     yield from hooks(source)
     yield from _hard_exits(source)
@@ -61,7 +61,7 @@ def test_signs(source: Source, ground: Ground, project: Project) -> Iterator[Sig
     yield from _switched(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
-    yield from _skipping_fixtures(source, project)
+    yield from _skipping_fixtures(source)
 
 
 def _hard_exits(source: Source) -> Iterator[Sign]:
@@ -257,13 +257,13 @@ def _autouse(function: Function) -> bool:
     return False
 
 
-def _skipping_fixtures(source: Source, project: Project) -> Iterator[Sign]:
+def _skipping_fixtures(source: Source) -> Iterator[Sign]:
     """Fixtures that every test gets and that skip it or swallow its failure."""
     for function in source.all_functions:
         if not _autouse(function) and function.name not in (*_SET_UPS, "setUp", "setup_method"):
             continue
         found = Found()
-        Walk(found).function(function, Scope(project, source))
+        Walk(found).function(function, Scope(source))
         for skip in found.skips:
             yield Sign(
                 f"{function.name} {skip.kind} {skip.says}",
