@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from bough.core.tamper.python.checks import Guard
-from bough.core.tamper.python.syntax import Function, constant, dotted, elements, last, show, statements, walk
+from bough.core.tamper.python.syntax import Function, constant, dotted, elements, kept, last, show, statements, walk
 from bough.core.tamper.wording import listed
 
 BROAD = ("Exception", "BaseException", "AssertionError", "Failed")
@@ -57,40 +57,31 @@ def grows(name: str, value: ast.expr, owner: Function) -> bool:
     return empty or (not isinstance(value, ast.Call) and name in _filled(owner))
 
 
+@kept
 def shared(owner: Function) -> frozenset[str]:
     """Names that inner functions assign to: what they stand for cannot be read off."""
-    known: frozenset[str] | None = owner.__dict__.get("shared")
-    if known is None:
-        nodes = (node for statement in owner.body for node in walk(statement))
-        known = frozenset(name for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names)
-        owner.__dict__["shared"] = known
-    return known
+    nodes = (node for statement in owner.body for node in walk(statement))
+    return frozenset(name for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for name in node.names)
 
 
+@kept
 def references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
     """Names that a body uses, and those that it calls as a statement."""
-    known: tuple[frozenset[str], frozenset[str]] | None = owner.__dict__.get("references")
-    if known is None:
-        nodes = [node for statement in owner.body for node in walk(statement)]
-        calls = [n.value.func for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
-        used = frozenset(node.id for node in nodes if isinstance(node, ast.Name))
-        known = (used, frozenset(call.id for call in calls if isinstance(call, ast.Name)))
-        owner.__dict__["references"] = known
-    return known
+    nodes = [node for statement in owner.body for node in walk(statement)]
+    calls = [n.value.func for n in nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+    used = frozenset(node.id for node in nodes if isinstance(node, ast.Name))
+    return used, frozenset(call.id for call in calls if isinstance(call, ast.Name))
 
 
+@kept
 def _filled(owner: Function) -> frozenset[str]:
     """Names whose values a function changes in place."""
-    known: frozenset[str] | None = owner.__dict__.get("_filled")
-    if known is None:
-        found = set()
-        for node in (node for statement in owner.body for node in walk(statement)):
-            stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
-            if stored or (isinstance(node, ast.Attribute) and node.attr in _GROWING):
-                found.add(last(getattr(node, "value", None)))
-        known = frozenset(found)
-        owner.__dict__["_filled"] = known
-    return known
+    found = set()
+    for node in (node for statement in owner.body for node in walk(statement)):
+        stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del)
+        if stored or (isinstance(node, ast.Attribute) and node.attr in _GROWING):
+            found.add(last(getattr(node, "value", None)))
+    return frozenset(found)
 
 
 def headed(word: str, test: ast.expr) -> ast.expr:

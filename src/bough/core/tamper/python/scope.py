@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TypeVar
 
 from msgspec import Struct
 
@@ -13,6 +12,7 @@ from bough.core.tamper.python.forms import one_form
 from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
     Function,
+    Node,
     constants,
     digest,
     dump,
@@ -28,7 +28,6 @@ from bough.core.tamper.python.syntax import (
 LARGEST_VALUE = 200
 """Nodes of an expression that may be put in place of a name; a larger one is carried as its digest."""
 DEEPEST_CALL = 4
-Node = TypeVar("Node", bound=ast.AST)
 
 
 class Scope(Struct, eq=False):

@@ -5,14 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TypeVar, cast
+from typing import cast
 
 from msgspec import Struct
 
 from bough.core.tamper import files
-from bough.core.tamper.python.syntax import Function, last, parse, statements, walk
-
-Node = TypeVar("Node", bound=ast.AST)
+from bough.core.tamper.python.syntax import Function, Node, last, parse, statements, walk
 
 
 class Import(Struct, frozen=True):

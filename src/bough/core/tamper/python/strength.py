@@ -17,6 +17,7 @@ from bough.core.tamper.python.syntax import (
     elements,
     fixed,
     identifiers,
+    kept,
     last,
     number,
     show,
@@ -301,24 +302,16 @@ def _wider(before: str, after: str) -> bool:
         return True
 
 
-def shape(node: ast.expr) -> str:
+@kept
+def shape(node: ast.AST) -> str:
     """The expression without its names: equal for a call whose function was renamed."""
-    known: str | None = node.__dict__.get("_shape")
-    if known is None:
-        known = _drawn(node)
-        node.__dict__["_shape"] = known
-    return known
-
-
-def _drawn(node: ast.AST) -> str:
     if isinstance(node, ast.Constant):
         return repr(node.value)
     if isinstance(node, ast.Name) and node.id.startswith("#"):
         return node.id
     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
-        return _drawn(node.value)
-    inner = map(_drawn, children(node))
-    return f"{type(node).__name__}({','.join(inner)})"
+        return shape(node.value)
+    return f"{type(node).__name__}({','.join(map(shape, children(node)))})"
 
 
 def _renamed(a: ast.expr, b: ast.expr) -> bool:

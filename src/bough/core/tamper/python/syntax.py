@@ -6,13 +6,15 @@ import ast
 import hashlib
 import re
 import warnings
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Literal, TypeVar, cast
 
 from bough.core.tamper.wording import short
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Parsed = ast.Module | Literal["broken", "deep"]
+Node = TypeVar("Node", bound=ast.AST)
+Answer = TypeVar("Answer")
 
 _FIXED = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.UnaryOp, ast.BinOp, ast.Starred),
@@ -49,19 +51,29 @@ def _manageable(tree: ast.AST) -> bool:
     return False
 
 
+def kept(answer: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
+    """Keeps the answer to a question about a node at the node: trees share their parts, and do not change."""
+    key = f"_{answer.__name__}"
+
+    def get(node: Node) -> Answer:
+        if key not in node.__dict__:
+            node.__dict__[key] = answer(node)
+        return cast(Answer, node.__dict__[key])
+
+    return get
+
+
+@kept
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below one, but for `Load` and `Store`. Kept at the node: trees are walked many times."""
-    known: list[ast.AST] | None = node.__dict__.get("_children")
-    if known is None:
-        known = []
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if isinstance(value, list):
-                known += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST) and field != "ctx":
-                known.append(value)
-        node.__dict__["_children"] = known
-    return known
+    """The nodes right below one, but for `Load` and `Store`."""
+    found: list[ast.AST] = []
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and field != "ctx":
+            found.append(value)
+    return found
 
 
 def walk(node: ast.AST) -> list[ast.AST]:
@@ -72,16 +84,12 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+@kept
 def dump(node: ast.AST) -> str:
-    """A key that is equal for equal trees, wherever they stand. Kept at the node: trees share their parts."""
-    known: str | None = node.__dict__.get("_dump")
-    if known is None:
-        parts = [_dumped(getattr(node, key, None)) for key in node._fields if key not in _NOT_DUMPED]
-        known = f"{type(node).__name__}({','.join(parts)})"
-        if len(known) > 160:
-            known = _hash(known)
-        node.__dict__["_dump"] = known
-    return known
+    """A key that is equal for equal trees, wherever they stand."""
+    parts = [_dumped(getattr(node, key, None)) for key in node._fields if key not in _NOT_DUMPED]
+    whole = f"{type(node).__name__}({','.join(parts)})"
+    return whole if len(whole) <= 160 else _hash(whole)
 
 
 def _hash(text: str) -> str:
@@ -104,12 +112,9 @@ def digest(node: ast.AST) -> ast.Name:
     return ast.Name(id=_hash(dump(node)), ctx=ast.Load())
 
 
+@kept
 def size(node: ast.AST) -> int:
-    known: int | None = node.__dict__.get("_size")
-    if known is None:
-        known = 1 + hasattr(node, "ctx") + sum(map(size, children(node)))
-        node.__dict__["_size"] = known
-    return known
+    return 1 + hasattr(node, "ctx") + sum(map(size, children(node)))
 
 
 def name(identifier: str) -> ast.Name:
@@ -170,28 +175,21 @@ def fixed(node: ast.AST) -> bool:
     return all(isinstance(n, _FIXED) for n in walk(node))
 
 
+@kept
 def constants(node: ast.AST) -> frozenset[str]:
-    known: frozenset[str] | None = node.__dict__.get("_constants")
-    if known is None:
-        if isinstance(node, ast.Constant):
-            known = frozenset() if node.value is ... else frozenset({repr(node.value)})
-        elif isinstance(node, ast.UnaryOp) and constant(node) is not ...:
-            known = frozenset({repr(constant(node))})
-        else:
-            known = frozenset().union(*(constants(child) for child in children(node)))
-        node.__dict__["_constants"] = known
-    return known
+    """Values in a tree, as they are written."""
+    value = constant(node)
+    if value is not ...:
+        return frozenset({repr(value)})
+    return frozenset().union(*map(constants, children(node)))
 
 
+@kept
 def identifiers(node: ast.AST) -> frozenset[str]:
     """Names and attributes in a tree."""
-    known: frozenset[str] | None = node.__dict__.get("_identifiers")
-    if known is None:
-        inside = walk(node)
-        names = {one.id for one in inside if isinstance(one, ast.Name)}
-        known = frozenset(names | {one.attr for one in inside if isinstance(one, ast.Attribute)})
-        node.__dict__["_identifiers"] = known
-    return known
+    inside = walk(node)
+    names = {one.id for one in inside if isinstance(one, ast.Name)}
+    return frozenset(names | {one.attr for one in inside if isinstance(one, ast.Attribute)})
 
 
 def keyword(call: ast.Call, wanted: str) -> ast.expr | None:
@@ -237,22 +235,23 @@ def main_guard(test: ast.expr) -> bool:
 
 def never(test: ast.expr) -> bool:
     """A condition that cannot hold."""
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return always(test.operand)
-    if isinstance(test, ast.BoolOp):
-        holds = all if isinstance(test.op, ast.Or) else any
-        return holds(never(value) for value in test.values)
-    if last(test) == "TYPE_CHECKING":
-        return True
-    value = constant(test)
-    return value is not ... and not value
+    return settled(test) is False
 
 
 def always(test: ast.expr) -> bool:
+    return settled(test) is True
+
+
+def settled(test: ast.expr) -> bool | None:
+    """What a condition comes to, whatever else happens; None when that depends."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-        return never(test.operand)
+        inner = settled(test.operand)
+        return None if inner is None else not inner
     if isinstance(test, ast.BoolOp):
-        holds = all if isinstance(test.op, ast.And) else any
-        return holds(always(value) for value in test.values)
+        decisive = isinstance(test.op, ast.Or)
+        parts = [settled(value) for value in test.values]
+        return decisive if decisive in parts else None if None in parts else not decisive
+    if last(test) == "TYPE_CHECKING":
+        return False
     value = constant(test)
-    return value is not ... and bool(value)
+    return None if value is ... else bool(value)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from bough.core.tamper import files
 from bough.core.tamper.python.facts import patched
 from bough.core.tamper.python.sources import Source
-from bough.core.tamper.python.syntax import Function, children, dotted, dump, main_guard, show
+from bough.core.tamper.python.syntax import Function, children, dotted, dump, kept, main_guard, show
 from bough.core.tamper.tricks.hooks import DECISIVE, bends, is_hook
 
 _RUNNERS = files.RUNNER_MODULES | {"builtins", "nose", "mock"}
@@ -38,21 +38,17 @@ def import_time(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield from import_time(handler.body)
 
 
+@kept
 def expressions_of(node: ast.stmt) -> list[ast.AST]:
     """Every expression of one statement, without those of the statements inside it."""
-    known: list[ast.AST] | None = node.__dict__.get("_expressions")
-    if known is None:
-        known = []
-        stack: list[ast.AST] = [child for child in children(node) if not isinstance(child, ast.stmt)]
-        if isinstance(node, Function | ast.ClassDef):
-            stack = list(node.decorator_list)
-        while stack:
-            part = stack.pop()
-            if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
-                known.append(part)
-                stack += children(part)
-        node.__dict__["_expressions"] = known
-    return known
+    found: list[ast.AST] = []
+    stack: list[ast.AST] = list(node.decorator_list if isinstance(node, Function | ast.ClassDef) else children(node))
+    while stack:
+        part = stack.pop()
+        if not isinstance(part, ast.stmt | ast.ExceptHandler | ast.match_case):
+            found.append(part)
+            stack += children(part)
+    return found
 
 
 def hooks(source: Source) -> Iterator[Sign]:
