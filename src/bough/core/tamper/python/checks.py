@@ -25,6 +25,7 @@ from bough.core.tamper.python.syntax import (
 )
 
 NOTHING = ast.Constant(value=None)
+FAILS = ("fail", NOTHING, NOTHING, "")
 
 
 class Guard(Struct, frozen=True):
@@ -228,7 +229,7 @@ def of_call(call: ast.Call, scope: Scope) -> list[Bare] | None:
     if called in _RAISING:
         return [_raising_callable(call, scope)] if len(call.args) > 1 and called not in ("assertLogs",) else []
     if called == "fail":
-        return [("fail", NOTHING, NOTHING, "")]
+        return [FAILS]
     if not called.startswith("assert") and called != "eq_":
         return None
     asked = re.sub(r"(?:^|_)([a-z])", lambda found: found[1].upper(), called).removeprefix("Assert")

@@ -21,8 +21,10 @@ def definition(source: Source, name: str) -> ast.ClassDef | Function | None:
 
 
 def keeps_quiet(context: ast.expr, source: Source) -> bool:
-    """`with context:` swallows a failed assertion."""
+    """`with context:` swallows a failed assertion: `suppress(Exception)`, or one of the project's own."""
     name = last(context)
+    if name == "suppress" and isinstance(context, ast.Call):
+        return any(last(given) in BROAD for given in context.args)
     if not name or not isinstance(context.func if isinstance(context, ast.Call) else context, ast.Name):
         return False
     made = definition(source, name)
@@ -35,14 +37,14 @@ def keeps_quiet(context: ast.expr, source: Source) -> bool:
         if isinstance(node, ast.Try) and _yields(node.body) and any(swallows(handler) for handler in node.handlers):
             return True
         if isinstance(node, ast.With) and _yields(node.body):
-            calls = [item.context_expr for item in node.items if isinstance(item.context_expr, ast.Call)]
-            if any(last(call) == "suppress" and any(last(a) in BROAD for a in call.args) for call in calls):
+            inner = [item.context_expr for item in node.items if last(item.context_expr) == "suppress"]
+            if any(keeps_quiet(one, source) for one in inner):
                 return True
     return False
 
 
-def pushed(node: ast.stmt, source: Source) -> bool:
-    """`stack.push(lambda *error: True)`, `stack.enter_context(calm())`: what follows is swallowed."""
+def enters_quiet(node: ast.stmt, source: Source) -> bool:
+    """`stack.enter_context(suppress(Exception))`, `stack.push(lambda *error: True)`: what follows is swallowed."""
     for part in walk(node):
         if not isinstance(part, ast.Call) or not part.args:
             continue
@@ -53,7 +55,8 @@ def pushed(node: ast.stmt, source: Source) -> bool:
                 return always(made.body)
             if isinstance(made, Function) and _says_yes(made):
                 return True
-        if called in ("enter_context", "enterContext", "enter_async_context") and keeps_quiet(given, source):
+        entering = called in ("push", "enter_context", "enterContext", "enter_async_context")
+        if entering and keeps_quiet(given, source):
             return True
     return False
 
@@ -64,8 +67,7 @@ def _yields(body: list[ast.stmt]) -> bool:
 
 def _says_yes(function: Function) -> bool:
     """An `__exit__` that is true for any error, not for certain ones."""
-    chosen = {
-        name for name in identifiers(function) if name.endswith(("Error", "Exception", "Exit")) and name not in BROAD
-    }
+    names = identifiers(function) - {*BROAD}
+    chosen = any(name.endswith(("Error", "Exception", "Exit")) for name in names)
     returned = [s.value for s in statements(function.body) if isinstance(s, ast.Return) and s.value is not None]
     return not chosen and any(always(value) for value in returned)

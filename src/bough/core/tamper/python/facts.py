@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import ast
 
-from bough.core.tamper.python.checks import Guard
-from bough.core.tamper.python.syntax import Function, constant, dotted, elements, kept, last, show, statements, walk
+from bough.core.tamper.python.syntax import (
+    Function,
+    call,
+    constant,
+    dotted,
+    elements,
+    kept,
+    last,
+    name,
+    show,
+    statements,
+    walk,
+)
 from bough.core.tamper.wording import listed
 
 BROAD = ("Exception", "BaseException", "AssertionError", "Failed")
-
-
-SUPPRESSED = Guard("swallowed", "after entering `suppress`, which swallows a failure")
-
-
-def enters_suppress(node: ast.stmt) -> bool:
-    """`stack.enter_context(suppress(Exception))`: what follows in the block is inside it."""
-    for part in walk(node):
-        if isinstance(part, ast.Call) and last(part.func) in ("enter_context", "enterContext", "push") and part.args:
-            inner = part.args[0]
-            if isinstance(inner, ast.Call) and last(inner) == "suppress" and any(last(a) in BROAD for a in inner.args):
-                return True
-    return False
 
 
 def patched(call: ast.Call) -> str:
@@ -84,8 +82,9 @@ def _filled(owner: Function) -> frozenset[str]:
     return frozenset(found)
 
 
-def headed(word: str, test: ast.expr) -> ast.expr:
-    return ast.Name(id=f"{word} {show(test, 30)}:", ctx=ast.Load())
+def headed(word: str, test: ast.expr) -> ast.stmt:
+    """The first line of a statement, as one that can be shown."""
+    return ast.Expr(value=name(f"{word} {show(test, 30)}:"))
 
 
 def fails(node: ast.stmt) -> bool:
@@ -119,9 +118,7 @@ def expressions(body: list[ast.stmt]) -> list[ast.expr]:
     found: list[ast.expr] = []
     for node in statements(body):
         if isinstance(node, ast.Raise):
-            found.append(
-                ast.Call(func=ast.Name(id="raise", ctx=ast.Load()), args=[node.exc] if node.exc else [], keywords=[])
-            )
+            found.append(call("raise", *([node.exc] if node.exc else [])))
         elif isinstance(node, ast.With | ast.AsyncWith):
             found += [item.context_expr for item in node.items]
         elif isinstance(node, ast.For | ast.AsyncFor):

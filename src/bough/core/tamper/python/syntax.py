@@ -121,6 +121,11 @@ def name(identifier: str) -> ast.Name:
     return ast.Name(id=identifier, ctx=ast.Load())
 
 
+def call(function: str, *arguments: ast.expr) -> ast.Call:
+    """A call that stands for something that a test does not write as one."""
+    return ast.Call(func=name(function), args=list(arguments), keywords=[])
+
+
 def dotted(node: ast.AST | None) -> str:
     """`a.b.c` for a chain of attributes on a name, looking through calls and subscripts; else empty."""
     parts: list[str] = []
