@@ -6,10 +6,9 @@ import difflib
 import re
 from collections.abc import Mapping
 
+from bough.core.tamper.text.scan import NUMBER, STRING, nesting, rx, values, without_strings
 from bough.core.tamper.wording import short
 
-STRING = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`')
-NUMBER = re.compile(r"(?<![\w.])-?\d[\w.]*")
 _ALWAYS = re.compile(
     r"expect\(\s*(true|1|false|null|undefined)\s*\)|assert(?:\w*!|\.\w+|\w*)\s*\(\s*(?:t,\s*)?(?:true|1)\b\s*[,)]"
     r"|\|\|\s*true\b|^if\s+false\b|(?:Equals?|_eq!|toBe|toEqual)\(\s*(?P<one>\w+)\s*,\s*(?P=one)\s*\)",
@@ -26,8 +25,8 @@ _MIDDLE = re.compile(
 
 def _in_a_row(said: str, best: str, text: str) -> bool:
     """The values of an assertion stand together in a table that the new one goes through."""
-    row = [found[0] for found in re.finditer(f"{STRING.pattern}|{NUMBER.pattern}", said)]
-    if _values(best) - _values(said) or len(row) < 2:
+    row = [found[0] for found in re.finditer(f"{STRING}|{NUMBER}", said)]
+    if values(best) - values(said) or len(row) < 2:
         return False
     return re.search(r"[\s,:({\[]{1,8}(?:\w+:\s*)?".join(map(re.escape, row)), text) is not None
 
@@ -49,8 +48,8 @@ def weakened(said: str, fresh: list[str], own: frozenset[str], text: str) -> str
         return f"the condition was turned: {change}"
     if other := _asks_another(said, best, own):
         return f"{change}: {other} is made beside the tests"
-    values = _values(said) - _values(best)
-    if values and _strength(best) == _strength(said) and not _in_a_row(said, best, text):
+    lost = values(said) - values(best)
+    if lost and _strength(best) == _strength(said) and not _in_a_row(said, best, text):
         return f"expected value changed: {change}"
     return ""
 
@@ -63,7 +62,7 @@ _DEFINED = re.compile(
 
 
 def _unsigned(said: str) -> str:
-    return "".join(_SIGNS.sub("", STRING.sub(lambda found: found[0].replace("=", "≡"), said)).split())
+    return "".join(_SIGNS.sub("", rx(STRING).sub(lambda found: found[0].replace("=", "≡"), said)).split())
 
 
 def _asks_another(said: str, best: str, own: frozenset[str]) -> str:
@@ -79,27 +78,18 @@ def defined(texts: Mapping[str, str]) -> frozenset[str]:
 
 def _same_twice(said: str) -> bool:
     """`equal(add(2, 3), add(2, 3))`."""
-    start = said.find("(")
-    parts, depth, last = [], 0, start + 1
-    for found in re.compile(STRING.pattern + r"|[(){}\[\],]").finditer(said, start + 1) if start >= 0 else ():
-        if found[0] in "([{":
-            depth += 1
-        elif found[0] in ")]}":
-            depth -= 1
+    parts, start = list[str](), said.find("(") + 1
+    for found, depth in nesting(said, start, also=",") if start else ():
         if depth < 0 or (found[0] == "," and depth == 0):
-            parts.append("".join(said[last : found.start()].split()))
-            last = found.end()
+            parts.append("".join(said[start : found.start()].split()))
+            start = found.end()
         if depth < 0:
             break
     return len(parts) > 1 and parts[0] == parts[1] and "(" in parts[0]
 
 
-def _values(said: str) -> set[str]:
-    return {v[0] for v in STRING.finditer(said)} | {v[0] for v in NUMBER.finditer(STRING.sub('""', said))}
-
-
 def _strength(said: str) -> int:
-    bare = STRING.sub('""', said)
+    bare = without_strings(said)
     if "NotEqual" in bare or "_ne!" in bare or ".not." in bare or "isnt" in bare:
         return 1
     if _STRONG.search(bare) or bare.startswith("if "):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.text.compare import uncommented
+from bough.core.tamper.text.scan import line_at, uncommented
 from bough.core.tamper.wording import short
 
 LANGUAGES = ("javascript", "go", "rust")
@@ -129,7 +129,7 @@ def _places(path: str, text: str, language: str) -> Iterator[_Place]:
         for found in re.finditer(pattern, plain):
             if language == "go" and ("test" in path or (program and "Exit" in found[0])):
                 continue
-            yield _Place(plain.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), why)
+            yield _Place(line_at(plain, found.start()), " ".join(found[0].split()), why)
 
 
 _BUILT = frozenset({"dist", "build", "out", "public", "static", "assets", "third_party"})
@@ -196,7 +196,7 @@ def copied(before: Mapping[str, str], after: Mapping[str, str], paths: list[str]
                 n for p in before if p in after and p.endswith(".go") for n in re.findall(r"(?m)^func (\w+)", after[p])
             }
             if found[1] not in known and folder and (twice := sorted(made & called & kept)):
-                line = after[path].count("\n", 0, found.start()) + 1
+                line = line_at(after[path], found.start())
                 yield Tampering(path, line, f"{twice[0]} is now taken from {found[1]}, which is new")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.text.compare import uncommented
+from bough.core.tamper.text.scan import line_at, uncommented
 from bough.core.tamper.wording import listed
 
 _LOADS = re.compile(
@@ -53,7 +53,7 @@ def _loaded(text: str) -> dict[str, tuple[int, str]]:
     plain = uncommented(text, "//")
     found: dict[str, tuple[int, str]] = {}
     for match in _LOADS.finditer(plain):
-        line = plain.count("\n", 0, match.start()) + 1
+        line = line_at(plain, match.start())
         for part in re.split(r"[{},]", match["a"] or match["c"]):
             name = re.split(r":| as ", part)[-1].strip()
             if re.fullmatch(r"[\w$]+", name) and name != "type":
