@@ -6,19 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from bough.core.tamper.python.sources import Source
-from bough.core.tamper.python.syntax import (
-    Function,
-    always,
-    constant,
-    dotted,
-    dump,
-    last,
-    never,
-    show,
-    statements,
-    walk,
-)
-from bough.core.tamper.tricks.signs import Sign
+from bough.core.tamper.python.syntax import Function, always, constant, dump, last, never, statements, walk
+from bough.core.tamper.tricks.signs import Sign, habit
 from bough.core.tamper.wording import listed
 
 _EQUAL = "__eq__"
@@ -139,18 +128,19 @@ def _true(answer: ast.expr) -> bool:
 def _doubles(source: Source) -> Iterator[Sign]:
     """Names of test doubles and matchers that product code imports or reaches for."""
     for node in source.of(ast.ImportFrom, ast.Import, ast.Attribute):
-        found = ""
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = {alias.name for alias in node.names}
-            top = node.module.split(".")[0]
-            mocks = node.module in ("unittest.mock", "mock", "mock.mock", "pytest", "_pytest.python_api")
-            if (mocks and names & _DOUBLES) or top in _MATCHERS or (node.module == "unittest" and "mock" in names):
-                found = show(node, 60)
-        elif isinstance(node, ast.Import):
-            wanted = [a.name for a in node.names if a.name in ("unittest.mock", "mock") or a.name in _MATCHERS]
-            found = show(node, 60) if wanted else ""
-        elif isinstance(node, ast.Attribute) and node.attr in ("ANY", "approx"):
-            found = show(node, 60) if dotted(node).split(".")[-2] in ("mock", "pytest", "python_api") else ""
-        if found:
-            what = f"product code uses what stands in for a value in tests: `{found}`"
-            yield Sign("double", getattr(node, "lineno", 0), what, habit=True)
+        if _doubling(node):
+            yield habit("double", node, "product code uses what stands in for a value in tests: …")
+
+
+def _doubling(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = {alias.name for alias in node.names}
+        mocks = node.module in ("unittest.mock", "mock", "mock.mock", "pytest", "_pytest.python_api")
+        if (mocks and names & _DOUBLES) or (node.module == "unittest" and "mock" in names):
+            return True
+        return node.module.split(".")[0] in _MATCHERS
+    if isinstance(node, ast.Import):
+        return any(alias.name in ("unittest.mock", "mock") or alias.name in _MATCHERS for alias in node.names)
+    if isinstance(node, ast.Attribute) and node.attr in ("ANY", "approx"):
+        return last(node.value) in ("mock", "pytest", "python_api")
+    return False

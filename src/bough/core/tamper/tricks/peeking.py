@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 
 from bough.core.tamper import files
 from bough.core.tamper.python.sources import Source, imported_names
-from bough.core.tamper.python.syntax import Function, constant, dotted, dump, identifiers, last, main_guard, show, walk
+from bough.core.tamper.python.syntax import Function, constant, dotted, identifiers, last, main_guard, walk
 from bough.core.tamper.tricks.ground import Ground
-from bough.core.tamper.tricks.signs import Sign
+from bough.core.tamper.tricks.signs import Sign, habit, shown
 from bough.core.tamper.wording import listed
 
 _READS = listed(
@@ -52,14 +52,13 @@ def peeking(source: Source, ground: Ground) -> Iterator[Sign]:
 def _frames(source: Source) -> Iterator[Sign]:
     """Values, constants and source text of whoever calls; names of functions and files are what logs are made of."""
     for node in source.of(ast.Attribute, ast.Subscript, *_TEXTS):
-        line = getattr(node, "lineno", 0)
         wanted = node.attr if isinstance(node, ast.Attribute) else _written(node)
         if isinstance(node, ast.Subscript) and _asks_for_the_line(node):
             wanted = "code_context"
         if wanted in _FRAMES or (wanted == "f_globals" and not _asks_for_a_name(node, source)):
-            yield Sign("frames", line, f"product code looks into the frames of its callers ({wanted})", habit=True)
+            yield habit("frames", node, f"product code looks into the frames of its callers ({wanted})")
         elif wanted in _OBJECTS:
-            yield Sign("objects", line, f"product code looks through the interpreter's objects ({wanted})", habit=True)
+            yield habit("objects", node, f"product code looks through the interpreter's objects ({wanted})")
 
 
 _STACKS = (
@@ -86,7 +85,7 @@ def _lines_of_callers(source: Source) -> Iterator[Sign]:
                 continue  # somebody else's: numpy's, a data structure's
             if found and (names & uses or _opens_its_caller(function)):
                 what = f"{function.name} reads the code of its callers"
-                yield Sign("frames", function.lineno, what, habit=True)
+                yield habit("frames", function, what)
                 break
 
 
@@ -119,18 +118,15 @@ def _asks_for_a_name(node: ast.AST, source: Source) -> bool:
 def _interpreter(source: Source) -> Iterator[Sign]:
     """The memory of the process, its tracing, its built-in names and the way it imports."""
     for node in source.of(ast.Attribute, ast.Call, ast.Assign, ast.Delete, ast.AugAssign):
-        line = getattr(node, "lineno", 0)
         if isinstance(node, ast.Attribute) and node.attr in _RAW and "ctypes" in dotted(node) + _modules(source):
-            yield Sign("memory", line, f"`{show(node, 60)}` reaches into the interpreter's memory", habit=True)
+            yield habit("memory", node, "… reaches into the interpreter's memory")
         elif isinstance(node, ast.Attribute) and node.attr in _TRACING and dotted(node).startswith(("sys.", "thread")):
-            yield Sign("tracing", line, f"`{show(node, 60)}` traces whoever runs, a test run too", habit=True)
+            yield habit("tracing", node, "… traces whoever runs, a test run too")
         elif isinstance(node, ast.Call) and last(node.func) == "curse":
-            yield Sign("memory", line, f"`{show(node, 60)}` changes a built-in type", habit=True)
+            yield habit("memory", node, "… changes a built-in type")
         for target in _stored(node):
             if _built_in(target):
-                yield Sign(
-                    f"builtins {dotted(target)}", line, f"`{show(node, 60)}` changes what Python itself provides"
-                )
+                yield shown(node, "changes what Python itself provides", f"builtins {dotted(target)}")
 
 
 def _modules(source: Source) -> str:
@@ -173,12 +169,12 @@ def _unreadable(source: Source) -> Iterator[Sign]:
     """Code that is decoded and then run: nobody can say what it does."""
     for node in source.of(ast.Call):
         if dotted(node.func) in ("marshal.loads", "types.CodeType", "types.FunctionType"):
-            yield Sign("code", node.lineno, f"`{show(node, 60)}` makes code that cannot be read", habit=True)
+            yield habit("code", node, "… makes code that cannot be read")
         if last(node.func) not in ("exec", "eval", "compile", "__import__"):
             continue
         inner = {last(n.func) for a in node.args for n in walk(a) if isinstance(n, ast.Call)}
         if inner & (_DECODING | {"chr"}):
-            yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` runs code that cannot be read")
+            yield shown(node, "runs code that cannot be read")
 
 
 def _test_modules(source: Source, ground: Ground) -> Iterator[Sign]:
@@ -193,15 +189,14 @@ def _test_modules(source: Source, ground: Ground) -> Iterator[Sign]:
                 names += [] if origin.level else [origin.module, f"{origin.module}.{origin.attribute}"]
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ground.titled(node.value):
             what = f"product code names the test {node.value}"
-            yield Sign("title", node.lineno, what, habit=True)
+            yield habit("title", node, what)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and ground.module(node.value):
             names = [node.value] if _in_lookup(node, source) else []
         if isinstance(node, ast.Call) and _loads_the_runner(node):
-            yield Sign("runner", node.lineno, f"`{show(node, 60)}` gets at the test runner", habit=True)
+            yield habit("runner", node, "… gets at the test runner")
         for name in names:
             if home := ground.module(name):
-                line = getattr(node, "lineno", 0)
-                yield Sign("test module", line, f"product code uses the test file {home}", habit=True)
+                yield habit("test module", node, f"product code uses the test file {home}")
                 break
 
 
@@ -234,12 +229,11 @@ def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
     for node in source.of(ast.Call, *_TEXTS):
         text = "" if id(node) in documentation else _written(node)
         if re.search(r"\bassert\b.*(?:==|\()", text):
-            yield Sign("test file", getattr(node, "lineno", 0), "product code looks for assertions", habit=True)
+            yield habit("test file", node, "product code looks for assertions")
         elif named := names_a_test_file(text, ground):
-            line = getattr(node, "lineno", 0)
-            yield Sign("test file", line, f"product code reads the test file {named}", habit=True)
+            yield habit("test file", node, f"product code reads the test file {named}")
         elif isinstance(node, ast.Call) and _looks_for_tests(node, called):
-            yield Sign("test file", node.lineno, f"`{show(node, 60)}` looks for the files of tests", habit=True)
+            yield habit("test file", node, "… looks for the files of tests")
 
 
 def _written(node: ast.AST) -> str:

@@ -11,7 +11,7 @@ from bough.core.tamper.python.syntax import Function, constant, constants, dotte
 from bough.core.tamper.tricks.equality import always_equal
 from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.peeking import peeking
-from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched
+from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
 
 
 def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
@@ -20,9 +20,7 @@ def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
     for node in import_time(source.tree.body):
         for part in expressions_of(node):
             if last(part) == "_exit" or (isinstance(part, ast.Constant) and part.value == "_exit"):
-                yield Sign(
-                    dump(node), node.lineno, f"`{show(node, 60)}` can end the test run with an exit status of its own"
-                )
+                yield shown(node, "can end the test run with an exit status of its own")
     yield from _exit_hooks(source)
     for function in source.all_functions:
         if "_exit" in identifiers(function) and "fork" not in identifiers(function):

@@ -24,6 +24,17 @@ class Sign(Struct, frozen=True):
     """A file that bore it at the base may bear more of it."""
 
 
+def shown(node: ast.AST, what: str, key: str = "") -> Sign:
+    """A sign that quotes the code which bears it."""
+    return Sign(key or dump(node), getattr(node, "lineno", 0), f"`{show(node, 60)}` {what}")
+
+
+def habit(key: str, node: ast.AST, what: str) -> Sign:
+    """A sign of which a file that bore it at the base may bear more. `…` in `what` stands for the code."""
+    said = what.replace("…", f"`{show(node, 60)}`") if "…" in what else what
+    return Sign(key, getattr(node, "lineno", 0), said, habit=True)
+
+
 def import_time(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Statements that run when the block runs, the inside of functions left out; not those of `if __name__ == …`."""
     for node in body:
@@ -74,8 +85,7 @@ def runner_patched(source: Source) -> Iterator[Sign]:
             targets = [target] if target and target.split(".")[0] not in ("sys", "os", "builtins") else []
         for target in targets:
             if _runners_own(target, source):
-                line = getattr(node, "lineno", 0)
-                yield Sign(f"runner {target}", line, f"`{show(node, 60)}` changes the test runner ({target})")
+                yield shown(node, f"changes the test runner ({target})", f"runner {target}")
 
 
 def _runners_own(target: str, source: Source) -> bool:

@@ -29,7 +29,7 @@ from bough.core.tamper.python.syntax import (
 )
 from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.hooks import is_hook
-from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched
+from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
 
 _OVERRIDING = frozenset(
     {"run", "debug", "fail", "_callTestMethod", "_callSetUp", "defaultTestResult", "failureException", "countTestCases"}
@@ -78,14 +78,14 @@ def _hard_exits(source: Source) -> Iterator[Sign]:
 
 def _exits(node: ast.stmt) -> Iterator[Sign]:
     if isinstance(node, ast.Raise) and last(node.exc) in ("SystemExit", "KeyboardInterrupt", "Exit"):
-        yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` ends the test run early")
+        yield shown(node, "ends the test run early")
     for part in expressions_of(node):
         if not isinstance(part, ast.Call):
             continue
         whole = dotted(part.func)
         known = whole in ("exit", "quit", "sys.exit", "pytest.exit", "os.abort", "os.kill", "signal.raise_signal")
         if known or whole.startswith(("os.exec", "os.killpg")):
-            yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` ends the test run early")
+            yield shown(part, "ends the test run early")
 
 
 def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
@@ -94,8 +94,7 @@ def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
         text = constant(key)
         top = text.split(".")[0] if isinstance(text, str) else ""
         if not top or top in files.RUNNER_MODULES or ground.imports(top):
-            what = f"`{show(node, 60)}` swaps a module that the tests import"
-            yield Sign(dump(node), node.lineno, what)
+            yield shown(node, "swaps a module that the tests import")
 
 
 def _swapped(node: ast.stmt) -> list[ast.expr]:
@@ -122,13 +121,13 @@ def _swapped(node: ast.stmt) -> list[ast.expr]:
 def _variables(node: ast.stmt) -> Iterator[Sign]:
     for part in expressions_of(node):
         if isinstance(part, ast.Constant) and part.value in _RUNNER_VARIABLES:
-            yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` sets an option of the test runner")
+            yield shown(node, "sets an option of the test runner")
 
 
 def _executed(node: ast.stmt) -> Iterator[Sign]:
     for part in expressions_of(node):
         if isinstance(part, ast.Call) and dotted(part.func) in ("exec", "eval", "builtins.exec", "builtins.eval"):
-            yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` runs code that cannot be read before the tests")
+            yield shown(part, "runs code that cannot be read before the tests")
 
 
 def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
@@ -145,7 +144,7 @@ def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
         if top in sys.stdlib_module_names or not (relative or ground.own(top)):
             continue
         if ground.calls(target.rpartition(".")[2]):
-            yield Sign(f"patch {target}", node.lineno, f"`{show(node, 60)}` replaces {target}, which the tests call")
+            yield shown(node, f"replaces {target}, which the tests call", f"patch {target}")
 
 
 def _overriding(source: Source) -> Iterator[Sign]:
@@ -169,11 +168,11 @@ def _switched(source: Source) -> Iterator[Sign]:
     """Unittest's own switches: how values are compared, and what is skipped."""
     for node in source.of(ast.Call, ast.Assign):
         if isinstance(node, ast.Call) and last(node.func) == "addTypeEqualityFunc":
-            yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes how values are compared")
+            yield shown(node, "changes how values are compared")
         if isinstance(node, ast.Assign) and not never(node.value):
             names = {last(target) for target in node.targets}
             if names & {"__unittest_skip__", "__unittest_expecting_failure__"}:
-                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` skips tests")
+                yield shown(node, "skips tests")
 
 
 def _test_case(klass: ast.ClassDef, source: Source, depth: int = 0) -> bool:
@@ -193,13 +192,13 @@ def _hidden_tests(source: Source) -> Iterator[Sign]:
             root = dotted(target).split(".")[0]
             defined = (root in source.functions or root in source.classes) and "test" in root.lower()
             if isinstance(target, ast.Attribute) and defined:
-                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes {root} after its definition")
+                yield shown(node, f"changes {root} after its definition")
             behind = isinstance(target, ast.Subscript) and dotted(target.value) in ("globals", "locals", "vars")
             if isinstance(target, ast.Subscript) and behind and not _names_a_new_test(target.slice, source):
-                yield Sign(dump(node), node.lineno, f"`{show(node, 60)}` changes the file's names behind its back")
+                yield shown(node, "changes the file's names behind its back")
         for part in expressions_of(node):
             if isinstance(part, ast.Call) and _unmakes(part, source):
-                yield Sign(dump(part), node.lineno, f"`{show(part, 60)}` changes the file's tests behind its back")
+                yield shown(part, "changes the file's tests behind its back")
 
 
 def _unmakes(call: ast.Call, source: Source) -> bool:
@@ -265,13 +264,10 @@ def _skipping_fixtures(source: Source) -> Iterator[Sign]:
         found = Found()
         Walk(found).function(function, Scope(source))
         for skip in found.skips:
-            yield Sign(
-                f"{function.name} {skip.kind} {skip.says}",
-                skip.line,
-                f"{function.name} skips every test: `{skip.says}`",
-            )
+            what = f"{function.name} skips every test: `{skip.says}`"
+            yield Sign(f"{function.name} {skip.kind} {skip.says}", skip.line, what)
         for call in (n for n in walk(function) if isinstance(n, ast.Call)):
-            if last(call) == "add_marker" and constants(call) is not None and _skip_mark(call):
+            if last(call) == "add_marker" and _skip_mark(call):
                 yield Sign(dump(call), call.lineno, f"{function.name} marks every test: `{show(call, 60)}`")
 
 
