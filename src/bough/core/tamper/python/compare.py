@@ -14,7 +14,7 @@ from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.config.reach import Collecting, Reach
 from bough.core.tamper.python.checks import Check, vacuous
-from bough.core.tamper.python.judge import judge, removed
+from bough.core.tamper.python.judge import judge, removed, unreached
 from bough.core.tamper.python.marks import hides
 from bough.core.tamper.python.sources import Project, Source, is_fixture
 from bough.core.tamper.python.suite import MOST_CASES, Test, helpers_of, read, tests_of
@@ -22,6 +22,8 @@ from bough.core.tamper.python.syntax import argument, constants, dump, elements,
 from bough.core.tamper.python.touched import Sides as Sides
 from bough.core.tamper.python.touched import touched
 
+Key = tuple[str, str]
+"""Of a test: its path and its name."""
 ALIKE = 0.6
 """Share of equal tokens from which a new test passes for an old one under another name."""
 
@@ -69,56 +71,39 @@ def _read_all(was: list[Test], now: list[Test]) -> None:
 
 
 class _Match:
-    """Which assertion of the base is found again, and where."""
+    """Which assertion of the base is found again, and where: in the test of the same place, or else in any other."""
 
     def __init__(self, was: list[Test], now: list[Test]) -> None:
-        self.was, self.now = was, now
-        self.lost: dict[tuple[str, str], list[Check]] = defaultdict(list)
-        self.spare: dict[tuple[str, str], list[Check]] = defaultdict(list)
-        self.taken: dict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)
-        self.by_key = {test.key: test for test in self.now}
-        self.known = {test.key for test in self.was}
-        for test in self.now:
+        self.now = now
+        self.by_key = {test.key: test for test in now}
+        self.known = {test.key for test in was}
+        self.lost: dict[Key, list[Check]] = {}
+        """By test of the base: its assertions that are nowhere any more."""
+        self.spare: dict[Key, list[Check]] = {test.key: list(test.found.checks) for test in now if test.active}
+        """By test of now: its assertions that are new."""
+        self.taken: dict[Key, Counter[Key]] = defaultdict(Counter)
+        """By test of the base: the tests of now in which its assertions were found."""
+        for test in was:
             if test.active:
-                self.spare[test.key] = list(test.found.checks)
-        for test in self.was:
-            if test.active:
-                self.lost[test.key] = self._take(test, [test.key], list(test.found.checks))
-        places: dict[object, list[tuple[str, str]]] = defaultdict(list)
+                there = self.spare.get(test.key, [])
+                self.lost[test.key], kept = without(test.found.checks, there), without(there, test.found.checks)
+                if test.key in self.spare:
+                    self.spare[test.key] = kept
+        places: dict[object, list[Key]] = defaultdict(list)
         for key, checks in self.spare.items():
             for check in checks:
                 places[check.key].append(key)
-        for test in self.was:
-            remaining = []
-            for check in self.lost.get(test.key, []):
-                where = places[check.key]
-                if where:
-                    key = where.pop()
-                    self.spare[key].remove(next(c for c in self.spare[key] if c.key == check.key))
-                    self.taken[test.key][key] += 1
-                else:
-                    remaining.append(check)
-            self.lost[test.key] = remaining
+        for test in was:
+            self.lost[test.key] = [c for c in self.lost.get(test.key, []) if not self._elsewhere(c, test, places)]
 
-    def _take(self, test: Test, keys: list[tuple[str, str]], checks: list[Check]) -> list[Check]:
-        for key in keys:
-            there = Counter(check.key for check in self.spare.get(key, []))
-            kept, used = [], Counter[object]()
-            for check in checks:
-                if used[check.key] < there[check.key]:
-                    used[check.key] += 1
-                else:
-                    kept.append(check)
-            left = []
-            for check in self.spare.get(key, []):
-                if used[check.key] > 0:
-                    used[check.key] -= 1
-                else:
-                    left.append(check)
-            if key in self.spare:
-                self.spare[key] = left
-            checks = kept
-        return checks
+    def _elsewhere(self, check: Check, test: Test, places: dict[object, list[Key]]) -> bool:
+        """Found in another test. Takes it out of what is spare there."""
+        if not places[check.key]:
+            return False
+        key = places[check.key].pop()
+        self.spare[key].remove(next(c for c in self.spare[key] if c.key == check.key))
+        self.taken[test.key][key] += 1
+        return True
 
     def counterpart(self, test: Test) -> Test | None:
         """The test that this one is now: by place, by name, by what it asserts, by its text."""
@@ -141,6 +126,17 @@ def _alike(a: Test, b: Test) -> float:
     return difflib.SequenceMatcher(None, tokens[0], tokens[1], autojunk=False).ratio()
 
 
+def without(checks: list[Check], others: list[Check]) -> list[Check]:
+    """The assertions that are not among the others, as often as they are there."""
+    there = Counter(check.key for check in others)
+    left = []
+    for check in checks:
+        there[check.key] -= 1
+        if there[check.key] < 0:
+            left.append(check)
+    return left
+
+
 def _one(test: Test, match: _Match, sides: Sides, moved: frozenset[str]) -> list[Tampering]:
     lost = [check for check in match.lost[test.key] if not vacuous(check)]
     same = match.by_key.get(test.key)
@@ -155,18 +151,8 @@ def _one(test: Test, match: _Match, sides: Sides, moved: frozenset[str]) -> list
 
 def _left_behind(test: Test, match: _Match, sides: Sides) -> list[Tampering]:
     """All that the test asserted is asserted elsewhere; but is it run there?"""
-    if not test.found.checks:
-        return []
-    for key in match.taken[test.key]:
-        now = match.by_key[key]
-        if sides.reach[0].covers(test.path) and not sides.reach[1].covers(now.path):
-            what = f"{test.name} was moved to {now.path}, which the check does not run"
-            return [Tampering(now.path, now.node.lineno, what)]
-        chosen = sides.reach[0].selects(test.path, test.name, test.labels)
-        if chosen and not sides.reach[1].selects(now.path, now.name, now.labels):
-            what = f"{test.name} (now {now.short}) is left out by `{sides.reach[1].selection}`"
-            return [Tampering(now.path, now.node.lineno, what)]
-    return []
+    others = [match.by_key[key] for key in match.taken[test.key]] if test.found.checks else []
+    return next((found for other in others if (found := list(unreached(test, other, sides.reach)))), [])
 
 
 def _moved(sides: Sides, match: _Match) -> frozenset[str]:
@@ -233,14 +219,9 @@ def _decorators(sides: Sides) -> set[str]:
 
 
 def _helper(was: Test, now: Test) -> list[Tampering]:
-    there = Counter(check.key for check in now.found.checks)
-    lost = []
-    for check in was.found.checks:
-        there[check.key] -= 1
-        if there[check.key] < 0 and not vacuous(check):
-            lost.append(check)
-    known = Counter(check.key for check in was.found.checks)
-    spare = [check for check in now.found.checks if not known[check.key]]
+    lost = [check for check in without(was.found.checks, now.found.checks) if not vacuous(check)]
+    known = {check.key for check in was.found.checks}
+    spare = [check for check in now.found.checks if check.key not in known]
     return judge(was, now, lost, spare, (Reach(), Reach())) if lost else []
 
 

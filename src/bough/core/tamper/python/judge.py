@@ -107,10 +107,16 @@ def _kept_from_running(was: Test, now: Test, reach: tuple[Reach, Reach]) -> Iter
     for guard in now.guards:
         if guard.key not in guards:
             yield Tampering(now.path, now.node.lineno, f"{title} is now only defined {guard.says}")
+    yield from unreached(was, now, reach)
+
+
+def unreached(was: Test, now: Test, reach: tuple[Reach, Reach]) -> Iterator[Tampering]:
+    """The check ran the test, and does not run what it is now."""
+    title, line = _title(was, now), now.node.lineno
     if reach[0].covers(was.path) and not reach[1].covers(now.path):
-        yield Tampering(now.path, now.node.lineno, f"{title} was moved to {now.path}, which the check does not run")
+        yield Tampering(now.path, line, f"{title} was moved to {now.path}, which the check does not run")
     elif reach[0].selects(was.path, was.name, was.labels) and not reach[1].selects(now.path, now.name, now.labels):
-        yield Tampering(now.path, now.node.lineno, f"{title} is now left out by `{reach[1].selection}`")
+        yield Tampering(now.path, line, f"{title} is now left out by `{reach[1].selection}`")
 
 
 def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
