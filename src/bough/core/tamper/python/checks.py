@@ -97,7 +97,7 @@ NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">": "<=", "<=": ">", ">=": "<", "
     "contains": "lacks",
     "lacks": "contains",
 }
-_OPERATORS: dict[type[ast.cmpop], str] = {
+OPERATORS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
     ast.Lt: "<",
@@ -131,7 +131,7 @@ def of_condition(test: ast.expr, scope: Scope, holds: bool = True) -> list[Bare]
             return [("falsy", resolve(test, scope), NOTHING, "")]
         sides = [test.left, *test.comparators]
         pairs = zip(test.ops, sides, sides[1:], strict=False)
-        return [_compare(_OPERATORS[type(op)], resolve(a, scope), resolve(b, scope), holds) for op, a, b in pairs]
+        return [_compare(OPERATORS[type(op)], resolve(a, scope), resolve(b, scope), holds) for op, a, b in pairs]
     if isinstance(test, ast.Call) and last(test.func) in ("all", "any") and len(test.args) == 1 and not test.keywords:
         each = _each(test.args[0], scope, holds) if (last(test.func) == "all") is holds else None
         if each is not None:
@@ -139,7 +139,7 @@ def of_condition(test: ast.expr, scope: Scope, holds: bool = True) -> list[Bare]
     if isinstance(test, ast.Call) and last(test.func) in ("isclose", "allclose") and len(test.args) >= 2 and holds:
         near = resolve(test, scope)
         if isinstance(near, ast.Call) and len(near.args) >= 2:
-            return [("≈", *_oriented(near.args[0], near.args[1]), _tolerance(near))]
+            return [("≈", *oriented(near.args[0], near.args[1]), _tolerance(near))]
     return [("truth" if holds else "falsy", resolve(test, scope), NOTHING, "")]
 
 
@@ -165,7 +165,7 @@ def _either(values: list[ast.expr], scope: Scope, holds: bool) -> Bare:
     return ("or" if holds else "nand", ast.Tuple(elts=resolved, ctx=ast.Load()), NOTHING, "")
 
 
-def _oriented(a: ast.expr, b: ast.expr) -> tuple[ast.expr, ast.expr]:
+def oriented(a: ast.expr, b: ast.expr) -> tuple[ast.expr, ast.expr]:
     """What is looked at first, what is expected second: constants are expectations."""
     return (b, a) if fixed(a) and not fixed(b) else (a, b)
 
@@ -180,7 +180,7 @@ def _compare(operator: str, a: ast.expr, b: ast.expr, holds: bool) -> Bare:
         if fixed(a) and not fixed(b):
             return ("contains" if operator == "in" else "lacks", b, a, "")
         return (operator, a, b, "")
-    left, right = _oriented(a, b)
+    left, right = oriented(a, b)
     if left is b:
         operator = FLIPPED.get(operator, operator)
     if operator in (">", ">=") and not fixed(right):
@@ -193,7 +193,7 @@ def _compare(operator: str, a: ast.expr, b: ast.expr, holds: bool) -> Bare:
 def _approximate(a: ast.expr, b: ast.expr) -> Bare | None:
     for one, other in ((a, b), (b, a)):
         if isinstance(one, ast.Call) and last(one.func) in ("approx", "Approx", "almost") and one.args:
-            return ("≈", *_oriented(other, one.args[0]), _tolerance(one))
+            return ("≈", *oriented(other, one.args[0]), _tolerance(one))
     return None
 
 
@@ -204,7 +204,7 @@ def _distance(a: ast.expr, b: ast.expr) -> Bare | None:
     inside = a.args[0]
     if isinstance(inside, ast.BinOp) and isinstance(inside.op, ast.Sub):
         eps = number(b)
-        return ("≈", *_oriented(inside.left, inside.right), dump(b) if eps is None else _near(eps))
+        return ("≈", *oriented(inside.left, inside.right), dump(b) if eps is None else _near(eps))
     return None
 
 
@@ -254,7 +254,7 @@ def _known_assertion(asked: str, arguments: list[ast.expr], call: ast.Call, scop
     if asked in _TWO_SIDED:
         return [_compare(_TWO_SIDED[asked], a, b, True)]
     if asked in ("CountEqual", "ItemsEqual"):
-        both = [ast.Call(func=name("sorted"), args=[side], keywords=[]) for side in _oriented(a, b)]
+        both = [ast.Call(func=name("sorted"), args=[side], keywords=[]) for side in oriented(a, b)]
         return [("==", both[0], both[1], "")]
     if asked in ("IsInstance", "NotIsInstance"):
         made = ast.Call(func=name("isinstance"), args=[a, b], keywords=[])
@@ -263,9 +263,9 @@ def _known_assertion(asked: str, arguments: list[ast.expr], call: ast.Call, scop
         made = ast.Call(func=name("search"), args=[b, a], keywords=[])
         return [("falsy" if asked == "NotRegex" else "truth", made, NOTHING, "")]
     if asked in ("AlmostEqual", "AlmostEquals", "Allclose", "AllClose", "ArrayAlmostEqual"):
-        return [("≈", *_oriented(a, b), _places(call))]
+        return [("≈", *oriented(a, b), _places(call))]
     if asked == "NotAlmostEqual":
-        return [("!=", *_oriented(a, b), "")]
+        return [("!=", *oriented(a, b), "")]
     return None
 
 
@@ -305,99 +305,3 @@ def _raising_callable(call: ast.Call, scope: Scope) -> Bare:
         made = ast.Call(func=inner, args=call.args[offset + 1 :], keywords=call.keywords)
     outer = ast.Call(func=call.func, args=call.args[:offset], keywords=[])
     return of_raising(outer, [resolve(made, scope)], scope)
-
-
-def vacuous(check: Check) -> bool:
-    """Said nothing to begin with: `assert True`."""
-    return check.kind == "truth" and fixed(check.left)
-
-
-def empty(check: Check) -> bool:
-    """Holds whatever the code under test does."""
-    if check.kind == "runs":
-        return False
-    if check.kind in ("raises", "warns"):
-        body = elements(check.left) or []
-        return bool(body) and all(isinstance(one, ast.Call) and last(one) in ("raise", "warn") for one in body)
-    if check.kind == "or":
-        values = elements(check.left) or []
-        return any(_true(value) for value in values) or _opposites(values)
-    if check.kind in ("truth", "falsy"):
-        return _true(check.left) if check.kind == "truth" else _false(check.left)
-    if "ANY" in (last(check.left), last(check.right)) and check.kind == "==":
-        return True
-    same = check.core[1] == check.core[2]
-    if check.kind in ("==", "is", "<=", ">=", "≈", "in") and same:
-        return True
-    if check.kind == "in" and any(dump(one) == check.core[1] for one in elements(check.right) or []):
-        return True
-    if check.kind in (">=", ">") and last(check.left) == "len":
-        least = number(check.right)
-        return least is not None and (least < 0 or (least == 0 and check.kind == ">="))
-    return check.kind in _OPERATORS.values() and fixed(check.left) and fixed(check.right) and _may_hold(check)
-
-
-def _may_hold(check: Check) -> bool:
-    """Two constants of which one is not the other were not constants: names stood for something that changes."""
-    if check.kind not in ("==", "is"):
-        return True
-    try:
-        return bool(ast.literal_eval(check.left) == ast.literal_eval(check.right))
-    except (ValueError, TypeError, SyntaxError, MemoryError):
-        return True
-
-
-def _true(node: ast.expr) -> bool:
-    if isinstance(node, ast.Lambda | ast.JoinedStr | ast.GeneratorExp):
-        return True
-    if isinstance(node, ast.Tuple | ast.List | ast.Set):
-        return bool(node.elts)
-    if isinstance(node, ast.Dict):
-        return bool(node.keys)
-    if isinstance(node, ast.BoolOp):
-        holds = any if isinstance(node.op, ast.Or) else all
-        return holds(_true(value) for value in node.values) or (
-            isinstance(node.op, ast.Or) and _opposites(list(node.values))
-        )
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _false(node.operand)
-    if isinstance(node, ast.IfExp):
-        return _true(node.body) and _true(node.orelse)
-    if isinstance(node, ast.Compare) and len(node.ops) == 1:
-        operator = _OPERATORS[type(node.ops[0])]
-        return empty(Check(operator, *_oriented(node.left, node.comparators[0])))
-    if isinstance(node, ast.Call) and last(node.func) == "isinstance" and len(node.args) == 2:
-        return last(node.args[1]) == "object"
-    if isinstance(node, ast.Call) and last(node.func) in ("bool", "all", "any") and len(node.args) == 1:
-        return (
-            _true(node.args[0]) if last(node.func) == "bool" else elements(node.args[0]) == [] and last(node) == "all"
-        )
-    value = constant(node)
-    return value is not ... and bool(value)
-
-
-def _false(node: ast.expr) -> bool:
-    if isinstance(node, ast.BoolOp):
-        holds = all if isinstance(node.op, ast.Or) else any
-        return holds(_false(value) for value in node.values)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _true(node.operand)
-    value = constant(node)
-    return value is not ... and not value
-
-
-def _opposites(values: list[ast.expr]) -> bool:
-    """One of the alternatives is another's negation."""
-    seen: set[tuple[str, str, str]] = set()
-    for value in values:
-        holds = True
-        while isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not):
-            value, holds = value.operand, not holds
-        kind, left, right = "truth", dump(value), ""
-        if isinstance(value, ast.Compare) and len(value.ops) == 1:
-            kind, left, right = _OPERATORS[type(value.ops[0])], dump(value.left), dump(value.comparators[0])
-        kind = kind if holds else NEGATED[kind]
-        if (NEGATED[kind], left, right) in seen:
-            return True
-        seen.add((kind, left, right))
-    return False

@@ -13,7 +13,8 @@ from collections import Counter, defaultdict
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.config.reach import Collecting, Reach
-from bough.core.tamper.python.checks import Check, vacuous
+from bough.core.tamper.python.checks import Check
+from bough.core.tamper.python.hollow import vacuous
 from bough.core.tamper.python.judge import judge, removed, unreached
 from bough.core.tamper.python.marks import hides
 from bough.core.tamper.python.sources import Project, Source, is_fixture

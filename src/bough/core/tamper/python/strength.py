@@ -8,7 +8,8 @@ import re
 
 from msgspec.structs import replace
 
-from bough.core.tamper.python.checks import SYMMETRIC, Check, empty
+from bough.core.tamper.python.checks import SYMMETRIC, Check
+from bough.core.tamper.python.hollow import hollow
 from bough.core.tamper.python.syntax import (
     children,
     constant,
@@ -64,7 +65,7 @@ def likeness(before: Check, after: Check) -> int:
 def weaker(before: Check, after: Check) -> str:
     """What was lost from `before` to `after`, as a clause; empty when nothing was."""
     after = _facing(before, after)
-    if empty(after) and not empty(before):
+    if hollow(after) and not hollow(before):
         return f"{_became(before, after)}, which always holds"
     if before.core == after.core:
         return _guarded(before, after)
