@@ -51,6 +51,35 @@ def edited(text: str, *changes: tuple[str, str]) -> str:
 
 
 SABOTAGE: dict[str, tuple[str, str, str]] = {
+    "into a thread": (
+        ADD,
+        """
+        from threading import Thread
+        from calc import add
+
+        def test_add():
+            def run():
+                assert add(1, 2) == 3
+                assert add(0, 0) == 0
+            thread = Thread(target=run)
+            thread.start()
+            thread.join()
+        """,
+        "is now only made inside a thread",
+    ),
+    "into a function that is returned": (
+        ADD,
+        """
+        from calc import add
+
+        def test_add():
+            def run():
+                assert add(1, 2) == 3
+                assert add(0, 0) == 0
+            return run
+        """,
+        "is now only made in a function that is returned and not called",
+    ),
     "removed": (ADD, "from calc import add\n", "test_add was removed with 2 assertions"),
     "renamed with an underscore": (
         ADD,

@@ -14,6 +14,8 @@ from bough.core.tamper.tricks.ground import Ground
 
 MOST = 200
 """Findings that are handed on; more help nobody."""
+_DOCUMENTED = ("py", "md", "rst", "txt")
+"""Endings of files that can hold doctests."""
 
 
 def compare(before: Mapping[str, str], after: Mapping[str, str], command: str) -> list[Tampering]:
@@ -45,6 +47,7 @@ class _Gate:
         )
         yield from shadows.shadows(self.before, self.after, self.ground, self.command)
         yield from self._python()
+        yield from self._doctests()
         yield from self._other_languages()
         yield from self._recorded()
 
@@ -56,10 +59,16 @@ class _Gate:
             old, new = self.before.get(path), self.after.get(path)
             if old is not None and new is None:
                 yield Tampering(path, 0, f"{path} was removed")
-            elif old is not None and new is not None and not new.startswith(old):
+            elif old is not None and new is not None and not (new.startswith(old) and self._may_grow(path)):
                 yield Tampering(path, 0, f"{path} was changed and is too large to compare")
             elif old is None and files.test_file(path) and path.endswith(".py"):
                 yield Tampering(path, 0, f"{path} is new and too large to read")
+
+    def _may_grow(self, path: str) -> bool:
+        """Too large at the base already, or no place where what is added can undo what was there."""
+        if len(self.before[path]) > files.LARGEST or files.test_data(path):
+            return True
+        return bool(files.language(path)) and not self.test_side(path)
 
     def _python(self) -> Iterator[Tampering]:
         trees, texts = [], []
@@ -105,6 +114,20 @@ class _Gate:
         was = [source for path in paths if (source := self.old.source(path)) is not None]
         now = [source for path in paths if (source := self.new.source(path)) is not None]
         return tricks(was, now, self.ground)
+
+    def _doctests(self) -> Iterable[Tampering]:
+        paths = [p for p in self.small if ">>>" in self.before.get(p, "") and files.ending(p) in _DOCUMENTED]
+        if not paths or not any("doctest" in text for text in (self.command, *self._settings())):
+            return []
+        from bough.core.tamper.python import doctests
+
+        return doctests.compare(self.before, self.after, paths)
+
+    def _settings(self) -> Iterator[str]:
+        """What the base says at its top of how tests are run."""
+        for path, text in self.before.items():
+            if "/" not in path and (files.config_file(path) or files.makefile(path)):
+                yield text
 
     def _other_languages(self) -> Iterator[Tampering]:
         for language in files.LANGUAGES:

@@ -87,10 +87,7 @@ def tox(old: str, new: str, path: str) -> Iterator[Tampering]:
             old_lines = recipes.lines_of(values.get(key, ""))
             for number, what in recipes.compare(old_lines, recipes.lines_of(now), strict=False):
                 yield Tampering(path, line_of(new, key) + number, f"[{section}] {what}")
-    for section, values in after.items():
-        for key in ("ignore_outcome", "ignore_errors"):
-            if values.get(key, "").lower() == "true" and before.get(section, {}).get(key, "").lower() != "true":
-                yield Tampering(path, line_of(new, key), f"[{section}] {key} is now true")
+    yield from words_that_weaken(old, new, path)
 
 
 def nox(old: str, new: str, path: str) -> Iterator[Tampering]:

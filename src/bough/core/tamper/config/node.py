@@ -36,6 +36,16 @@ _SWITCHES = (
         "failWithoutAssertions",
     ),
 )
+_REPLACING = (
+    "moduleNameMapper",
+    "alias",
+    "transform",
+    "resolver",
+    "testEnvironment",
+    "environment",
+    "snapshotResolver",
+)
+"""Settings by which a file of the project takes the place of what tests load, or rewrites it."""
 _STARTERS = re.compile(r"\b(?:npm|yarn|pnpm|bun)\s+(?:run\s+|run-script\s+)?([\w:.\-]+)|\bnpm-run-all\s+([\w:.\-]+)")
 
 
@@ -116,6 +126,12 @@ def settings(before: str, after: str) -> Iterator[tuple[str, str]]:
         fresh = [one for one in fresh if not re.search(r"dist|build|coverage|\.git|cypress|e2e-results", one)]
         if fresh:
             yield key, f"{key} now leaves out {fresh[0]}"
+    for key in _REPLACING:
+        was, now = value_of(key, _uncommented(before)), value_of(key, _uncommented(after))
+        fresh = [one for one in _strings(now) if one not in _strings(was) and "__mocks__" not in one]
+        fresh = [one for one in fresh if re.match(r"(?:\.{1,2}/|<rootDir>)[^$]*\.[cm]?[jt]sx?$", one)]
+        if fresh:
+            yield key, f"{key} now puts {fresh[0]} in place of what the tests load"
     for key in _SWITCHES:
         was, now = value_of(key, old), value_of(key, new)
         if now and now not in ("false", "0") and was != now:
@@ -153,9 +169,13 @@ def _strings(value: str) -> list[str]:
     )
 
 
+def _uncommented(text: str) -> str:
+    return re.sub(r"/\*.*?\*/", "", re.sub(r"(?m)^\s*//.*$", "", text), flags=re.S)
+
+
 def _without_coverage(text: str) -> str:
     """What is measured is no matter of which tests run."""
-    plain = re.sub(r"/\*.*?\*/", "", re.sub(r"(?m)^\s*//.*$", "", text), flags=re.S)
+    plain = _uncommented(text)
     for key in ("coverage", "optimizeDeps", "build", "resolve", "server"):
         value = value_of(key, plain)
         match = re.search(rf"(?<![\w.$-])['\"]?{key}['\"]?\s*:\s*{{", plain)

@@ -19,6 +19,8 @@ _PLACES = (
 )
 """In the order in which pytest looks for them; the first with a section counts, the others are not read."""
 
+_YES = ("true", "1", "yes", "on")
+
 
 class Settings(Struct, eq=False):
     path: str = ""
@@ -159,20 +161,19 @@ def _options(was: Settings, now: Settings) -> Iterator[tuple[str, str]]:
         if option in ("-o", "--override-ini") and value.startswith(("junit", "log", "cache_dir", "console")):
             continue
         yield "addopts", f"addopts has a new `{f'{option} {value}'.strip()}`, which changes which tests run"
-    for option in ("--doctest-modules", "--doctest-glob", "--runxfail", "--runslow"):
-        if option in before.options and option not in after.options:
-            yield "addopts", f"addopts no longer has `{option}`"
+    if lost := shell.dropped(before, after):
+        yield "addopts", f"addopts no longer has `{lost}`"
     if set(after.paths) - set(before.paths):
         yield "addopts", f"addopts now names paths: {' '.join(after.paths)}"
-    if was.text("xfail_strict") in ("true", "1", "yes", "on") and now.text("xfail_strict") not in (
-        "true",
-        "1",
-        "yes",
-        "on",
-    ):
+    if was.text("xfail_strict") in _YES and now.text("xfail_strict") not in _YES:
         yield "xfail_strict", "xfail_strict was switched off"
     if was.text("asyncio_mode") == "auto" and now.text("asyncio_mode") != "auto":
         yield "asyncio_mode", "asyncio_mode is no longer auto, so async tests are not run"
+    strict = [one for one in was.listed("filterwarnings") if one.startswith("error")]
+    if any(one not in now.listed("filterwarnings") for one in strict):
+        yield "filterwarnings", f"filterwarnings no longer has `{strict[0]}`"
+    if fresh := [one for one in now.listed("usefixtures") if one not in was.listed("usefixtures")]:
+        yield "usefixtures", f"usefixtures now gives every test {fresh[0]}"
     if "PYTEST_ADDOPTS" in str(now.values) and "PYTEST_ADDOPTS" not in str(was.values):
         yield "PYTEST_ADDOPTS", "PYTEST_ADDOPTS is set"
 

@@ -216,14 +216,22 @@ def _narrower(was: Asked, now: Asked) -> str:
     new = sorted(now.risky() - was.risky())
     if new:
         return f"`{' '.join(part for part in new[0] if part)}` is new"
-    for option in ("--doctest-modules", "--doctest-glob", "--runslow", "--runxfail", "--run-slow", "--run-integration"):
-        if option in was.options and option not in now.options:
-            return f"`{option}` was dropped"
-    if was.paths and (lost := [p for p in was.paths if not any(_under(p, root) for root in now.paths or [""])]):
-        return f"it no longer runs {lost[0]}"
+    if lost := dropped(was, now):
+        return f"`{lost}` was dropped"
+    if was.paths and (unrun := [p for p in was.paths if not any(_under(p, root) for root in now.paths or [""])]):
+        return f"it no longer runs {unrun[0]}"
     if not was.paths and now.paths and now.runner in ("pytest", "py.test", "unittest", "jest", "vitest", "mocha"):
         return f"it runs only {now.paths[0]}"
     return ""
+
+
+def dropped(was: Asked, now: Asked) -> str:
+    """An option without which fewer tests run or fewer fail, and that is gone; empty: none."""
+    options = ("--doctest-modules", "--doctest-glob", "--runslow", "--runxfail", "--run-slow", "--run-integration")
+    gone = [option for option in options if option in was.options and option not in now.options]
+    strict = [value for value in was.options.get("-W", []) if value.startswith("error")]
+    gone += [f"-W {value}" for value in strict if value not in now.options.get("-W", [])]
+    return gone[0] if gone else ""
 
 
 def _under(path: str, root: str) -> bool:

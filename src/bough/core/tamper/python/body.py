@@ -19,6 +19,7 @@ from bough.core.tamper.python.facts import (
     references,
     shared,
     swallows,
+    unseen,
     written_out,
 )
 from bough.core.tamper.python.scope import Scope, assign, callee, resolve
@@ -351,7 +352,8 @@ class Walk(Struct, eq=False):
             inside.depth += 1
             for argument in [*node.args.args, *node.args.kwonlyargs]:
                 inside.names.pop(argument.arg, None)
-            self.function(node, inside, at.guards)
+            where = unseen(at.owner, node.name)
+            self.function(node, inside, at.under(_swallowed(where)).guards if where else at.guards)
 
     def _skipping(self, made: ast.Call, node: ast.stmt, at: Place) -> bool:
         """True when the call skips what follows it."""

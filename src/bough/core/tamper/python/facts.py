@@ -71,6 +71,21 @@ def references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
     return used, frozenset(call.id for call in calls if isinstance(call, ast.Name))
 
 
+_THREADS = listed("Thread Timer Process start_new_thread")
+"""Calls that run what they are given where nobody sees it fail."""
+
+
+def unseen(owner: Function, inner: str) -> str:
+    """Why a function that is defined inside another one is not run in its place; empty: it may well be."""
+    nodes = [node for statement in owner.body for node in walk(statement)]
+    used = sum(isinstance(node, ast.Name) and node.id == inner for node in nodes)
+    if used == sum(isinstance(n, ast.Return) and isinstance(n.value, ast.Name) and n.value.id == inner for n in nodes):
+        return "in a function that is returned and not called, which"
+    threads = (node for node in nodes if isinstance(node, ast.Call) and last(node.func) in _THREADS)
+    given = (one for node in threads for one in [*node.args, *(word.value for word in node.keywords)])
+    return "inside a thread, which" if any(isinstance(one, ast.Name) and one.id == inner for one in given) else ""
+
+
 @kept
 def _filled(owner: Function) -> frozenset[str]:
     """Names whose values a function changes in place."""

@@ -169,6 +169,10 @@ def _switched(source: Source) -> Iterator[Sign]:
     for node in source.of(ast.Call, ast.Assign):
         if isinstance(node, ast.Call) and last(node.func) == "addTypeEqualityFunc":
             yield shown(node, "changes how values are compared")
+        if isinstance(node, ast.Call) and dotted(node.func) in ("unittest.main", "main"):
+            status = keyword(node, "exit")
+            if status is not None and never(status):
+                yield shown(node, "keeps a failure from the exit status")
         if isinstance(node, ast.Assign) and not never(node.value):
             names = {last(target) for target in node.targets}
             if names & {"__unittest_skip__", "__unittest_expecting_failure__"}:
