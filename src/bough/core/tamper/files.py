@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from itertools import pairwise
 
@@ -81,16 +80,10 @@ _CONFIG_NAMES = listed(
     rust-toolchain rust-toolchain.toml .pnp.cjs .pnp.loader.mjs .swcrc .babelrc .babelrc.json .envrc
     """
 )
-_CONFIG_PATTERNS = (
-    "jest.config.*",
-    "vitest.config.*",
-    "vitest.workspace.*",
-    "vite.config.*",
-    ".mocharc*",
-    "jest.setup.*",
-    "babel.config.*",
+_CONFIG_STARTS = (
+    *("jest.config.", "jest.setup.", "vitest.config.", "vitest.workspace.", "vitest.setup.", "vite.config."),
+    *(".mocharc", "babel.config.", "playwright.config.", "cypress.config.", "ava.config."),
 )
-_MORE_PATTERNS = ("playwright.config.*", "cypress.config.*", "ava.config.*", "vitest.setup.*", "*.mk", "*.mak")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them."""
 _CI_NAMES = listed(
@@ -125,7 +118,12 @@ def language(path: str) -> str:
 
 def foreign(path: str) -> bool:
     """Installed or generated, not the project's own."""
-    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folders(path))
+    return _holds_foreign(folder_of(path))
+
+
+@lru_cache(maxsize=1_000)
+def _holds_foreign(folder: str) -> bool:
+    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folder.split("/"))
 
 
 def in_tests(path: str) -> bool:
@@ -189,7 +187,7 @@ def ci_file(path: str) -> bool:
 
 def config_file(path: str) -> bool:
     name = name_of(path)
-    if name in _CONFIG_NAMES or any(fnmatchcase(name, pattern) for pattern in (*_CONFIG_PATTERNS, *_MORE_PATTERNS)):
+    if name in _CONFIG_NAMES or name.startswith(_CONFIG_STARTS) or name.endswith((".mk", ".mak")):
         return not foreign(path) or name == "entry_points.txt"
     return path.endswith((".cargo/config.toml", ".cargo/config"))
 
@@ -265,8 +263,8 @@ def named(command: str, path: str) -> bool:
 def watched(path: str, command: str = "") -> bool:
     """The gate wants to see this file: a test, test configuration, a CI file, a Makefile, a script, code (it can
     bend the runner from anywhere), anything that could stand in front of the runner, or what the command names."""
-    if shadow_candidate(path) or config_file(path) or ci_file(path) or makefile(path):
-        return True
     if language(path) in ("python", "rust", "javascript", "go") and not foreign(path):
+        return True
+    if shadow_candidate(path) or config_file(path) or ci_file(path) or makefile(path):
         return True
     return test_file(path) or test_data(path) or script(path) or (bool(command) and named(command, path))

@@ -21,8 +21,11 @@ class Collecting(Struct, frozen=True):
     classes: tuple[str, ...] = ("Test",)
     files: tuple[str, ...] = ("test*.py", "*_test.py", "*_tests.py")
 
-    def fits(self, wanted: str, patterns: tuple[str, ...]) -> bool:
-        return any(wanted.startswith(p) or ("*" in p and fnmatchcase(wanted, p)) for p in patterns)
+    def function(self, name: str) -> bool:
+        return _fits(name, self.functions)
+
+    def klass(self, name: str) -> bool:
+        return _fits(name, self.classes)
 
     def file(self, path: str) -> bool:
         base = files.name_of(path)
@@ -39,10 +42,10 @@ class Reach(Struct, frozen=True):
     """The expression of `-k`."""
 
     def covers(self, path: str) -> bool:
-        inside = [path.removeprefix(root).split("/")[:-1] for root in self.roots or ("",) if _under(path, root)]
+        inside = [path.removeprefix(root).split("/")[:-1] for root in self.roots or ("",) if under(path, root)]
         if not any(_entered(parts) for parts in inside):
             return False
-        return not any(_under(path, entry) or fnmatchcase(path, entry) for entry in self.ignored)
+        return not any(under(path, entry) or fnmatchcase(path, entry) for entry in self.ignored)
 
     def selects(self, path: str, title: str, labels: Iterable[str]) -> bool:
         names = [part.lower() for part in [*title.split("."), *path.split("/"), *labels]]
@@ -57,12 +60,17 @@ class Reach(Struct, frozen=True):
         return " ".join(part for part in parts if part)
 
 
+def _fits(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(name.startswith(p) or ("*" in p and fnmatchcase(name, p)) for p in patterns)
+
+
 def _entered(parts: list[str]) -> bool:
     """Pytest goes into these folders by itself."""
     return not any(fnmatchcase(part, pattern) for part in parts if part for pattern in NOT_ENTERED)
 
 
-def _under(path: str, root: str) -> bool:
+def under(path: str, root: str) -> bool:
+    """Paths may be patterns."""
     return root in ("", ".") or path == root or path.startswith(f"{root}/") or fnmatchcase(path, f"{root}/*")
 
 

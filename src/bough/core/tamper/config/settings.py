@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from msgspec import Struct
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.config import shell
-from bough.core.tamper.config.reach import Collecting, Reach
+from bough.core.tamper.config.reach import Collecting, Reach, under
 
 _PLACES = (
     *(("pytest.toml", "pytest"), (".pytest.toml", "pytest"), ("pytest.ini", "pytest"), (".pytest.ini", "pytest")),
@@ -34,6 +35,14 @@ class Settings(Struct, eq=False):
 
     def text(self, name: str) -> str:
         return str(self.values.get(name, "")).strip().lower()
+
+    @property
+    def collecting(self) -> Collecting:
+        """What pytest collects when nothing else is said."""
+        usual = Collecting(files=("test_*.py", "*_test.py"))
+        functions, classes = tuple(self.listed("python_functions")), tuple(self.listed("python_classes"))
+        patterns = tuple(self.listed("python_files"))
+        return Collecting(functions or usual.functions, classes or usual.classes, patterns or usual.files)
 
     @property
     def options(self) -> shell.Asked:
@@ -98,14 +107,9 @@ def _section(text: str, name: str, section: str) -> dict[str, object] | None:
 
 def collecting(was: Settings, now: Settings) -> Collecting:
     """What counts as a test: as either side says, since a change of the settings is named by itself."""
-    default = Collecting()
-    found = []
-    for name, usual in zip(
-        ("functions", "classes", "files"), (default.functions, default.classes, default.files), strict=True
-    ):
-        both = dict.fromkeys([*(was.listed(f"python_{name}")), *(now.listed(f"python_{name}")), *usual])
-        found.append(tuple(both))
-    return Collecting(*found)
+    sides = (was.collecting, now.collecting, Collecting())
+    functions, classes, patterns = zip(*((one.functions, one.classes, one.files) for one in sides), strict=True)
+    return Collecting(*(tuple(dict.fromkeys(chain(*both))) for both in (functions, classes, patterns)))
 
 
 def reach(command: str, settings: Settings, texts: Collection[str]) -> Reach:
@@ -184,36 +188,25 @@ def _narrowed(
     def seen(settings: Settings, path: str) -> bool:
         roots = settings.listed("testpaths")
         inner = path[len(folder) + 1 :] if folder else path
-        return not roots or any(_covers(files.plain_path(root), inner) for root in roots)
+        return not roots or any(under(inner, files.plain_path(root)) for root in roots)
 
     left = [t for t in tests if seen(was, t) and not seen(now, t)]
     if left:
         yield "testpaths", f"testpaths no longer covers {left[0]}"
-    usual = ["test_*.py", "*_test.py"]
-    fits = [was.listed("python_files") or usual, now.listed("python_files") or usual]
-    left = [t for t in tests if _named(t, fits[0]) and not _named(t, fits[1])]
+    before, after = was.collecting, now.collecting
+    left = [t for t in tests if before.file(t) and not after.file(t)]
     if left:
         yield "python_files", f"python_files no longer covers {left[0]}"
-    for kind, default, pattern in (("functions", "test", r"def (\w+)"), ("classes", "Test", r"class (\w+)")):
-        old, new = was.listed(f"python_{kind}") or [default], now.listed(f"python_{kind}") or [default]
-        if old != new:
-            names = [n for t in tests for n in re.findall(pattern, texts[t])]
-            gone = next((n for n in names if _starts(n, old) and not _starts(n, new)), "")
-            if gone:
-                yield f"python_{kind}", f"python_{kind} no longer covers {gone}"
+    for kind, pattern, then, fits in (
+        ("functions", r"def (\w+)", before.function, after.function),
+        ("classes", r"class (\w+)", before.klass, after.klass),
+    ):
+        names = (name for t in tests for name in re.findall(pattern, texts[t]))
+        changed = was.listed(f"python_{kind}") != now.listed(f"python_{kind}")
+        gone = next((name for name in names if then(name) and not fits(name)), "") if changed else ""
+        if gone:
+            yield f"python_{kind}", f"python_{kind} no longer covers {gone}"
     blocked = [p for p in now.listed("norecursedirs") if p not in was.listed("norecursedirs")]
     left = [t for t in tests if any(fnmatchcase(part, p) for p in blocked for part in files.folders(t))]
     if left:
         yield "norecursedirs", f"norecursedirs now leaves out {left[0]}"
-
-
-def _covers(root: str, path: str) -> bool:
-    return root in ("", ".") or path == root or path.startswith(f"{root}/") or fnmatchcase(path, f"{root}/*")
-
-
-def _named(path: str, patterns: list[str]) -> bool:
-    return any(fnmatchcase(path if "/" in pattern else files.name_of(path), pattern) for pattern in patterns)
-
-
-def _starts(name: str, patterns: list[str]) -> bool:
-    return any(name.startswith(p) or ("*" in p and fnmatchcase(name, p)) for p in patterns)

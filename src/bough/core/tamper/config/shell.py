@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 
+from bough.core.tamper.config.reach import under
 from bough.core.tamper.files import name_of, plain_path, words
 from bough.core.tamper.wording import listed
 
@@ -218,7 +219,7 @@ def _narrower(was: Asked, now: Asked) -> str:
         return f"`{' '.join(part for part in new[0] if part)}` is new"
     if lost := dropped(was, now):
         return f"`{lost}` was dropped"
-    if was.paths and (unrun := [p for p in was.paths if not any(_under(p, root) for root in now.paths or [""])]):
+    if was.paths and (unrun := [p for p in was.paths if not any(under(p, root) for root in now.paths or [""])]):
         return f"it no longer runs {unrun[0]}"
     if not was.paths and now.paths and now.runner in ("pytest", "py.test", "unittest", "jest", "vitest", "mocha"):
         return f"it runs only {now.paths[0]}"
@@ -232,10 +233,6 @@ def dropped(was: Asked, now: Asked) -> str:
     strict = [value for value in was.options.get("-W", []) if value.startswith("error")]
     gone += [f"-W {value}" for value in strict if value not in now.options.get("-W", [])]
     return gone[0] if gone else ""
-
-
-def _under(path: str, root: str) -> bool:
-    return root in ("", ".") or path == root or path.startswith(f"{root}/")
 
 
 def alike(before: str, after: str) -> bool:

@@ -165,7 +165,7 @@ def _moved(sides: Sides, match: _Match) -> frozenset[str]:
     for path in sides.changed:
         source = sides.after.source(path)
         for function in source.all_functions if source is not None else []:
-            if not sides.collecting.fits(function.name, sides.collecting.functions):
+            if not sides.collecting.function(function.name):
                 found |= constants(function)
         for value in source.values.values() if source is not None else []:
             found |= constants(value)
@@ -289,7 +289,7 @@ def _overridden(sides: Sides) -> list[Tampering]:
 
 
 def _has_tests(source: Source, collecting: Collecting) -> bool:
-    return any(collecting.fits(f.name, collecting.functions) for f in source.all_functions)
+    return any(collecting.function(f.name) for f in source.all_functions)
 
 
 def _gone(old: ast.expr, new: ast.expr) -> str:

@@ -161,7 +161,7 @@ class _Reader:
         parents = [base for base in node.bases if last(base) not in ("object", "ABC", "Protocol")]
         if parents:
             return ""
-        if not self.collecting.fits(node.name, self.collecting.classes):
+        if not self.collecting.klass(node.name):
             return f"{UNNAMED}{node.name} is not one that the runner collects"
         made = {s.name for s in node.body if isinstance(s, Function)} & {"__init__", "__new__"}
         return f"{made.pop()} in {node.name} keeps the runner from collecting it" if made else ""
@@ -169,7 +169,7 @@ class _Reader:
     def _function(
         self, node: Function, outer: str, guards: tuple[Guard, ...], why: str, outside: list[ast.expr], scope: Scope
     ) -> None:
-        if not self.collecting.fits(node.name, self.collecting.functions):
+        if not self.collecting.function(node.name):
             return
         if is_fixture(node):
             why = why or "made a fixture"
@@ -221,9 +221,7 @@ def helpers_of(source: Source, collecting: Collecting) -> list[Test]:
     found = []
     for node in source.all_functions:
         owner = next((c for c in source.classes.values() if node in c.body), None)
-        if (id(node) in inside or source.functions.get(node.name) is node) and not collecting.fits(
-            node.name, collecting.functions
-        ):
+        if (id(node) in inside or source.functions.get(node.name) is node) and not collecting.function(node.name):
             title = f"{owner.name}.{node.name}" if owner is not None else node.name
             scope = Scope(source, klass=owner)
             found.append(Test(source.path, title, node, [], set(), node.decorator_list, scope, helper=True))
