@@ -30,7 +30,7 @@ class _Gate:
         self.old, self.new = Project(before), Project(after)
         self.changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
         self.large = [path for path in self.changed if self._longest(path) > files.LARGEST]
-        self.small = [path for path in self.changed if path not in set(self.large)]
+        self.small = [path for path in self.changed if self._longest(path) <= files.LARGEST]
         tests = [p for p in before if p.endswith(".py") and self.test_side(p) and files.name_of(p) != "conftest.py"]
         self.ground = Ground(before, tuple(sorted(tests)), after)
 
@@ -109,11 +109,11 @@ class _Gate:
         paths = [path for path in self.small if path.endswith(".py") and not files.foreign(path)]
         if not paths:
             return []
-        from bough.core.tamper.tricks.compare import tricks
+        from bough.core.tamper.tricks import compare as tricks
 
         was = [source for path in paths if (source := self.old.source(path)) is not None]
         now = [source for path in paths if (source := self.new.source(path)) is not None]
-        return tricks(was, now, self.ground)
+        return tricks.compare(was, now, self.ground)
 
     def _doctests(self) -> Iterable[Tampering]:
         paths = [p for p in self.small if ">>>" in self.before.get(p, "") and files.ending(p) in _DOCUMENTED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import math
 from collections.abc import Iterator
 
 from msgspec import Struct, field
@@ -33,14 +34,18 @@ _SET_UP = ("setUpClass", "setup_class", "asyncSetUp", "setUp", "setup_method", "
 
 
 class Test(Struct, eq=False):
-    path: str
+    """A test, or a function beside the tests (`helper`), as it stands in its file."""
+
     name: str
     """With its classes: `TestAdd.test_small`."""
     node: Function
-    marks: list[Mark]
-    labels: set[str]
-    decorators: list[ast.expr]
     scope: Scope
+    decorators: list[ast.expr] = []
+    """Also those of its classes."""
+    marks: list[Mark] = []
+    """What skips it."""
+    labels: set[str] = set()
+    """Names of all its marks."""
     guards: tuple[Guard, ...] = ()
     uncollected: str = ""
     """Why the runner does not see it."""
@@ -49,6 +54,10 @@ class Test(Struct, eq=False):
     groups: list[list[Case] | ast.expr] = []
     found: Found = field(default_factory=Found)
     helper: bool = False
+
+    @property
+    def path(self) -> str:
+        return self.scope.source.path
 
     @property
     def key(self) -> tuple[str, str]:
@@ -65,10 +74,7 @@ class Test(Struct, eq=False):
     @property
     def count(self) -> int:
         """Of cases."""
-        total = 1
-        for group in self.groups:
-            total *= len(group) if isinstance(group, list) else 1
-        return total
+        return math.prod(len(group) for group in self.groups if isinstance(group, list))
 
 
 def tests_of(source: Source, collecting: Collecting, collected: bool) -> list[Test]:
@@ -92,7 +98,7 @@ def _top_level(source: Source) -> list[Test]:
         return []
     nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
     node = ast.FunctionDef(name=TOP, args=nothing, body=body, decorator_list=[], lineno=body[0].lineno)
-    return [Test(source.path, TOP, node, [], set(), [], Scope(source))]
+    return [Test(TOP, node, Scope(source))]
 
 
 class _Reader:
@@ -107,7 +113,7 @@ class _Reader:
             if isinstance(node, ast.ClassDef):
                 self._class(node, node, "", inside, lost, [])
                 continue
-            self._function(node, "", inside, lost, [], self._top_scope(None))
+            self._function(node, "", inside, lost, [], None)
             for made in statements(node.body):
                 if isinstance(made, ast.ClassDef) and made.bases:
                     self._class(made, made, f"{node.name}.", inside, gone, [])
@@ -119,9 +125,6 @@ class _Reader:
         if isinstance(by, ast.Delete):
             return f"deleted by `{show(by, 50)}`"
         return f"replaced in line {by.lineno} by `{show(by, 50)}`"
-
-    def _top_scope(self, klass: ast.ClassDef | None) -> Scope:
-        return Scope(self.source, klass=klass)
 
     def _class(
         self,
@@ -147,8 +150,7 @@ class _Reader:
                 self._class(member, member, f"{title}.", inside, gone, own)
             elif f"{title}.{member.name}" not in overridden or shape is node:
                 lost = gone or self._replaced(member, member.name, bound)
-                scope = self._top_scope(node)
-                self._function(member, f"{title}.", inside, lost, own, scope)
+                self._function(member, f"{title}.", inside, lost, own, node)
         for base in shape.bases:
             parent = self.source.classes.get(last(base))
             if parent is not None and parent is not shape and parent.lineno < shape.lineno:
@@ -167,7 +169,13 @@ class _Reader:
         return f"{made.pop()} in {node.name} keeps the runner from collecting it" if made else ""
 
     def _function(
-        self, node: Function, outer: str, guards: tuple[Guard, ...], why: str, outside: list[ast.expr], scope: Scope
+        self,
+        node: Function,
+        outer: str,
+        guards: tuple[Guard, ...],
+        why: str,
+        outside: list[ast.expr],
+        klass: ast.ClassDef | None,
     ) -> None:
         if not self.collecting.function(node.name):
             return
@@ -177,16 +185,12 @@ class _Reader:
             why = why or "made a property"
         decorators = [*outside, *node.decorator_list]
         marks = [*self.marks, *(m for d in decorators for m in marks_of(d, self.source))]
-        groups = parametrized(decorators, self.source)
         file_marks = self.source.values.get("pytestmark")
         labels = labels_of(decorators + ([file_marks] if file_marks is not None else []))
-        self.tests.append(
-            Test(
-                *(self.source.path, outer + node.name, node, marks, labels, decorators, scope, guards, why),
-                mixin=why.startswith(UNNAMED),
-                groups=groups,
-            )
-        )
+        test = Test(outer + node.name, node, Scope(self.source, klass=klass), decorators, marks, labels, guards, why)
+        test.mixin = why.startswith(UNNAMED)
+        test.groups = parametrized(decorators, self.source)
+        self.tests.append(test)
 
 
 def members(
@@ -223,8 +227,7 @@ def helpers_of(source: Source, collecting: Collecting) -> list[Test]:
         owner = next((c for c in source.classes.values() if node in c.body), None)
         if (id(node) in inside or source.functions.get(node.name) is node) and not collecting.function(node.name):
             title = f"{owner.name}.{node.name}" if owner is not None else node.name
-            scope = Scope(source, klass=owner)
-            found.append(Test(source.path, title, node, [], set(), node.decorator_list, scope, helper=True))
+            found.append(Test(title, node, Scope(source, klass=owner), node.decorator_list, helper=True))
     return found
 
 

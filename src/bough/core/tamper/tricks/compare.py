@@ -12,7 +12,7 @@ from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.signs import Sign
 
 
-def tricks(was: list[Source], now: list[Source], ground: Ground) -> list[Tampering]:
+def compare(was: list[Source], now: list[Source], ground: Ground) -> list[Tampering]:
     """The tricks that are in changed files now and were in none of them at the base."""
     known: Counter[str] = Counter()
     habits: set[tuple[str, str]] = set()
