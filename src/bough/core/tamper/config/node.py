@@ -10,41 +10,24 @@ from bough.core.acceptance import Tampering
 from bough.core.tamper import files
 from bough.core.tamper.config import packages, recipes, shell
 from bough.core.tamper.config.settings import line_of, table
-from bough.core.tamper.wording import short
+from bough.core.tamper.text.scan import nesting
+from bough.core.tamper.wording import listed, short
 
-_NARROWING = (
-    *("testMatch", "testRegex", "roots", "projects", "spec", "include", "testDir", "dir", "files", "specPattern"),
-    *("testNamePattern", "grep", "fgrep", "testRunner", "runner", "globalSetup", "globalTeardown", "preset", "filter"),
+_NARROWING = listed(
+    """
+    testMatch testRegex roots projects spec include testDir dir files specPattern testNamePattern grep fgrep testRunner
+    runner globalSetup globalTeardown preset filter
+    """
 )
 """Settings of which a change, or a value where there was none, can leave tests out."""
-_IGNORING = (
-    "testPathIgnorePatterns",
-    "modulePathIgnorePatterns",
-    "exclude",
-    "ignore",
-    "testIgnore",
-    "excludeSpecPattern",
+_IGNORING = listed("testPathIgnorePatterns modulePathIgnorePatterns exclude ignore testIgnore excludeSpecPattern")
+_SWITCHES = listed(
+    """
+    passWithNoTests dangerouslyIgnoreUnhandledErrors allowOnly invert bail retry retries updateSnapshot onlyChanged
+    pass-on-failing-test-suite grepInvert skipFiles failWithoutAssertions
+    """
 )
-_SWITCHES = (
-    *("passWithNoTests", "dangerouslyIgnoreUnhandledErrors", "allowOnly", "invert", "bail", "retry", "retries"),
-    *(
-        "updateSnapshot",
-        "onlyChanged",
-        "pass-on-failing-test-suite",
-        "grepInvert",
-        "skipFiles",
-        "failWithoutAssertions",
-    ),
-)
-_REPLACING = (
-    "moduleNameMapper",
-    "alias",
-    "transform",
-    "resolver",
-    "testEnvironment",
-    "environment",
-    "snapshotResolver",
-)
+_REPLACING = listed("moduleNameMapper alias transform resolver testEnvironment environment snapshotResolver")
 """Settings by which a file of the project takes the place of what tests load, or rewrites it."""
 _STARTERS = re.compile(r"\b(?:npm|yarn|pnpm|bun)\s+(?:run\s+|run-script\s+)?([\w:.\-]+)|\bnpm-run-all\s+([\w:.\-]+)")
 
@@ -140,27 +123,19 @@ def settings(before: str, after: str) -> Iterator[tuple[str, str]]:
 
 def value_of(key: str, text: str) -> str:
     """The text of a setting's value, brackets balanced; empty when the key is not there."""
+    found = _setting(key, text)
+    return " ".join(text[found[1] : found[2]].split()).rstrip(",;") if found is not None else ""
+
+
+def _setting(key: str, text: str) -> tuple[int, int, int] | None:
+    """Where a setting begins, where its value does, and where that ends."""
     match = re.search(rf"(?<![\w.$-])['\"]?{re.escape(key)}['\"]?\s*:\s*", text)
     if match is None:
-        return ""
-    depth, end = 0, match.end()
-    quote = ""
-    while end < len(text):
-        char = text[end]
-        if quote:
-            quote = "" if char == quote and text[end - 1] != "\\" else quote
-        elif char in "'\"`":
-            quote = char
-        elif char in "[{(":
-            depth += 1
-        elif char in "]})":
-            if depth == 0:
-                break
-            depth -= 1
-        elif depth == 0 and char in ",\n":
-            break
-        end += 1
-    return " ".join(text[match.end() : end].split()).rstrip(",;")
+        return None
+    for found, depth in nesting(text, match.end(), also=r"[,\n]"):
+        if depth < 0 or (depth == 0 and found[0] in ",\n"):
+            return match.start(), match.end(), found.start()
+    return match.start(), match.end(), len(text)
 
 
 def _strings(value: str) -> list[str]:
@@ -177,16 +152,9 @@ def _without_coverage(text: str) -> str:
     """What is measured is no matter of which tests run."""
     plain = _uncommented(text)
     for key in ("coverage", "optimizeDeps", "build", "resolve", "server"):
-        value = value_of(key, plain)
-        match = re.search(rf"(?<![\w.$-])['\"]?{key}['\"]?\s*:\s*{{", plain)
-        if match is not None and value:
-            depth, end = 0, match.end() - 1
-            while end < len(plain):
-                depth += {"{": 1, "}": -1}.get(plain[end], 0)
-                end += 1
-                if depth == 0:
-                    break
-            plain = plain[: match.start()] + plain[end:]
+        found = _setting(key, plain)
+        if found is not None and plain.startswith("{", found[1]):
+            plain = plain[: found[0]] + plain[found[2] :]
     return plain
 
 

@@ -5,6 +5,6 @@
 - `checks`: one assertion. `strength`: whether one asks as much as another. `hollow`: whether one asks anything.
 - `body`: all that a test's body asserts, does, skips and replaces; with `facts` and `contexts` about statements.
 - `marks`, `cases`: what skips a test, and the cases of `parametrize`. `suite`: the tests of a file.
-- `doctests`: examples that the check runs.
+- `beside`: what tests rely on. `doctests`: examples that the check runs.
 - `compare`: both sides, assertion by assertion. `touched`: which tests can differ at all. `judge`: what became of one.
 """

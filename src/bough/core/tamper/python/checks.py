@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -85,6 +86,17 @@ class Check(Struct, frozen=True):
     @property
     def key(self) -> tuple[tuple[str, str, str, str], frozenset[str]]:
         return self.core, frozenset(guard.key for guard in self.guards)
+
+
+def without(checks: list[Check], others: list[Check]) -> list[Check]:
+    """The assertions that are not among the others, as often as they are there."""
+    there = Counter(check.key for check in others)
+    left = []
+    for check in checks:
+        there[check.key] -= 1
+        if there[check.key] < 0:
+            left.append(check)
+    return left
 
 
 SYMMETRIC = ("==", "!=", "is", "is not", "≈")

@@ -97,25 +97,21 @@ def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
             yield shown(node, "swaps a module that the tests import")
 
 
-def _swapped(node: ast.stmt) -> list[ast.expr]:
-    keys: list[ast.expr] = []
-    targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else []
-    for target in targets:
+def _swapped(node: ast.stmt) -> Iterator[ast.expr]:
+    """The keys of `sys.modules` that a statement writes to."""
+    for target in node.targets if isinstance(node, ast.Assign | ast.Delete) else []:
         if isinstance(target, ast.Subscript) and dotted(target.value).endswith("sys.modules"):
-            keys.append(target.slice)
-    for part in expressions_of(node):
-        if not isinstance(part, ast.Call):
-            continue
-        whole = dotted(part.func)
+            yield target.slice
+    for call in (part for part in expressions_of(node) if isinstance(part, ast.Call) and part.args):
+        whole = dotted(call.func)
         if whole.endswith(("modules.update", "modules.setdefault", "modules.__setitem__", "modules.pop")):
-            first = part.args[0] if part.args else None
-            keys += (
-                [k for k in first.keys if k is not None] if isinstance(first, ast.Dict) else [first] if first else []
-            )
-        if last(part) in ("setitem", "delitem", "dict") and part.args and dotted(part.args[0]).endswith("sys.modules"):
-            rest = part.args[1] if len(part.args) > 1 else part.args[0]
-            keys += [k for k in rest.keys if k is not None] if isinstance(rest, ast.Dict) else [rest]
-    return keys
+            yield from _keys(call.args[0])
+        if last(call) in ("setitem", "delitem", "dict") and dotted(call.args[0]).endswith("sys.modules"):
+            yield from _keys(call.args[1] if len(call.args) > 1 else call.args[0])
+
+
+def _keys(node: ast.expr) -> list[ast.expr]:
+    return [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else [node]
 
 
 def _variables(node: ast.stmt) -> Iterator[Sign]:
