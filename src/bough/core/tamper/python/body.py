@@ -145,7 +145,7 @@ class Walk(Struct, eq=False):
         if isinstance(node, ast.If):
             return self._if(node, at)
         if isinstance(node, ast.Try | ast.TryStar):
-            return self._try(node, at), at
+            return self._try(node, at)
         if isinstance(node, ast.With | ast.AsyncWith):
             return self._with(node, at), at
         if isinstance(node, ast.For | ast.AsyncFor):
@@ -301,7 +301,7 @@ class Walk(Struct, eq=False):
         guard = Guard(f"while {dump(test)}", "while", node.test)
         self._block(node.body, at if always(node.test) else at.under(guard))
 
-    def _try(self, node: ast.Try | ast.TryStar, at: Place) -> bool:
+    def _try(self, node: ast.Try | ast.TryStar, at: Place) -> tuple[bool, Place]:
         inside = at
         swallowing = [handler for handler in node.handlers if swallows(handler)]
         if swallowing:
@@ -314,7 +314,9 @@ class Walk(Struct, eq=False):
             caught = dump(handler.type) if handler.type is not None else ""
             self._block(handler.body, at.aside(Guard(f"except {caught}", "in an except block")))
         ends = (self._block(node.orelse, inside) or ends) and not node.handlers
-        return self._block(node.finalbody, at) or ends
+        ends = self._block(node.finalbody, at) or ends
+        left = [handler for handler in swallowing if isinstance(handler.body[-1], ast.Return)]
+        return ends, at.under(_swallowed("after try, where returning from `except`")) if left else at
 
     def _with(self, node: ast.With | ast.AsyncWith, at: Place) -> bool:
         inside: list[Guard] = []

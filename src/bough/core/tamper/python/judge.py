@@ -124,7 +124,8 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
     if _generator(now.node) and not _generator(was.node):
         yield Tampering(now.path, line, f"{title} has become a generator, which the runner does not run as a test")
     turned = isinstance(now.node, ast.AsyncFunctionDef) and not isinstance(was.node, ast.AsyncFunctionDef)
-    driven = now.labels & _DRIVERS or now.scope.klass is not None
+    klass = now.scope.klass
+    driven = now.labels & _DRIVERS or (klass is not None and "TestCase" not in map(last, klass.bases))
     if turned and not driven and not any("async" in n or "anyio" in n for d in now.decorators for n in identifiers(d)):
         yield Tampering(now.path, line, f"{title} has become async without a mark that has it awaited")
     unmarked = was.labels & _DRIVERS and not now.labels & _DRIVERS and isinstance(was.node, ast.AsyncFunctionDef)

@@ -60,7 +60,10 @@ LANGUAGES: dict[str, Language] = {
         ),
         assertion=r"\b(?:debug_)?(?:prop_)?assert\w*!|\bpanic!|\bunreachable!|\binsta::\w+!",
         skip=r"#\[ignore\b|#\[should_panic|#\[cfg\((?:any\(\)|not|feature|FALSE|target)|#\[cfg_attr\([^)]*ignore",
-        loose=r"#\[ignore\b|#\[cfg\((?:any\(\)|FALSE|all\(test)",
+        loose=(
+            r"#\[ignore\b|#\[cfg\((?:any\(\)|FALSE|all\(test)"
+            r"|#\[cfg\((?!test\b)[^\]]*\]\s*(?:pub\s+)?mod\s+(?:\w+_)?tests?\b"
+        ),
         trick=r"process::(?:exit|abort)|#!\[cfg\(",
         above=r"^\s*#\[.*\]\s*$",
         swallow=r"catch_unwind",

@@ -15,6 +15,8 @@ from bough.core.tamper.wording import short
 
 MOST = 2_000
 """Tests of one file that are looked at."""
+FAR = 20_000
+"""Characters from a file's start up to which it is asked what a test stands in."""
 _SAID = r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 _LEAVES = r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])"
 _LOADED = r"\b(?:require|import)\s*\([^)]*\)"
@@ -173,6 +175,8 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
         else:
             unit.assertions.append(said)
     unit.skips = Counter(found[0].strip() for found in rx(kind.skip).finditer(block))
+    if kind.block == "call" and match.start() < FAR and (guard := _guard(plain, 0, match.start())):
+        unit.skips[guard] += 1
     unit.swallows = len(rx(kind.swallow).findall(block)) if kind.swallow else 0
     if go and not re.search(r"\.Wait\(\)|<-", block):
         unit.swallows += len(re.findall(r"\bgo\s+func\b", block))
@@ -184,14 +188,13 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
 def _guard(block: str, start: int, position: int) -> str:
     """What stands between a test and an assertion of it: `if (…)`, `setTimeout(`; empty: nothing."""
     stack: list[tuple[int, str]] = []
-    closed = ""
+    closed = (0, "")
     for found in rx(STRING + r"|[(){}\[\]]").finditer(block, start, position):
         if found[0] in "([{":
             head = block[max(0, found.start() - 200) : found.start()]
-            stack.append((found.start(), closed if found[0] == "{" and head.rstrip().endswith(")") else head))
+            stack.append(closed if found[0] == "{" and head.rstrip().endswith(")") else (found.start(), head))
         elif found[0] in ")]}" and stack:
-            at, head = stack.pop()
-            closed = head
+            at, head = closed = stack.pop()
             after = block[found.end() : position].strip()
             if found[0] == ")" and not after and re.search(r"\bif\s*$", head):
                 return " ".join(f"if {block[at : found.end()]}".split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
@@ -124,31 +125,37 @@ def _place(path: str, top: str) -> bool:
 def taken_over(was: Source, now: Source) -> Iterator[Tampering]:
     """Names that the tests imported from the code under test and now get from somewhere else."""
     used = {name for function in _tests(now) for name in identifiers(function)}
+    known = {function.name for function in was.all_functions}
+    before, after = _origins(was, known), _origins(now, known)
     for name, origin in was.imports.items():
         if name not in used or _test_sided(was, origin, now.project):
             continue
         binding = now.bound.get(name)
-        if binding is None:
+        if binding is not None and not isinstance(binding, ast.Import | ast.ImportFrom):
+            if isinstance(was.bound.get(name), ast.Import | ast.ImportFrom):
+                what = f"{name} is now defined in the test file, no longer imported from {_shown(origin)}"
+                yield Tampering(now.path, binding.lineno, what)
+            continue
+        if name not in after:
             yield from _through_another(name, origin, was, now)
-        elif isinstance(binding, ast.Import | ast.ImportFrom):
-            for line, origin_now in _origins(name, now):
-                if origin_now in (origin, *(one for _, one in _origins(name, was))):
-                    continue
-                if _suspicious(now, origin, origin_now) or _left_behind(was, now, origin, origin_now):
-                    what = f"{name} is now imported from {_shown(origin_now)}, no longer from {_shown(origin)}"
-                    yield Tampering(now.path, line, what)
-        elif isinstance(was.bound.get(name), ast.Import | ast.ImportFrom):
-            what = f"{name} is now defined in the test file, no longer imported from {_shown(origin)}"
-            yield Tampering(now.path, binding.lineno, what)
+        for line, origin_now in after[name]:
+            if origin_now in (origin, *(one for _, one in before[name])):
+                continue
+            if _suspicious(now, origin, origin_now) or _left_behind(was, now, origin, origin_now):
+                what = f"{name} is now imported from {_shown(origin_now)}, no longer from {_shown(origin)}"
+                yield Tampering(now.path, line, what)
 
 
-def _origins(name: str, source: Source) -> Iterator[tuple[int, Import]]:
-    """Every place that a name may be imported from: `try: … except ImportError: …` has two."""
-    for statement in statements(source.tree.body):
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            for bound, origin in imported_names(statement):
-                if bound == name:
-                    yield statement.lineno, origin
+def _origins(source: Source, within: set[str]) -> dict[str, list[tuple[int, Import]]]:
+    """Every place that a name may be imported from: `try: … except ImportError: …` has two, and the functions of these
+    names may import it for themselves."""
+    found: dict[str, list[tuple[int, Import]]] = defaultdict(list)
+    inside = (node for function in source.all_functions if function.name in within for node in walk(function))
+    for node in (*statements(source.tree.body), *inside):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for name, origin in imported_names(node):
+                found[name].append((node.lineno, origin))
+    return found
 
 
 def _through_another(name: str, origin: Import, was: Source, now: Source) -> Iterator[Tampering]:

@@ -50,6 +50,10 @@ def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
     for function in source.all_functions:
         if conftest or is_hook(function) or function.name in _SET_UPS or _autouse(function):
             early += list(import_time(function.body))
+    package = files.name_of(source.path) in ("__init__.py", "conftest.py")
+    for node in import_time(source.tree.body) if package else []:
+        if isinstance(node, ast.Raise) and last(node.exc) in ("SkipTest", "Skipped"):
+            yield shown(node, "skips all tests of the folder")
     for node in early:
         yield from _exits(node)
         yield from _modules(node, source, ground)
