@@ -79,7 +79,7 @@ def _module_in_front(
     path: str, before: Mapping[str, str], after: Mapping[str, str], ground: Ground, search: frozenset[str]
 ) -> str:
     for folder, module, top in _modules(path):
-        beside_tests = any(files.in_tests(f"{part}/x") for part in [folder] if part)
+        beside_tests = files.in_tests(f"{folder}/x")
         if any(_place(other, top) for other in before):
             continue
         if module in files.RUNNER_MODULES and (folder in search or beside_tests):
