@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bough.core.tamper import watched
-from bough.core.tamper.reach import Reach
-from bough.core.tamper.shell import asked, forced, weaker
+from bough.core.tamper.config.reach import Reach
+from bough.core.tamper.config.shell import asked, forced, weaker
 
 SEEN = """
 tests/test_a.py test_a.py a_test.py conftest.py src/app/conftest.py tests/helpers.py tests/data/a.json

@@ -333,6 +333,7 @@ PYPROJECT = '[project]\nname = "x"\n\n[tool.pytest.ini_options]\ntestpaths = ["t
 MAKE = "test:\n\tpytest tests\n\nlint:\n\truff check\n"
 SHELL = "#!/bin/sh\nset -e\npytest tests\n"
 PACKAGE = '{"name": "x", "scripts": {"test": "jest"}, "jest": {"testMatch": ["**/*.test.js"]}}'
+DOCUMENTED = 'def add(a, b):\n    """Sum.\n\n    >>> add(1, 2)\n    3\n    """\n    return a - b\n'
 CI = "jobs:\n  test:\n    steps:\n      - uses: actions/checkout@v3\n      - run: pytest\n"
 JS = """
 import { add } from "../src/calc";
@@ -662,6 +663,26 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
             ),
         },
         "pytest",
+    ),
+    "a product function beneath its doctest": (
+        {**one(ADD), "calc.py": DOCUMENTED},
+        {**one(ADD), "calc.py": DOCUMENTED.replace("a - b", "a + b") + "\n\ndef twice(a):\n    return 2 * a\n"},
+        "pytest --doctest-modules",
+    ),
+    "a doctest that moved": (
+        {**one(ADD), "calc.py": DOCUMENTED},
+        {**one(ADD), "calc/__init__.py": "from calc.sums import add\n", "calc/sums.py": DOCUMENTED},
+        "pytest --doctest-modules",
+    ),
+    "a path alias for jest": (
+        {"package.json": PACKAGE, "src/a.test.js": JS},
+        {
+            "package.json": PACKAGE.replace(
+                '"testMatch"', '"moduleNameMapper": {"^@/(.*)$": "<rootDir>/src/$1.js"}, "testMatch"'
+            ),
+            "src/a.test.js": JS,
+        },
+        "npm test",
     ),
     "a src layout given up": (
         {**one(ADD), "src/calc.py": "def add(a, b):\n    return a + b\n"},

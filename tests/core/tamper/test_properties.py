@@ -65,6 +65,7 @@ def test_nothing_changed_is_no_tampering(side: dict[str, str], command: str) -> 
 @example({"tests/test_a.py": "x = 0x" + "f" * 9_000 + "\n"}, {"tests/test_a.py": "x = 1\n"}, "pytest")
 @example({"tests/test_a.py": "def test_a():\n    assert " + "(" * 150 + "1" + ")" * 150}, {}, "pytest")
 @example({"tests/test_a.py": "def test_a():\n    assert " + "+".join("a" * 3_000)}, {"tests/test_a.py": "\0"}, "pytest")
+@example({"calc.py": ""}, {"calc.py": "x = (a or b).ANY\n"}, "pytest")
 @example({"tests/test_a.py": "\ud800"}, {"tests/test_a.py": "def test_\udfff(): pass"}, "pytest '")
 @example({"tests/data/a.json": "[" * 5_000 + "]" * 5_000}, {"tests/data/a.json": "[]"}, "pytest")
 @example({"tests/data/a.json": "[" * 900 + "]" * 900}, {"tests/data/a.json": "[" * 900 + "1" + "]" * 900}, "pytest")
@@ -119,6 +120,12 @@ def test_a_large_file_may_grow_and_nothing_else(path: str) -> None:
     assert inspect({path: text}, {path: text + "y = 2\n"}, "pytest") == []
     assert "too large to compare" in said(inspect({path: text}, {path: "y" + text}, "pytest"))
     assert "was removed" in said(inspect({path: text}, {}, "pytest"))
+
+
+def test_a_test_file_may_not_grow_beyond_what_is_read() -> None:
+    before = "def test_add():\n    assert add(1, 2) == 3\n"
+    after = before + "#" * LARGEST + "\ndef test_add():\n    pass\n"
+    assert "too large to compare" in said(inspect({"tests/test_a.py": before}, {"tests/test_a.py": after}, "pytest"))
 
 
 def test_findings_are_sorted_and_said_once() -> None:

@@ -16,6 +16,7 @@ NOX = "import nox\n\n@nox.session\ndef tests(session):\n    session.run('pytest'
 PACKAGE = '{\n  "scripts": {\n    "test": "jest",\n    "check": "npm test"\n  }\n}\n'
 JEST = "module.exports = {\n  testMatch: ['**/*.test.js'],\n  testPathIgnorePatterns: ['/node_modules/'],\n};\n"
 CI = "jobs:\n  test:\n    steps:\n      - uses: actions/checkout@v4\n      - run: pytest tests\n"
+DOCUMENTED = 'def add(a, b):\n    """Sum.\n\n    >>> add(1, 2)\n    3\n    """\n    return a - b\n'
 CARGO = '[package]\nname = "x"\n'
 
 
@@ -122,7 +123,7 @@ CHANGED: dict[str, tuple[Files, Files, str, str]] = {
         {"tox.ini": TOX},
         {"tox.ini": TOX + "ignore_outcome = true\n"},
         "tox",
-        "ignore_outcome is now true",
+        "`ignore_outcome = true` is new",
     ),
     "nox: another command": (
         {"noxfile.py": NOX},
@@ -462,6 +463,80 @@ CHANGED: dict[str, tuple[Files, Files, str, str]] = {
         {"src/__snapshots__/a.test.js.snap": "exports[`a 1`] = `2`;\n"},
         "jest",
         "test data changed",
+    ),
+    "warnings are no longer errors": (
+        {"pytest.ini": "[pytest]\nfilterwarnings =\n    error\n    ignore::DeprecationWarning\n"},
+        {"pytest.ini": "[pytest]\nfilterwarnings =\n    ignore::DeprecationWarning\n"},
+        "pytest",
+        "filterwarnings no longer has `error`",
+    ),
+    "-W error": (options("-q -W error"), options("-q"), "pytest", "addopts no longer has `-W error`"),
+    "-W error of the Makefile": (
+        {"Makefile": "test:\n\tpytest -W error tests\n"},
+        {"Makefile": "test:\n\tpytest tests\n"},
+        "make test",
+        "`-W error` was dropped",
+    ),
+    "a fixture for every test": (
+        {"pytest.ini": "[pytest]\n"},
+        {"pytest.ini": "[pytest]\nusefixtures = calm\n"},
+        "pytest",
+        "usefixtures now gives every test calm",
+    ),
+    "tox: a variable of pytest": (
+        {"tox.ini": TOX},
+        {"tox.ini": TOX.replace("commands", "setenv =\n    PYTEST_ADDOPTS = -k nothing\ncommands")},
+        "tox",
+        "`PYTEST_ADDOPTS` is new in tox.ini",
+    ),
+    "jest: another module in place of the tested one": (
+        {"jest.config.js": JEST},
+        {"jest.config.js": JEST.replace("};", "  moduleNameMapper: { '^./calc$': '<rootDir>/fake.js' },\n};")},
+        "npx jest",
+        "moduleNameMapper now puts <rootDir>/fake.js",
+    ),
+    "jest: the tests are rewritten": (
+        {"package.json": PACKAGE},
+        {
+            "package.json": PACKAGE.replace(
+                '{\n  "scripts"', '{\n  "jest": {"transform": {".js$": "./t.js"}},\n  "scripts"'
+            )
+        },
+        "npm test",
+        "transform now puts ./t.js",
+    ),
+    "vitest: an alias": (
+        {"vitest.config.ts": "export default {\n  test: {},\n};\n", "a.test.ts": "test('a', () => {});\n"},
+        {
+            "vitest.config.ts": "export default {\n  resolve: { alias: { './calc': './fake.ts' } },\n  test: {},\n};\n",
+            "a.test.ts": "test('a', () => {});\n",
+        },
+        "npx vitest run",
+        "alias now puts ./fake.ts",
+    ),
+    "doctest: removed": (
+        {"calc.py": DOCUMENTED},
+        {"calc.py": DOCUMENTED.replace("    >>> add(1, 2)\n    3\n", "")},
+        "pytest --doctest-modules",
+        "a doctest was removed or changed: `add(1, 2)` shows `3`",
+    ),
+    "doctest: another value": (
+        {"calc.py": DOCUMENTED, **options("--doctest-modules")},
+        {"calc.py": DOCUMENTED.replace("    3\n", "    -1\n"), **options("--doctest-modules")},
+        "pytest",
+        "a doctest was removed or changed",
+    ),
+    "doctest: skipped": (
+        {"calc.py": DOCUMENTED},
+        {"calc.py": DOCUMENTED.replace("2)\n", "2)  # doctest: +SKIP\n")},
+        "python -m doctest calc.py",
+        "a doctest was removed or changed",
+    ),
+    "doctest: a document": (
+        {"README.md": "# Calc\n\n>>> 1 + 1\n2\n"},
+        {"README.md": "# Calc\n"},
+        "python -m doctest README.md",
+        "a doctest was removed or changed",
     ),
     "data: removed": ({"tests/data/a.json": "[1]"}, {}, "pytest", "test data tests/data/a.json was removed"),
 }

@@ -252,6 +252,10 @@ ADDED: dict[str, tuple[Files, str]] = {
         {TEST: "class TestA:\n    def test_a(self):\n        assert f() == 1\n\nTestA.test_a = lambda self: None\n"},
         "changes TestA after its definition",
     ),
+    "a status that is not handed on": (
+        one(ADD + "\nimport unittest\nunittest.main(exit=False)\n"),
+        "keeps a failure from the exit status",
+    ),
     "an exit at the top of a test file": (one(ADD + "\nimport sys\nsys.exit(0)\n"), "ends the test run early"),
     "a new conftest with a trick": (
         {"conftest.py": "def pytest_runtest_call(item):\n    pass\n"},

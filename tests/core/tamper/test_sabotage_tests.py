@@ -51,6 +51,55 @@ def edited(text: str, *changes: tuple[str, str]) -> str:
 
 
 SABOTAGE: dict[str, tuple[str, str, str]] = {
+    "an error ends the test": (
+        ADD,
+        """
+        from calc import add
+
+        def test_add():
+            try:
+                total = add(1, 2)
+            except Exception:
+                return
+            assert total == 3
+            assert add(0, 0) == 0
+        """,
+        "is now only made after try",
+    ),
+    "async in a class of unittest": (
+        UNIT,
+        UNIT.replace("    def test", "    async def test"),
+        "has become async",
+    ),
+    "into a thread": (
+        ADD,
+        """
+        from threading import Thread
+        from calc import add
+
+        def test_add():
+            def run():
+                assert add(1, 2) == 3
+                assert add(0, 0) == 0
+            thread = Thread(target=run)
+            thread.start()
+            thread.join()
+        """,
+        "is now only made inside a thread",
+    ),
+    "into a function that is returned": (
+        ADD,
+        """
+        from calc import add
+
+        def test_add():
+            def run():
+                assert add(1, 2) == 3
+                assert add(0, 0) == 0
+            return run
+        """,
+        "is now only made in a function that is returned and not called",
+    ),
     "removed": (ADD, "from calc import add\n", "test_add was removed with 2 assertions"),
     "renamed with an underscore": (
         ADD,
@@ -539,6 +588,22 @@ def test_a_weakened_test_is_named(name: str) -> None:
 
 
 ACROSS: dict[str, tuple[Files, Files, str, str]] = {
+    "another module, imported by the test itself": (
+        {**one(ADD), "calc.py": "def add(a, b):\n    return a - b\n"},
+        {
+            **one(ADD.replace("def test_add():\n", "def test_add():\n    from sums import add\n")),
+            "calc.py": "def add(a, b):\n    return a - b\n",
+            "sums.py": "def add(a, b):\n    return a + b\n",
+        },
+        "pytest",
+        "add is now imported from sums, no longer from calc",
+    ),
+    "a package that skips itself": (
+        one(ADD),
+        {**one(ADD), "tests/__init__.py": "import unittest\n\nraise unittest.SkipTest('later')\n"},
+        "python -m unittest discover",
+        "skips all tests of the folder",
+    ),
     "the file was removed": (one(ADD), {}, "pytest", "test_add was removed"),
     "the file is not collected any more": (
         one(ADD),

@@ -88,6 +88,21 @@ TEST(Calc, Adds) {
 """
 
 CHANGED: dict[str, tuple[str, str, list[tuple[str, str]], str]] = {
+    "js: only when something holds": (
+        "test/calc.test.js",
+        JS,
+        [
+            ('describe("add"', 'if (false) {\ndescribe("add"'),
+            ("toEqual(0);\n  });\n});\n", "toEqual(0);\n  });\n});\n}\n"),
+        ],
+        "is now marked `if (false) {`",
+    ),
+    "rust: another condition for the tests": (
+        "src/lib.rs",
+        RUST,
+        [("#[cfg(test)]", "#[cfg(never)]")],
+        "`#[cfg(never)] mod tests` is new: tests are skipped",
+    ),
     "js: a test removed": (
         "test/calc.test.js",
         JS,

@@ -1,7 +1,19 @@
 """The tamper gate: were tests, their configuration or the check weakened since the base? Pure, and never raises.
 
 `watched` says which files it wants to see, `inspect` compares them. What counts is what a test run can still find out:
-an assertion that was made at the base has to be made now, by a test that the check collects, runs and believes."""
+an assertion that was made at the base has to be made now, by a test that the check collects, runs and believes.
+
+A map, in the order in which a reader may want to go:
+
+- `gate`: the comparison, part by part. Each part is loaded only when a file of its kind changed.
+- `files`: what a path is: a test, test data, configuration, a script, something in front of the runner.
+- `python`: Python tests by syntax tree, assertion by assertion. The heart of it.
+- `tricks`: Python code that bends a run from the side: hooks, exits, patched runners, code that knows of its tests.
+- `text`: tests of other languages, and Python that does not parse, as text.
+- `config`: settings, Makefiles, package files, scripts and CI: how tests are found and run.
+- `recorded`: snapshots and other data that tests read. `wording`: words in tables and in findings.
+
+Each package says in its own docstring what its modules do."""
 
 from __future__ import annotations
 
@@ -19,7 +31,6 @@ def inspect(before: Mapping[str, str], after: Mapping[str, str], command: str) -
     `before` and `after` are the texts of all watched files at the base and now, by path; `command` is the check's."""
     if before == after:
         return []
-    # Its many patterns take a tenth of a second to load, which a run that changes nothing need not wait for.
-    from bough.core.tamper.gate import compare
+    from bough.core.tamper.gate import compare  # which a run that changes nothing need not load
 
     return compare(before, after, command)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import pairwise
 
-from bough.core.tamper.syntax import listed
+from bough.core.tamper.wording import listed
 
 LARGEST = 500_000
 """Characters. A longer file is not read: that it changed at all is what is reported."""
@@ -48,26 +47,26 @@ LANGUAGES = {
 }
 _LANGUAGE = {ending: language for language, endings in LANGUAGES.items() for ending in endings}
 
-_TEST_FOLDER = re.compile(r"(?:^|[-_.])(?:tests?|specs?|e2e)(?:$|[-_.])|^__(?:tests|mocks|snapshots)__$", re.I)
-_DATA_FOLDER = re.compile(r"(?:^|[-_.])tests?(?:$|[-_.])|^__(?:tests|snapshots)__$|^testdata$", re.I)
+_TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e"})
+"""What the name of a folder of tests has in it, as a word of its own."""
 _FOREIGN = frozenset(
     {"node_modules", ".venv", "venv", "site-packages", ".git", ".tox", ".nox", "__pycache__", ".bough"}
 )
 _TEST_NAME = {
-    "python": re.compile(r"^(?:test.*|.*_tests?|conftest)\.py$"),
-    "javascript": re.compile(r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]"),
-    "go": re.compile(r"_test\.go$"),
-    "rust": re.compile(r"\.rs$"),
-    "ruby": re.compile(r"_(?:spec|test)\.rb$|^test_|_helper\.rb$"),
-    "jvm": re.compile(r"(?:Tests?|IT|Spec|TestCase)\.\w+$|^Test[A-Z]"),
-    "csharp": re.compile(r"Tests?\.\w+$|^Test[A-Z]"),
-    "php": re.compile(r"Test\.php$"),
-    "elixir": re.compile(r"_test\.exs$|^test_helper\.exs$"),
-    "swift": re.compile(r"Tests?\.swift$"),
-    "c": re.compile(r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$"),
-    "shell": re.compile(r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$"),
-    "perl": re.compile(r"\.t$"),
-    "dart": re.compile(r"_test\.dart$"),
+    "python": r"^(?:test.*|.*_tests?|conftest)\.py$",
+    "javascript": r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]",
+    "go": r"_test\.go$",
+    "rust": r"\.rs$",
+    "ruby": r"_(?:spec|test)\.rb$|^test_|_helper\.rb$",
+    "jvm": r"(?:Tests?|IT|Spec|TestCase)\.\w+$|^Test[A-Z]",
+    "csharp": r"Tests?\.\w+$|^Test[A-Z]",
+    "php": r"Test\.php$",
+    "elixir": r"_test\.exs$|^test_helper\.exs$",
+    "swift": r"Tests?\.swift$",
+    "c": r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$",
+    "shell": r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$",
+    "perl": r"\.t$",
+    "dart": r"_test\.dart$",
 }
 _DATA = listed("json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden")
 _MORE_DATA = listed("expected out approved snapshot xml html md sql ini cfg feature")
@@ -81,16 +80,10 @@ _CONFIG_NAMES = listed(
     rust-toolchain rust-toolchain.toml .pnp.cjs .pnp.loader.mjs .swcrc .babelrc .babelrc.json .envrc
     """
 )
-_CONFIG_PATTERNS = (
-    "jest.config.*",
-    "vitest.config.*",
-    "vitest.workspace.*",
-    "vite.config.*",
-    ".mocharc*",
-    "jest.setup.*",
-    "babel.config.*",
+_CONFIG_STARTS = (
+    *("jest.config.", "jest.setup.", "vitest.config.", "vitest.workspace.", "vitest.setup.", "vite.config."),
+    *(".mocharc", "babel.config.", "playwright.config.", "cypress.config.", "ava.config."),
 )
-_MORE_PATTERNS = ("playwright.config.*", "cypress.config.*", "ava.config.*", "vitest.setup.*", "*.mk", "*.mak")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them."""
 _CI_NAMES = listed(
@@ -125,19 +118,46 @@ def language(path: str) -> str:
 
 def foreign(path: str) -> bool:
     """Installed or generated, not the project's own."""
-    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folders(path))
+    return _holds_foreign(folder_of(path))
+
+
+@lru_cache(maxsize=1_000)
+def _holds_foreign(folder: str) -> bool:
+    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folder.split("/"))
 
 
 def in_tests(path: str) -> bool:
-    return any(_TEST_FOLDER.search(part) for part in folders(path))
+    return _holds_tests(folder_of(path))
+
+
+@lru_cache(maxsize=1_000)
+def _holds_tests(folder: str) -> bool:
+    parts = folder.lower().split("/")
+    return any(part in ("__mocks__", "__snapshots__") or _TEST_WORDS & _name_words(part) for part in parts)
+
+
+@lru_cache(maxsize=1_000)
+def _holds_data(folder: str) -> bool:
+    parts = folder.lower().split("/")
+    return any(part in ("testdata", "__snapshots__") or {"test", "tests"} & _name_words(part) for part in parts)
+
+
+def _name_words(name: str) -> set[str]:
+    return set(name.replace("-", "_").replace(".", "_").split("_"))
 
 
 def test_file(path: str) -> bool:
     """Code of the test side: tests, and what lies beside them."""
     if foreign(path):
         return False
-    named = _TEST_NAME.get(language(path))
+    named = _test_name(language(path))
     return named is not None and (named.search(name_of(path)) is not None or in_tests(path))
+
+
+@cache
+def _test_name(language: str) -> re.Pattern[str] | None:
+    """Compiled when it is first asked for: a project is in one or two languages."""
+    return re.compile(_TEST_NAME[language]) if language in _TEST_NAME else None
 
 
 def test_data(path: str) -> bool:
@@ -147,7 +167,7 @@ def test_data(path: str) -> bool:
     kind = ending(path)
     if kind in ("snap", "ambr", "golden", "approved") or "__snapshots__" in folders(path):
         return True
-    return (kind in _DATA or kind in _MORE_DATA) and any(_DATA_FOLDER.search(part) for part in folders(path))
+    return (kind in _DATA or kind in _MORE_DATA) and _holds_data(folder_of(path))
 
 
 def makefile(path: str) -> bool:
@@ -167,7 +187,7 @@ def ci_file(path: str) -> bool:
 
 def config_file(path: str) -> bool:
     name = name_of(path)
-    if name in _CONFIG_NAMES or any(fnmatchcase(name, pattern) for pattern in (*_CONFIG_PATTERNS, *_MORE_PATTERNS)):
+    if name in _CONFIG_NAMES or name.startswith(_CONFIG_STARTS) or name.endswith((".mk", ".mak")):
         return not foreign(path) or name == "entry_points.txt"
     return path.endswith((".cargo/config.toml", ".cargo/config"))
 
@@ -243,8 +263,8 @@ def named(command: str, path: str) -> bool:
 def watched(path: str, command: str = "") -> bool:
     """The gate wants to see this file: a test, test configuration, a CI file, a Makefile, a script, code (it can
     bend the runner from anywhere), anything that could stand in front of the runner, or what the command names."""
-    if shadow_candidate(path) or config_file(path) or ci_file(path) or makefile(path):
-        return True
     if language(path) in ("python", "rust", "javascript", "go") and not foreign(path):
+        return True
+    if shadow_candidate(path) or config_file(path) or ci_file(path) or makefile(path):
         return True
     return test_file(path) or test_data(path) or script(path) or (bool(command) and named(command, path))

@@ -8,19 +8,9 @@ from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
-from bough.core.tamper.syntax import short
+from bough.core.tamper.wording import listed, short
 
-_ASIDE = (
-    "readme",
-    "requirements",
-    "tsconfig",
-    ".eslintrc",
-    "docker-compose",
-    "package",
-    "changelog",
-    "license",
-    "cmake",
-)
+_ASIDE = tuple(listed("readme requirements tsconfig .eslintrc docker-compose package changelog license cmake"))
 
 
 def compare(before: Mapping[str, str], after: Mapping[str, str], changed: list[str]) -> Iterator[Tampering]:

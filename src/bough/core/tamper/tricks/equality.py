@@ -1,0 +1,146 @@
+"""Objects that equal whatever they are compared with: an assertion on one of them asks nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from bough.core.tamper.python.sources import Source
+from bough.core.tamper.python.syntax import Function, always, constant, dump, last, never, statements, walk
+from bough.core.tamper.tricks.signs import Sign, habit
+from bough.core.tamper.wording import listed
+
+_EQUAL = "__eq__"
+_PLAIN = listed("int float complex str bytes bool list tuple dict set frozenset object type")
+_MATCHERS = listed("dirty_equals callee hamcrest testfixtures assertpy sure expects")
+"""Libraries of things that are compared with, for tests."""
+_DOUBLES = listed("ANY approx Mock MagicMock AsyncMock NonCallableMock NonCallableMagicMock")
+
+Made = Function | ast.Lambda
+
+
+def always_equal(source: Source) -> Iterator[Sign]:
+    for line, value in _equalities(source):
+        made = _resolved(value, source)
+        other = isinstance(value, ast.Name | ast.Attribute) and last(value).startswith("__") and last(value) != _EQUAL
+        if other or (made is not None and holds_for_anything(made)):
+            what = "an `__eq__` that does not depend on the other one makes every comparison hold"
+            yield Sign(f"eq {dump(made) if made is not None else dump(value)}", line, what)
+    yield from _doubles(source)
+
+
+def _equalities(source: Source) -> Iterator[tuple[int, ast.AST]]:
+    """Everything that becomes an `__eq__`: its line, and what it is."""
+    for node in source.of(ast.FunctionDef, ast.AsyncFunctionDef, ast.Assign, ast.Dict, ast.Call):
+        if isinstance(node, Function) and node.name == _EQUAL:
+            yield node.lineno, node
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                key = constant(target.slice) if isinstance(target, ast.Subscript) else last(target)
+                if key == _EQUAL:
+                    yield node.lineno, node.value
+        elif isinstance(node, ast.Dict):
+            for key_node, value in zip(node.keys, node.values, strict=True):
+                if constant(key_node) == _EQUAL:
+                    yield value.lineno, value
+        elif isinstance(node, ast.Call):
+            for word in node.keywords:
+                if word.arg == _EQUAL:
+                    yield word.value.lineno, word.value
+            named = [index for index, argument in enumerate(node.args[:-1]) if constant(argument) == _EQUAL]
+            if named:
+                yield node.lineno, node.args[named[0] + 1]
+
+
+def _resolved(value: ast.AST, source: Source) -> Made | None:
+    if isinstance(value, Function | ast.Lambda):
+        return value
+    if isinstance(value, ast.Name):
+        found = source.values.get(value.id)
+        return source.functions.get(value.id) or (found if isinstance(found, ast.Lambda) else None)
+    return None
+
+
+def holds_for_anything(made: Made) -> bool:
+    """Every way out of it is true, or does not look at the other one and may be true."""
+    arguments = made.args
+    names = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+    names += [a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None]
+    other = set(names[1:])
+    answers = [made.body] if isinstance(made, ast.Lambda) else _returned(made)
+    if not answers:
+        return False
+    looks = any(isinstance(node, ast.Name) and node.id in other for part in _body(made) for node in walk(part))
+    if not looks:
+        return any(not _refuses(answer) for answer in answers)
+    if all(_true(answer) for answer in answers):
+        return True
+    own = any(isinstance(node, ast.Name) and node.id in names[:1] for part in _body(made) for node in walk(part))
+    return not own and not any(_of_a_kind(part) for part in _body(made))
+
+
+def _body(made: Made) -> list[ast.AST]:
+    return [made.body] if isinstance(made, ast.Lambda) else list(made.body)
+
+
+def _returned(function: Function) -> list[ast.expr]:
+    found = [s.value for s in statements(function.body) if isinstance(s, ast.Return)]
+    return [value if value is not None else ast.Constant(value=None) for value in found]
+
+
+def _refuses(answer: ast.expr) -> bool:
+    """`NotImplemented`, `False`, or nothing at all."""
+    return last(answer) == "NotImplemented" or never(answer)
+
+
+def _of_a_kind(body: ast.AST) -> bool:
+    """`isinstance(other, Missing)`, `type(other) is Missing`: equal to all of its kind, as singletons are. Or it asks
+    somebody else: `super().__eq__(other)`."""
+    for node in walk(body):
+        if isinstance(node, ast.Call) and last(node) in ("isinstance", "issubclass", "type", "super", _EQUAL):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in ("__class__", _EQUAL):
+            return True
+    return False
+
+
+def _true(answer: ast.expr) -> bool:
+    if always(answer) or (isinstance(answer, ast.Tuple | ast.List) and answer.elts):
+        return True
+    if isinstance(answer, ast.BoolOp):
+        holds = any if isinstance(answer.op, ast.Or) else all
+        denied = {dump(one.operand) for one in answer.values if isinstance(one, ast.UnaryOp)}
+        if isinstance(answer.op, ast.Or) and any(dump(one) in denied for one in answer.values):
+            return True
+        return holds(_true(value) for value in answer.values)
+    if isinstance(answer, ast.IfExp):
+        return _true(answer.body) and _true(answer.orelse)
+    if isinstance(answer, ast.Compare) and len(answer.ops) == 1:
+        return isinstance(answer.ops[0], ast.Eq | ast.Is | ast.In) and dump(answer.left) == dump(answer.comparators[0])
+    if isinstance(answer, ast.Call) and last(answer) in ("isinstance", "issubclass") and len(answer.args) == 2:
+        kinds = answer.args[1].elts if isinstance(answer.args[1], ast.Tuple) else [answer.args[1]]
+        return all(last(kind) in _PLAIN for kind in kinds)
+    if isinstance(answer, ast.Call) and last(answer) == "bool" and answer.args:
+        return _true(answer.args[0])
+    return False
+
+
+def _doubles(source: Source) -> Iterator[Sign]:
+    """Names of test doubles and matchers that product code imports or reaches for."""
+    for node in source.of(ast.ImportFrom, ast.Import, ast.Attribute):
+        if _doubling(node):
+            yield habit("double", node, "product code uses what stands in for a value in tests: …")
+
+
+def _doubling(node: ast.AST) -> bool:
+    if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        names = {alias.name for alias in node.names}
+        mocks = node.module in ("unittest.mock", "mock", "mock.mock", "pytest", "_pytest.python_api")
+        if (mocks and names & _DOUBLES) or (node.module == "unittest" and "mock" in names):
+            return True
+        return node.module.split(".")[0] in _MATCHERS
+    if isinstance(node, ast.Import):
+        return any(alias.name in ("unittest.mock", "mock") or alias.name in _MATCHERS for alias in node.names)
+    if isinstance(node, ast.Attribute) and node.attr in ("ANY", "approx"):
+        return last(node.value) in ("mock", "pytest", "python_api")
+    return False

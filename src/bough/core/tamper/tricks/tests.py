@@ -1,0 +1,279 @@
+"""Test code that bends the test run itself: forced exits, patched runners, modules swapped at import, tests that are
+taken away after they were defined, fixtures that skip everything."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+
+from bough.core.tamper import files
+from bough.core.tamper.python.body import Found, Walk
+from bough.core.tamper.python.facts import patched
+from bough.core.tamper.python.scope import Scope
+from bough.core.tamper.python.sources import Source
+from bough.core.tamper.python.syntax import (
+    Function,
+    constant,
+    constants,
+    dotted,
+    dump,
+    elements,
+    identifiers,
+    keyword,
+    last,
+    never,
+    show,
+    walk,
+)
+from bough.core.tamper.tricks.ground import Ground
+from bough.core.tamper.tricks.hooks import is_hook
+from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
+
+_OVERRIDING = frozenset(
+    {"run", "debug", "fail", "_callTestMethod", "_callSetUp", "defaultTestResult", "failureException", "countTestCases"}
+    | {f"assert{one}" for one in ("Equal", "NotEqual", "True", "False", "Is", "IsNot", "IsNone", "IsNotNone", "In")}
+    | {f"assert{one}" for one in ("NotIn", "IsInstance", "Raises", "RaisesRegex", "AlmostEqual", "Greater", "Less")}
+    | {f"assert{one}" for one in ("GreaterEqual", "LessEqual", "Regex", "CountEqual", "DictEqual", "ListEqual")}
+    | {f"assert{one}" for one in ("TupleEqual", "SetEqual", "SequenceEqual", "MultiLineEqual", "Warns", "Logs")}
+)
+_RUNNER_VARIABLES = frozenset({"PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"})
+_SET_UPS = ("setUpModule", "setup_module", "setUpClass", "setup_class", "setup_session")
+
+
+def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
+    conftest = files.name_of(source.path) == "conftest.py"
+    yield from hooks(source)
+    yield from _hard_exits(source)
+    early = list(import_time(source.tree.body))
+    for function in source.all_functions:
+        if conftest or is_hook(function) or function.name in _SET_UPS or _autouse(function):
+            early += list(import_time(function.body))
+    package = files.name_of(source.path) in ("__init__.py", "conftest.py")
+    for node in import_time(source.tree.body) if package else []:
+        if isinstance(node, ast.Raise) and last(node.exc) in ("SkipTest", "Skipped"):
+            yield shown(node, "skips all tests of the folder")
+    for node in early:
+        yield from _exits(node)
+        yield from _modules(node, source, ground)
+        yield from _variables(node)
+        yield from _executed(node)
+        yield from _patches(node, source, ground)
+    yield from runner_patched(source)
+    yield from _overriding(source)
+    yield from _switched(source)
+    yield from _hidden_tests(source)
+    yield from _ignored(source, ground)
+    yield from _skipping_fixtures(source)
+
+
+def _hard_exits(source: Source) -> Iterator[Sign]:
+    """`os._exit` in any form, outside a forked child."""
+    forked = {id(n) for f in source.all_functions if "fork" in identifiers(f) for n in walk(f)}
+    names = {n for n, imported in source.imports.items() if imported.attribute == "_exit"}
+    for node in source.of(ast.Attribute, ast.Constant, ast.Name):
+        hit = (isinstance(node, ast.Attribute) and node.attr == "_exit") or (
+            isinstance(node, ast.Constant) and node.value == "_exit"
+        )
+        if (hit or (isinstance(node, ast.Name) and node.id in names)) and id(node) not in forked:
+            yield Sign("_exit", getattr(node, "lineno", 0), "os._exit ends the test run with an exit status of its own")
+
+
+def _exits(node: ast.stmt) -> Iterator[Sign]:
+    if isinstance(node, ast.Raise) and last(node.exc) in ("SystemExit", "KeyboardInterrupt", "Exit"):
+        yield shown(node, "ends the test run early")
+    for part in expressions_of(node):
+        if not isinstance(part, ast.Call):
+            continue
+        whole = dotted(part.func)
+        known = whole in ("exit", "quit", "sys.exit", "pytest.exit", "os.abort", "os.kill", "signal.raise_signal")
+        if known or whole.startswith(("os.exec", "os.killpg")):
+            yield shown(part, "ends the test run early")
+
+
+def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
+    """`sys.modules[…]` set for something that the tests import."""
+    for key in _swapped(node):
+        text = constant(key)
+        top = text.split(".")[0] if isinstance(text, str) else ""
+        if not top or top in files.RUNNER_MODULES or ground.imports(top):
+            yield shown(node, "swaps a module that the tests import")
+
+
+def _swapped(node: ast.stmt) -> Iterator[ast.expr]:
+    """The keys of `sys.modules` that a statement writes to."""
+    for target in node.targets if isinstance(node, ast.Assign | ast.Delete) else []:
+        if isinstance(target, ast.Subscript) and dotted(target.value).endswith("sys.modules"):
+            yield target.slice
+    for call in (part for part in expressions_of(node) if isinstance(part, ast.Call) and part.args):
+        whole = dotted(call.func)
+        if whole.endswith(("modules.update", "modules.setdefault", "modules.__setitem__", "modules.pop")):
+            yield from _keys(call.args[0])
+        if last(call) in ("setitem", "delitem", "dict") and dotted(call.args[0]).endswith("sys.modules"):
+            yield from _keys(call.args[1] if len(call.args) > 1 else call.args[0])
+
+
+def _keys(node: ast.expr) -> list[ast.expr]:
+    return [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else [node]
+
+
+def _variables(node: ast.stmt) -> Iterator[Sign]:
+    for part in expressions_of(node):
+        if isinstance(part, ast.Constant) and part.value in _RUNNER_VARIABLES:
+            yield shown(node, "sets an option of the test runner")
+
+
+def _executed(node: ast.stmt) -> Iterator[Sign]:
+    for part in expressions_of(node):
+        if isinstance(part, ast.Call) and dotted(part.func) in ("exec", "eval", "builtins.exec", "builtins.eval"):
+            yield shown(part, "runs code that cannot be read before the tests")
+
+
+def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
+    """What the tests call, replaced for all of them."""
+    targets = [dotted(t) for t in getattr(node, "targets", []) if isinstance(t, ast.Attribute)]
+    targets += [patched(part) for part in expressions_of(node) if isinstance(part, ast.Call)]
+    for target in targets:
+        root, _, rest = target.partition(".")
+        if not rest:
+            continue
+        imported = source.imports.get(root)
+        top = (imported.module if imported is not None else root).split(".")[0]
+        relative = imported is not None and imported.level > 0
+        if top in sys.stdlib_module_names or not (relative or ground.own(top)):
+            continue
+        if ground.calls(target.rpartition(".")[2]):
+            yield shown(node, f"replaces {target}, which the tests call", f"patch {target}")
+
+
+def _overriding(source: Source) -> Iterator[Sign]:
+    """Names of the runner's own that a test class or file takes for itself."""
+    for klass in source.of(ast.ClassDef):
+        for node in klass.body:
+            names = [node.name] if isinstance(node, Function) else [last(t) for t in getattr(node, "targets", [])]
+            for name in names:
+                if name in _OVERRIDING and (name.startswith("assert") or _test_case(klass, source)):
+                    what = f"{klass.name}.{name} takes the place of the runner's own {name}"
+                    yield Sign(f"{klass.name}.{name} {dump(node)}", node.lineno, what)
+    for node in source.tree.body:
+        name = node.name if isinstance(node, Function | ast.ClassDef) else last(getattr(node, "targets", [None])[0])
+        if name == "load_tests":
+            yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
+        elif name in ("AssertionError", "SystemExit", "BaseException"):
+            yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _switched(source: Source) -> Iterator[Sign]:
+    """Unittest's own switches: how values are compared, and what is skipped."""
+    for node in source.of(ast.Call, ast.Assign):
+        if isinstance(node, ast.Call) and last(node.func) == "addTypeEqualityFunc":
+            yield shown(node, "changes how values are compared")
+        if isinstance(node, ast.Call) and dotted(node.func) in ("unittest.main", "main"):
+            status = keyword(node, "exit")
+            if status is not None and never(status):
+                yield shown(node, "keeps a failure from the exit status")
+        if isinstance(node, ast.Assign) and not never(node.value):
+            names = {last(target) for target in node.targets}
+            if names & {"__unittest_skip__", "__unittest_expecting_failure__"}:
+                yield shown(node, "skips tests")
+
+
+def _test_case(klass: ast.ClassDef, source: Source, depth: int = 0) -> bool:
+    for base in klass.bases:
+        parent = source.classes.get(last(base))
+        if last(base).endswith("TestCase"):
+            return True
+        if parent is not None and parent is not klass and depth < 5 and _test_case(parent, source, depth + 1):
+            return True
+    return False
+
+
+def _hidden_tests(source: Source) -> Iterator[Sign]:
+    """Tests that are changed or taken away after they were defined."""
+    for node in import_time(source.tree.body):
+        for target in getattr(node, "targets", []):
+            root = dotted(target).split(".")[0]
+            defined = (root in source.functions or root in source.classes) and "test" in root.lower()
+            if isinstance(target, ast.Attribute) and defined:
+                yield shown(node, f"changes {root} after its definition")
+            behind = isinstance(target, ast.Subscript) and dotted(target.value) in ("globals", "locals", "vars")
+            if isinstance(target, ast.Subscript) and behind and not _names_a_new_test(target.slice, source):
+                yield shown(node, "changes the file's names behind its back")
+        for part in expressions_of(node):
+            if isinstance(part, ast.Call) and _unmakes(part, source):
+                yield shown(part, "changes the file's tests behind its back")
+
+
+def _unmakes(call: ast.Call, source: Source) -> bool:
+    whole = dotted(call.func)
+    if whole in ("globals.pop", "globals.clear", "globals.update", "vars.pop", "delattr"):
+        return True
+    on_class = whole == "setattr" and len(call.args) > 1 and last(call.args[0]) in source.classes
+    return on_class and not _names_a_new_test(call.args[1], source)
+
+
+def _names_a_new_test(key: ast.expr, source: Source) -> bool:
+    """`f"test_{case}"`, or a constant that is no name in the file: tests that are made, not unmade."""
+    if isinstance(key, ast.JoinedStr) and key.values:
+        key = key.values[0]
+    elif isinstance(key, ast.BinOp):
+        key = key.left
+    text = constant(key)
+    return isinstance(text, str) and text.startswith("test") and text not in source.bound
+
+
+def _ignored(source: Source, ground: Ground) -> Iterator[Sign]:
+    """`collect_ignore` in a conftest, as far as it leaves out tests of the base."""
+    if files.name_of(source.path) != "conftest.py":
+        return
+    folder = files.folder_of(source.path)
+    for node in import_time(source.tree.body):
+        names = [last(t) for t in getattr(node, "targets", [getattr(node, "target", None)])]
+        calls = [dotted(p.func) for p in expressions_of(node) if isinstance(p, ast.Call)]
+        touched = [n for n in names if n in ("collect_ignore", "collect_ignore_glob")]
+        touched += [c.split(".")[0] for c in calls if c.split(".")[0] in ("collect_ignore", "collect_ignore_glob")]
+        if not touched:
+            continue
+        value = getattr(node, "value", None)
+        items = elements(value.args[0] if isinstance(value, ast.Call) and value.args else value)
+        for item in items if items is not None else [value]:
+            left_out = _left_out(constant(item) if isinstance(item, ast.expr) else ..., folder, ground)
+            if left_out:
+                yield Sign(f"ignore {left_out}", node.lineno, f"{touched[0]} leaves out {left_out}")
+
+
+def _left_out(entry: object, folder: str, ground: Ground) -> str:
+    if not isinstance(entry, str):
+        return "tests that cannot be read off"
+    whole = f"{folder}/{entry}" if folder else entry
+    pattern = re.compile("".join(".*" if c == "*" else "." if c == "?" else re.escape(c) for c in whole) + "(?:/.*)?")
+    return next((path for path in ground.tests if pattern.fullmatch(path)), "")
+
+
+def _autouse(function: Function) -> bool:
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and last(decorator) in ("fixture", "yield_fixture"):
+            flag = keyword(decorator, "autouse")
+            if flag is not None and not never(flag):
+                return True
+    return False
+
+
+def _skipping_fixtures(source: Source) -> Iterator[Sign]:
+    """Fixtures that every test gets and that skip it or swallow its failure."""
+    for function in source.all_functions:
+        if not _autouse(function) and function.name not in (*_SET_UPS, "setUp", "setup_method"):
+            continue
+        found = Found()
+        Walk(found).function(function, Scope(source))
+        for skip in found.skips:
+            what = f"{function.name} skips every test: `{skip.says}`"
+            yield Sign(f"{function.name} {skip.kind} {skip.says}", skip.line, what)
+        for call in (n for n in walk(function) if isinstance(n, ast.Call)):
+            if last(call) == "add_marker" and _skip_mark(call):
+                yield Sign(dump(call), call.lineno, f"{function.name} marks every test: `{show(call, 60)}`")
+
+
+def _skip_mark(call: ast.Call) -> bool:
+    return bool(identifiers(call) & {"skip", "skipif", "xfail"}) or bool(constants(call) & {"'skip'", "'xfail'"})
