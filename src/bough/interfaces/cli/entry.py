@@ -109,8 +109,9 @@ def enter(arguments: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     status = _carried_out(list(arguments))
-    with suppress(OSError):  # nobody reads our output any more
-        sys.stdout.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads our output any more
+            stream.flush()
     return status
 
 
