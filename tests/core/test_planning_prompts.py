@@ -129,6 +129,7 @@ def test_what_the_planner_is_told() -> None:
     ):
         assert part in text
     assert "no phases here" in brief.levels(1)
+    assert str(brief.Size(300, 1_200, about=True)) == "300 files, about 1,200 lines."
     assert str(brief.Size(0, 0)) == "Empty: there are no files yet."
 
 

@@ -27,8 +27,8 @@ from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_comm
 from bough.engine.steps import ask_for_steps
 from bough.ports import Batches
 
-COUNTED = 2_000
-"""Files whose lines are counted."""
+COUNTED = 100
+"""Files whose lines are counted; of more, so many from all over."""
 
 
 async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
@@ -175,11 +175,14 @@ async def _known(task: Task, site: Site) -> dict[str, str]:
 
 async def _size(task: Task, site: Site) -> Size:
     paths = await site.ports.workspaces.paths(task.tree)
-    texts = await site.ports.workspaces.texts(task.tree, paths[:COUNTED])
+    sample = paths[:: -(-len(paths) // COUNTED)] if paths else []
+    texts = await site.ports.workspaces.texts(task.tree, sample)
     lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])
     kinds = Counter(PurePosixPath(path).suffix.lstrip(".") for path in paths)
     languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)
-    return Size(len(paths), lines, tuple(dict.fromkeys(languages)))
+    about = len(sample) < len(paths)
+    lines = int(round(lines * len(paths) / len(sample), -2)) if about else lines
+    return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
 
 
 BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")

@@ -113,7 +113,10 @@ class ProjectVerifier:
         name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
         workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
         try:
-            return await self._run(check, task, task.base, workspace, lambda line: None)
+            # It was made just now, so there is nothing to restore.
+            gone = await self._cleared(task.base, workspace)
+            seen = await self._seen(check, task, task.base, workspace)
+            return await self._ran(check, task, workspace, lambda line: None, gone, seen)
         finally:
             await self._workspaces.discard(run.name, name)
 
@@ -163,7 +166,8 @@ class ProjectVerifier:
         """The gate looks while the check runs, which the sandbox confines whatever was done to it. What the gate
         finds ends the check, unless it is allowed."""
         # Not to be cut short: the workspace would be left as neither the one tree nor the other.
-        bare = await self._bare(task.tree, workspace)
+        texts = self._watched(task.tree, check.command, task.base)
+        bare, _ = await asyncio.gather(self._bare(task.tree, workspace), texts)
         seen = await self._seen(check, task, task.tree, workspace)
         under_way = asyncio.create_task(self._ran(check, task, workspace, progress, bare, seen))
         try:
@@ -230,6 +234,10 @@ class ProjectVerifier:
     async def _bare(self, tree: str, workspace: Workspace) -> list[str]:
         """The workspace with the tree and nothing else; what was removed for it."""
         await workspace.restore(tree)
+        return await self._cleared(tree, workspace)
+
+    async def _cleared(self, tree: str, workspace: Workspace) -> list[str]:
+        """A workspace that has the files of the tree, without any others."""
         paths = await self._workspaces.paths(tree)
         gone = await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
         workspace.folder.mkdir(parents=True, exist_ok=True)

@@ -27,12 +27,14 @@ class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     lines: int
     languages: tuple[str, ...] = ()
     """The most used first."""
+    about: bool = False
+    """The lines were estimated."""
 
     def __str__(self) -> str:
         if not self.files:
             return "Empty: there are no files yet."
         languages = f", in {', '.join(self.languages[:6])}" if self.languages else ""
-        return f"{self.files:,} files, {self.lines:,} lines{languages}."
+        return f"{self.files:,} files, {'about ' if self.about else ''}{self.lines:,} lines{languages}."
 
 
 class Past(Struct, frozen=True):

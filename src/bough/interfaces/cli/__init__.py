@@ -12,6 +12,8 @@ def main() -> int:
     # Loading makes no garbage, and most commands make none that matters: they read, print and end. Looking for it would
     # take a tenth of their time. Those that stay longer turn it on again (`options.stay`).
     gc.disable()
+    # Threads that read and write files give up their turn at every one of them; nobody shall wait 5 ms for the next.
+    sys.setswitchinterval(0.0005)
 
     from bough.interfaces.cli.entry import enter
 
