@@ -29,10 +29,14 @@ from bough.core.tamper.python.syntax import (
 )
 from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.hooks import is_hook
+from bough.core.tamper.tricks.peeking import interpreter_changed
 from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
+from bough.core.tamper.wording import listed
 
 _OVERRIDING = frozenset(
-    {"run", "debug", "fail", "_callTestMethod", "_callSetUp", "defaultTestResult", "failureException", "countTestCases"}
+    listed(
+        "run debug fail _callTestMethod _callSetUp defaultTestResult failureException countTestCases __getattribute__"
+    )
     | {f"assert{one}" for one in ("Equal", "NotEqual", "True", "False", "Is", "IsNot", "IsNone", "IsNotNone", "In")}
     | {f"assert{one}" for one in ("NotIn", "IsInstance", "Raises", "RaisesRegex", "AlmostEqual", "Greater", "Less")}
     | {f"assert{one}" for one in ("GreaterEqual", "LessEqual", "Regex", "CountEqual", "DictEqual", "ListEqual")}
@@ -60,8 +64,13 @@ def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
         yield from _variables(node)
         yield from _executed(node)
         yield from _patches(node, source, ground)
+    for node in import_time(source.tree.body):
+        for part in (node, *expressions_of(node)):
+            yield from interpreter_changed(part)
     yield from runner_patched(source)
     yield from _overriding(source)
+    yield from _remade(source, ground)
+    yield from _results_changed(source)
     yield from _switched(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
@@ -94,23 +103,24 @@ def _exits(node: ast.stmt) -> Iterator[Sign]:
 
 def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
     """`sys.modules[…]` set for something that the tests import."""
-    for key in _swapped(node):
+    for key in _swapped(node, source):
         text = constant(key)
         top = text.split(".")[0] if isinstance(text, str) else ""
         if not top or top in files.RUNNER_MODULES or ground.imports(top):
             yield shown(node, "swaps a module that the tests import")
 
 
-def _swapped(node: ast.stmt) -> Iterator[ast.expr]:
+def _swapped(node: ast.stmt, source: Source) -> Iterator[ast.expr]:
     """The keys of `sys.modules` that a statement writes to."""
     for target in node.targets if isinstance(node, ast.Assign | ast.Delete) else []:
-        if isinstance(target, ast.Subscript) and dotted(target.value).endswith("sys.modules"):
+        if isinstance(target, ast.Subscript) and _loaded(target.value, source):
             yield target.slice
     for call in (part for part in expressions_of(node) if isinstance(part, ast.Call) and part.args):
-        whole = dotted(call.func)
-        if whole.endswith(("modules.update", "modules.setdefault", "modules.__setitem__", "modules.pop")):
+        within = call.func.value if isinstance(call.func, ast.Attribute) else None
+        writing = last(call.func) in ("update", "setdefault", "__setitem__", "pop")
+        if writing and within is not None and _loaded(within, source):
             yield from _keys(call.args[0])
-        if last(call) in ("setitem", "delitem", "dict") and dotted(call.args[0]).endswith("sys.modules"):
+        if last(call) in ("setitem", "delitem", "dict") and _loaded(call.args[0], source):
             yield from _keys(call.args[1] if len(call.args) > 1 else call.args[0])
 
 
@@ -132,19 +142,71 @@ def _executed(node: ast.stmt) -> Iterator[Sign]:
 
 def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
     """What the tests call, replaced for all of them."""
-    targets = [dotted(t) for t in getattr(node, "targets", []) if isinstance(t, ast.Attribute)]
-    targets += [patched(part) for part in expressions_of(node) if isinstance(part, ast.Call)]
-    for target in targets:
+    for target in _replaced(node, source):
         root, _, rest = target.partition(".")
-        if not rest:
-            continue
         imported = source.imports.get(root)
+        if not rest and (imported is None or not imported.attribute):
+            continue
         top = (imported.module if imported is not None else root).split(".")[0]
         relative = imported is not None and imported.level > 0
         if top in sys.stdlib_module_names or not (relative or ground.own(top)):
             continue
         if ground.calls(target.rpartition(".")[2]):
             yield shown(node, f"replaces {target}, which the tests call", f"patch {target}")
+
+
+def _replaced(node: ast.stmt, source: Source) -> Iterator[str]:
+    """What a statement sets in a module, in whichever way, as `module.name`; or the function whose inside it sets."""
+    for target in getattr(node, "targets", []):
+        if isinstance(target, ast.Attribute) and target.attr.startswith("__"):
+            yield _object(target.value, source)
+        elif isinstance(target, ast.Attribute):
+            yield f"{_object(target.value, source)}.{target.attr}"
+        elif isinstance(target, ast.Subscript) and _namespace(target.value):
+            yield f"{_object(target.value, source)}.{constant(target.slice)}"
+    for call in (part for part in expressions_of(node) if isinstance(part, ast.Call)):
+        yield patched(call)
+        if last(call.func) in ("setattr", "__setattr__") and len(call.args) > 1:
+            yield f"{_object(call.args[0], source)}.{constant(call.args[1])}"
+        elif isinstance(call.func, ast.Attribute) and _namespace(call.func.value):
+            keys = [constant(key) for argument in call.args[:1] for key in _keys(argument)]
+            for name in [*keys, *(word.arg for word in call.keywords)]:
+                yield f"{_object(call.func.value, source)}.{name}"
+
+
+def _namespace(node: ast.expr) -> bool:
+    """`vars(module)`, `module.__dict__`."""
+    return last(node) in ("vars", "__dict__")
+
+
+def _object(node: ast.expr, source: Source) -> str:
+    """The dotted name of what an expression stands for; of a module, however it was got hold of."""
+    if isinstance(node, ast.Attribute) and node.attr != "__dict__":
+        return f"{_object(node.value, source)}.{node.attr}"
+    if isinstance(node, ast.Attribute):
+        return _object(node.value, source)
+    if isinstance(node, ast.Subscript) and _loaded(node.value, source):
+        return str(constant(node.slice))
+    if isinstance(node, ast.Call) and last(node) in ("import_module", "__import__", "vars", "reload") and node.args:
+        text = constant(node.args[0])
+        return text if isinstance(text, str) else _object(node.args[0], source)
+    if isinstance(node, ast.Name) and node.id not in source.imports:
+        made = [n.value for n in source.of(ast.Assign) if node.id in map(last, n.targets)]
+        if made and isinstance(made[-1], ast.Call | ast.Subscript):
+            return _object(made[-1], source)
+    return dotted(node)
+
+
+def _loaded(node: ast.expr, source: Source) -> bool:
+    """`sys.modules`, under whatever name."""
+    whole = dotted(node)
+    imported = source.imports.get(whole)
+    made = source.values.get(whole)
+    return (
+        whole.endswith("sys.modules")
+        or (imported is not None and (imported.module, imported.attribute) == ("sys", "modules"))
+        or (isinstance(made, ast.Attribute) and dotted(made) == "sys.modules")
+    )
 
 
 def _overriding(source: Source) -> Iterator[Sign]:
@@ -162,6 +224,50 @@ def _overriding(source: Source) -> Iterator[Sign]:
             yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
         elif name in ("AssertionError", "SystemExit", "BaseException"):
             yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _remade(source: Source, ground: Ground) -> Iterator[Sign]:
+    """Tests that something else in their file puts another thing in the place of, or takes away."""
+    stores = (*((n, n.targets) for n in source.of(ast.Assign)), *((n, n.targets) for n in source.of(ast.Delete)))
+    for node, targets in stores:
+        for target in targets:
+            key = constant(target.slice) if isinstance(target, ast.Subscript) else getattr(target, "attr", None)
+            if isinstance(key, str) and ground.titled(key):
+                yield shown(node, f"puts something else in the place of the test {key}")
+    for klass in source.of(ast.ClassDef):
+        if not (_test_case(klass, source) or klass.name.startswith("Test")):
+            continue
+        shapers = [*klass.decorator_list, *(word.value for word in klass.keywords if word.arg == "metaclass")]
+        made = [source.functions.get(last(one)) or source.classes.get(last(one)) for one in shapers]
+        made += [node for node in klass.body if isinstance(node, Function) and node.name == "__init_subclass__"]
+        for shaper in made:
+            if shaper is not None and _reshapes(shaper, source):
+                yield Sign(dump(shaper), shaper.lineno, f"{shaper.name} can change the tests of {klass.name}")
+
+
+def _reshapes(shaper: Function | ast.ClassDef, source: Source) -> bool:
+    """It makes a class otherwise than it is written, and not only with more tests."""
+    if isinstance(shaper, ast.ClassDef):
+        return any(isinstance(node, Function) and node.name in ("__new__", "__prepare__") for node in shaper.body)
+    given = {a.arg for a in shaper.args.args}
+    for call in (n for n in walk(shaper) if isinstance(n, ast.Call) and len(n.args) > 1):
+        on_class = last(call.func) in ("setattr", "delattr", "__setattr__") and last(call.args[0]) in given
+        if on_class and not _names_a_new_test(call.args[1], source):
+            return True
+    return False
+
+
+def _results_changed(source: Source) -> Iterator[Sign]:
+    """What unittest has written down about a test, changed by the test itself."""
+    for call in source.of(ast.Call):
+        within = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        written = [within] if last(call.func) in ("clear", "pop", "remove") else []
+        written += call.args[:2] if "setattr" in identifiers(call) else []
+        if any("_outcome" in identifiers(one) for one in written):
+            yield shown(call, "changes the results of the test run")
+    for node in source.of(ast.Assign):
+        if any("_outcome" in identifiers(target) for target in node.targets):
+            yield shown(node, "changes the results of the test run")
 
 
 def _switched(source: Source) -> Iterator[Sign]:
