@@ -161,6 +161,10 @@ def compare(
             others = [name for name in was.targets if name not in strict and _TESTING.search(name)]
             for name in [*strict, *others]:
                 yield from _target(name, was, now, new, name in strict)
+            for name in now.used(wanted) if wanted is not None else []:
+                for number, line in now.recipe(name) if name not in was.targets else []:
+                    if place := shell.rewrites(recipes.bare(line)):
+                        yield Tampering(new, number, f"target {name} is new and changes {place} before the tests")
 
 
 def _effective(texts: Mapping[str, str], folder: str) -> str | None:

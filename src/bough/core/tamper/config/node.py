@@ -46,6 +46,8 @@ def package(was_text: str, now_text: str, path: str, command: str) -> Iterator[T
     for name in ("pretest", "posttest", "test"):
         if name in after and name not in before and (why := shell.forced(after[name])):
             yield Tampering(path, line_of(now_text, f'"{name}"'), f"script {name} is new: {why}")
+        if name in after and name not in before and (place := shell.rewrites(after[name])):
+            yield Tampering(path, line_of(now_text, f'"{name}"'), f"script {name} is new and changes {place}")
     for name, what in packages.dependencies(was, now):
         yield Tampering(path, line_of(now_text, f'"{name}"'), what)
     for tool in ("jest", "vitest", "mocha", "ava"):

@@ -232,8 +232,8 @@ def _remade(source: Source, ground: Ground) -> Iterator[Sign]:
     for node, targets in stores:
         for target in targets:
             key = constant(target.slice) if isinstance(target, ast.Subscript) else getattr(target, "attr", None)
-            if isinstance(key, str) and ground.titled(key):
-                yield shown(node, f"puts something else in the place of the test {key}")
+            if isinstance(key, str) and (key == "__code__" or ground.titled(key)):
+                yield shown(node, "puts something else in the place of a test")
     for klass in source.of(ast.ClassDef):
         if not (_test_case(klass, source) or klass.name.startswith("Test")):
             continue
