@@ -65,8 +65,6 @@ def compare(
         why = shell.forced(bare(line))
         if why and not any(shell.forced(bare(old)) == why for _, old in before):
             yield number, f"`{short(line, 60)}` is new: {why}"
-        elif place := shell.rewrites(bare(line)):
-            yield number, f"`{short(line, 60)}` is new: it changes {place} before the tests"
         elif clause := shell.weaker("", bare(line)):
             yield number, f"`{short(line, 60)}` is new: {clause}"
 

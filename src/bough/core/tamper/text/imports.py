@@ -49,12 +49,12 @@ def _one(old: str, path: str, before: Mapping[str, str], after: Mapping[str, str
 def _taken_over(name: str, module: str, old: str, path: str, new: str) -> Iterator[Tampering]:
     """The test file now makes what it loaded, or puts something else into the module that it loads."""
     made = rf"(?:const|let|var|(?:async\s+)?function\*?)\s+{re.escape(name)}"
-    own = rf"^\s*(?:export\s+)?{made}\b(?!.*\b(?:require|import)\b)"
+    own = rf"^\s*(?:export\s+)?{made}\s*[=(](?!.*\b(?:require|import)\b)"
     within = rf"(?<![\w.$]){re.escape(name)}|\(\s*['\"]{re.escape(module)}['\"]\s*\)"
-    stored = rf"(?:{within})\.\w+\s*=(?![=>])"
+    stored = rf"(?:{within})\.(\w+)\s*=\s*(?:async\s+)?(?:function\b|\([^()]*\)\s*=>|\w+\s*=>)"
     for pattern, what in ((own, f"makes its own {name}"), (stored, f"changes {module}")):
         was, now = (list(re.finditer(pattern, uncommented(text, "//"), re.M)) for text in (old, new))
-        if len(now) > len(was):
+        if len(now) > len(was) and (pattern == own or re.search(rf"\b{now[-1][1]}\(", old)):
             yield Tampering(path, line_at(new, now[-1].start()), f"{path} {what}, which it loaded from {module}")
 
 

@@ -111,7 +111,7 @@ def _wide(body: ast.AST) -> bool:
     for node in walk(body):
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Lt | ast.LtE):
             most = number(node.comparators[0])
-            if most is not None and most >= 1 and "abs" in identifiers(node.left):
+            if most is not None and most > 1 and "abs" in identifiers(node.left):
                 return True
         for word in node.keywords if isinstance(node, ast.Call) and last(node.func) == "isclose" else []:
             if (number(word.value) or 0) >= 1:

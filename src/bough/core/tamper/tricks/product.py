@@ -70,7 +70,8 @@ def _known_as(source: Source) -> dict[str, str]:
     known = {name: imported.attribute for name, imported in source.imports.items() if imported.attribute}
     for node in source.of(ast.Assign):
         found = identifiers(node.value) & _SURROUNDINGS
-        if found and isinstance(node.value, ast.Attribute | ast.Subscript | ast.Call):
+        copied = isinstance(node.value, ast.Call) and last(node.value) in _COPYING
+        if found and (copied or isinstance(node.value, ast.Attribute)):
             known |= {target.id: min(found) for target in node.targets if isinstance(target, ast.Name)}
     return known
 
@@ -99,6 +100,7 @@ _ASKING = listed(
     __contains__
     """
 )
+_COPYING = ("list", "set", "tuple", "dict", "sorted", "str", "copy", "keys", "join")
 _SURROUNDINGS = frozenset({"modules", "argv", "orig_argv", "environ", "getenv", "__main__", "cmdline"})
 """Where a process can see what it is part of."""
 
@@ -115,7 +117,8 @@ def _asks_for_runner(asked: list[ast.expr], known: dict[str, str]) -> bool:
     return bool(whole) and any(re.fullmatch(r"[\W_]*tests?[\W_]*", text) for text in texts)
 
 
-_PLACES = frozenset({"co_name", "co_filename", "co_qualname", "function", "filename"})
+_PLACES = frozenset({"co_name", "co_filename", "co_qualname"})
+_FRAMES = frozenset({"stack", "getouterframes", "getframeinfo", "f_back"})
 
 
 def _asks_for_callers(asked: list[ast.expr], known: dict[str, str], ground: Ground) -> bool:
@@ -123,7 +126,7 @@ def _asks_for_callers(asked: list[ast.expr], known: dict[str, str], ground: Grou
     names = _names(asked, known)
     if names >= {"len", "inspect"} and names & {"stack", "getouterframes"}:
         return True
-    if not names & _PLACES:
+    if not names & _PLACES and not (names & _FRAMES and names & {"function", "filename"}):
         return False
     texts = [text[1:-1] for part in asked for text in constants(part) if text[:1] in "\"'"]
     return any(len(text) > 3 and any(text in path for path in ground.tests) for text in texts)
