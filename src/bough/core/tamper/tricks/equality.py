@@ -69,6 +69,8 @@ def _equalities(source: Source) -> Iterator[tuple[int, ast.AST]]:
 
 
 def _resolved(value: ast.AST, source: Source) -> Made | None:
+    if isinstance(value, ast.Call) and last(value) in ("staticmethod", "partialmethod", "wraps") and value.args:
+        value = value.args[0]
     if isinstance(value, Function | ast.Lambda):
         return value
     if isinstance(value, ast.Name):
@@ -138,7 +140,7 @@ def _of_a_kind(body: ast.AST) -> bool:
     somebody else: `super().__eq__(other)`."""
     for node in walk(body):
         if isinstance(node, ast.Call) and last(node) in ("isinstance", "issubclass", "type", "super", _EQUAL):
-            return True
+            return not identifiers(body) & (_PLAIN - {"object", "type"})
         if isinstance(node, ast.Attribute) and node.attr in ("__class__", _EQUAL):
             return True
     return False

@@ -20,7 +20,7 @@ DECISIVE = listed(
 )
 """Hooks with no honest use that leaves the verdict alone, or too few to tell apart."""
 
-_RESULT_FIELDS = listed(
+RESULT_FIELDS = listed(
     """
     exitstatus testsfailed testscollected outcome wasxfail longrepr shouldfail shouldstop when excinfo _excinfo
     testspassed failed passed _result returncode obj _obj runtest own_markers items cached_result stats hook
@@ -63,7 +63,7 @@ def _bending_target(target: ast.expr, items: str) -> bool:
     if isinstance(target, ast.Attribute):
         whole = dotted(target)
         return (
-            target.attr in _RESULT_FIELDS
+            target.attr in RESULT_FIELDS
             or target.attr.startswith("pytest_")
             or ".option." in whole
             or whole.endswith((".args", ".known_args_namespace"))
@@ -84,7 +84,7 @@ def _bending_call(call: ast.Call, items: str) -> bool:
         return True
     if called in _TAKING and whole.startswith(f"{items}."):
         return True
-    if called in _TAKING | _ADDING and last(getattr(call.func, "value", None)) in _RESULT_FIELDS:
+    if called in _TAKING | _ADDING and last(getattr(call.func, "value", None)) in RESULT_FIELDS:
         return True
     if called in ("setattr", "__setattr__", "delattr"):
         return True

@@ -11,6 +11,7 @@ from bough.core.tamper.python.syntax import Function, constant, constants, dotte
 from bough.core.tamper.tricks.equality import always_equal
 from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.peeking import peeking, written
+from bough.core.tamper.tricks.replaced import replacing
 from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
 from bough.core.tamper.wording import listed
 
@@ -22,6 +23,7 @@ def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
         for part in expressions_of(node):
             if last(part) == "_exit" or (isinstance(part, ast.Constant) and part.value == "_exit"):
                 yield shown(node, "can end the test run with an exit status of its own")
+        yield from replacing(node, source, ground)
     yield from _exit_hooks(source)
     for function in source.all_functions:
         if "_exit" in identifiers(function) and "fork" not in identifiers(function):

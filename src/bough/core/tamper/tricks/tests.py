@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 
 from bough.core.tamper import files
 from bough.core.tamper.python.body import Found, Walk
-from bough.core.tamper.python.facts import patched
 from bough.core.tamper.python.scope import Scope
 from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
@@ -28,8 +26,9 @@ from bough.core.tamper.python.syntax import (
     walk,
 )
 from bough.core.tamper.tricks.ground import Ground
-from bough.core.tamper.tricks.hooks import is_hook
+from bough.core.tamper.tricks.hooks import RESULT_FIELDS, is_hook
 from bough.core.tamper.tricks.peeking import interpreter_changed
+from bough.core.tamper.tricks.replaced import keys, loaded, replaced, replacing
 from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
 from bough.core.tamper.wording import listed
 
@@ -63,7 +62,8 @@ def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
         yield from _modules(node, source, ground)
         yield from _variables(node)
         yield from _executed(node)
-        yield from _patches(node, source, ground)
+        yield from replacing(node, source, ground)
+        yield from _rewriting(node, source, ground)
     for node in import_time(source.tree.body):
         for part in (node, *expressions_of(node)):
             yield from interpreter_changed(part)
@@ -71,6 +71,7 @@ def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
     yield from _overriding(source)
     yield from _remade(source, ground)
     yield from _results_changed(source)
+    yield from _bent(source, ground)
     yield from _switched(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
@@ -113,19 +114,38 @@ def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
 def _swapped(node: ast.stmt, source: Source) -> Iterator[ast.expr]:
     """The keys of `sys.modules` that a statement writes to."""
     for target in node.targets if isinstance(node, ast.Assign | ast.Delete) else []:
-        if isinstance(target, ast.Subscript) and _loaded(target.value, source):
+        if isinstance(target, ast.Subscript) and loaded(target.value, source):
             yield target.slice
     for call in (part for part in expressions_of(node) if isinstance(part, ast.Call) and part.args):
         within = call.func.value if isinstance(call.func, ast.Attribute) else None
         writing = last(call.func) in ("update", "setdefault", "__setitem__", "pop")
-        if writing and within is not None and _loaded(within, source):
-            yield from _keys(call.args[0])
-        if last(call) in ("setitem", "delitem", "dict") and _loaded(call.args[0], source):
-            yield from _keys(call.args[1] if len(call.args) > 1 else call.args[0])
+        if writing and within is not None and loaded(within, source):
+            yield from keys(call.args[0])
+        known = loaded(call.args[0], source) or constant(call.args[0]) == "sys.modules"
+        if last(call) in ("setitem", "delitem", "dict") and known:
+            yield from keys(call.args[1]) if len(call.args) > 1 else []
+            yield from (ast.Constant(value=word.arg) for word in call.keywords)
 
 
-def _keys(node: ast.expr) -> list[ast.expr]:
-    return [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else [node]
+_WRITING = listed(
+    "write_text write_bytes copy copy2 copyfile move replace rename symlink_to run call check_call system Popen"
+)
+
+
+def _rewriting(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
+    """Code of the project that is written anew before the tests run."""
+    for call in (part for part in expressions_of(node) if isinstance(part, ast.Call)):
+        opened = (
+            last(call) == "open" and re.search(r"'[rwax]?[wax+]\w*'", " ".join(sorted(constants(call)))) is not None
+        )
+        within = source.tree if last(call) in ("write_text", "write_bytes") else call
+        if not opened and last(call) not in _WRITING:
+            continue
+        for word in (word for text in constants(within) for word in re.findall(r"[\w./-]+", text)):
+            path = files.plain_path(word)
+            if path in ground.texts and files.language(path):
+                yield shown(call, f"writes {path} anew before the tests")
+                break
 
 
 def _variables(node: ast.stmt) -> Iterator[Sign]:
@@ -138,75 +158,6 @@ def _executed(node: ast.stmt) -> Iterator[Sign]:
     for part in expressions_of(node):
         if isinstance(part, ast.Call) and dotted(part.func) in ("exec", "eval", "builtins.exec", "builtins.eval"):
             yield shown(part, "runs code that cannot be read before the tests")
-
-
-def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
-    """What the tests call, replaced for all of them."""
-    for target in _replaced(node, source):
-        root, _, rest = target.partition(".")
-        imported = source.imports.get(root)
-        if not rest and (imported is None or not imported.attribute):
-            continue
-        top = (imported.module if imported is not None else root).split(".")[0]
-        relative = imported is not None and imported.level > 0
-        if top in sys.stdlib_module_names or not (relative or ground.own(top)):
-            continue
-        if ground.calls(target.rpartition(".")[2]):
-            yield shown(node, f"replaces {target}, which the tests call", f"patch {target}")
-
-
-def _replaced(node: ast.stmt, source: Source) -> Iterator[str]:
-    """What a statement sets in a module, in whichever way, as `module.name`; or the function whose inside it sets."""
-    for target in getattr(node, "targets", []):
-        if isinstance(target, ast.Attribute) and target.attr.startswith("__"):
-            yield _object(target.value, source)
-        elif isinstance(target, ast.Attribute):
-            yield f"{_object(target.value, source)}.{target.attr}"
-        elif isinstance(target, ast.Subscript) and _namespace(target.value):
-            yield f"{_object(target.value, source)}.{constant(target.slice)}"
-    for call in (part for part in expressions_of(node) if isinstance(part, ast.Call)):
-        yield patched(call)
-        if last(call.func) in ("setattr", "__setattr__") and len(call.args) > 1:
-            yield f"{_object(call.args[0], source)}.{constant(call.args[1])}"
-        elif isinstance(call.func, ast.Attribute) and _namespace(call.func.value):
-            keys = [constant(key) for argument in call.args[:1] for key in _keys(argument)]
-            for name in [*keys, *(word.arg for word in call.keywords)]:
-                yield f"{_object(call.func.value, source)}.{name}"
-
-
-def _namespace(node: ast.expr) -> bool:
-    """`vars(module)`, `module.__dict__`."""
-    return last(node) in ("vars", "__dict__")
-
-
-def _object(node: ast.expr, source: Source) -> str:
-    """The dotted name of what an expression stands for; of a module, however it was got hold of."""
-    if isinstance(node, ast.Attribute) and node.attr != "__dict__":
-        return f"{_object(node.value, source)}.{node.attr}"
-    if isinstance(node, ast.Attribute):
-        return _object(node.value, source)
-    if isinstance(node, ast.Subscript) and _loaded(node.value, source):
-        return str(constant(node.slice))
-    if isinstance(node, ast.Call) and last(node) in ("import_module", "__import__", "vars", "reload") and node.args:
-        text = constant(node.args[0])
-        return text if isinstance(text, str) else _object(node.args[0], source)
-    if isinstance(node, ast.Name) and node.id not in source.imports:
-        made = [n.value for n in source.of(ast.Assign) if node.id in map(last, n.targets)]
-        if made and isinstance(made[-1], ast.Call | ast.Subscript):
-            return _object(made[-1], source)
-    return dotted(node)
-
-
-def _loaded(node: ast.expr, source: Source) -> bool:
-    """`sys.modules`, under whatever name."""
-    whole = dotted(node)
-    imported = source.imports.get(whole)
-    made = source.values.get(whole)
-    return (
-        whole.endswith("sys.modules")
-        or (imported is not None and (imported.module, imported.attribute) == ("sys", "modules"))
-        or (isinstance(made, ast.Attribute) and dotted(made) == "sys.modules")
-    )
 
 
 def _overriding(source: Source) -> Iterator[Sign]:
@@ -268,6 +219,18 @@ def _results_changed(source: Source) -> Iterator[Sign]:
     for node in source.of(ast.Assign):
         if any("_outcome" in identifiers(target) for target in node.targets):
             yield shown(node, "changes the results of the test run")
+
+
+def _bent(source: Source, ground: Ground) -> Iterator[Sign]:
+    """Fixtures and set-up functions that change the test which asks for them, or the file that it is in."""
+    for function in source.all_functions:
+        for node in import_time(function.body):
+            for target in replaced(node, source):
+                root, _, wanted = target.rpartition(".")
+                if root.startswith(("request.node", "request.session")) and wanted in RESULT_FIELDS:
+                    yield shown(node, "changes the test that is run")
+                elif (root in ("request.module", "module") or "__globals__" in root) and ground.calls(wanted):
+                    yield shown(node, f"replaces {wanted}, which the tests call")
 
 
 def _switched(source: Source) -> Iterator[Sign]:
