@@ -66,7 +66,7 @@ def _one(path: str, before: Mapping[str, str], after: Mapping[str, str], command
     elif name == "package.json" and own:
         from bough.core.tamper.config import node
 
-        yield from node.package(was or "{}", "{}" if new is None else new, path, "" if old is None else command)
+        yield from node.package(was or "{}", "{}" if new is None else new, path, "" if old is None else command, before)
     elif re.match(_JS_CONFIG, name) and own:
         from bough.core.tamper.config import node
 

@@ -161,6 +161,12 @@ def compare(
             others = [name for name in was.targets if name not in strict and _TESTING.search(name)]
             for name in [*strict, *others]:
                 yield from _target(name, was, now, new, name in strict)
+            for name in now.used(wanted) if wanted is not None else []:
+                known = {line for _, line in was.recipe(name)}
+                for number, line in now.recipe(name):
+                    place = shell.rewrites(recipes.bare(line)) if line not in known else ""
+                    if place in before:
+                        yield Tampering(new, number, f"target {name} changes {place} before the tests")
 
 
 def _effective(texts: Mapping[str, str], folder: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
@@ -32,7 +32,8 @@ _REPLACING = listed("moduleNameMapper alias transform resolver testEnvironment e
 _STARTERS = re.compile(r"\b(?:npm|yarn|pnpm|bun)\s+(?:run\s+|run-script\s+)?([\w:.\-]+)|\bnpm-run-all\s+([\w:.\-]+)")
 
 
-def package(was_text: str, now_text: str, path: str, command: str) -> Iterator[Tampering]:
+def package(was_text: str, now_text: str, path: str, command: str, known: Collection[str] = ()) -> Iterator[Tampering]:
+    """`known`: the paths of the base."""
     was, now = _json(was_text), _json(now_text)
     if now is None:
         if was is not None:
@@ -46,6 +47,8 @@ def package(was_text: str, now_text: str, path: str, command: str) -> Iterator[T
     for name in ("pretest", "posttest", "test"):
         if name in after and name not in before and (why := shell.forced(after[name])):
             yield Tampering(path, line_of(now_text, f'"{name}"'), f"script {name} is new: {why}")
+        if before.get(name) != after.get(name) and (place := shell.rewrites(after.get(name, ""))) in known:
+            yield Tampering(path, line_of(now_text, f'"{name}"'), f"script {name} changes {place} before the tests")
     for name, what in packages.dependencies(was, now):
         yield Tampering(path, line_of(now_text, f'"{name}"'), what)
     for tool in ("jest", "vitest", "mocha", "ava"):

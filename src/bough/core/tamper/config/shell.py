@@ -7,7 +7,7 @@ import re
 from msgspec import Struct
 
 from bough.core.tamper.config.reach import under
-from bough.core.tamper.files import name_of, plain_path, words
+from bough.core.tamper.files import language, name_of, plain_path, words
 from bough.core.tamper.wording import listed
 
 _FORCED = (
@@ -189,6 +189,20 @@ def forced(command: str) -> str:
     if "pipefail" in quoted:
         quoted = re.sub(r"(?<!\|)\|(?!\|)", " ", quoted)
     return next((why for pattern, why in _FORCED if re.search(pattern, quoted)), "")
+
+
+_REWRITING = re.compile(
+    r"(?:^|[;&|]|\s)(?:cp|mv|ln|install|patch|sed\s+-i\S*|perl\s+-\S*i\S*|git\s+(?:apply|checkout|restore))\s"
+)
+
+
+def rewrites(command: str) -> str:
+    """The file of code that a command puts something else in the place of; empty: none."""
+    if _REWRITING.search(f"{command} ") is None:
+        return ""
+    targets = [plain_path(word.strip(";")) for word in words(command)[2:]]
+    built = ("build/", "dist/", "out/", "public/", "target/", "node_modules/", "vendor/", "/tmp", "$")
+    return next((t for t in targets if language(t) and not t.startswith(built)), "")
 
 
 def weaker(before: str, after: str) -> str:

@@ -131,13 +131,25 @@ def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
     unmarked = was.labels & _DRIVERS and not now.labels & _DRIVERS and isinstance(was.node, ast.AsyncFunctionDef)
     if unmarked and isinstance(now.node, ast.AsyncFunctionDef):
         yield Tampering(now.path, line, f"{title} is async and has lost the mark that has it awaited")
+    asked = {a.arg for a in was.node.args.args} - set(_defaults(was.node))
+    for parameter in sorted(asked & set(_defaults(now.node))):
+        yield Tampering(now.path, line, f"{title} no longer asks for {parameter}, which has a value of its own now")
     known = {dump(decorator) for decorator in was.decorators}
     for decorator in now.decorators:
         if dump(decorator) not in known:
             made = definition(now.scope.source, last(decorator))
-            if isinstance(made, Function) and hides(made):
+            plain = decorator if isinstance(decorator, ast.Lambda) else now.scope.source.value(last(decorator))
+            if (isinstance(made, Function) and hides(made)) or isinstance(plain, ast.Lambda):
                 what = f"{title} is now wrapped in @{show(decorator, 40)}, which hides its failures"
                 yield Tampering(now.path, decorator.lineno, what)
+
+
+def _defaults(node: Function) -> list[str]:
+    """Parameters that have a value of their own: no fixture fills them."""
+    given = node.args
+    positional = [*given.posonlyargs, *given.args][::-1][: len(given.defaults)]
+    only = [a for a, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None]
+    return [a.arg for a in (*positional, *only)]
 
 
 def _generator(node: Function) -> bool:

@@ -170,12 +170,23 @@ def _cases(node: ast.Call, source: Source) -> list[Case] | ast.expr:
     values = argument(node, 1, "argvalues")
     if values is None or not names:
         return node
-    written = _follow(values, source)
-    items = elements(written)
+    items = _listed(values, source)
     indirect = keyword(node, "indirect")
     if items is None:
         return values
     return [_case(names, item, source, indirect is not None and not never(indirect)) for item in items]
+
+
+def _listed(values: ast.expr, source: Source) -> list[ast.expr] | None:
+    """The cases that are written out: a list, or the values or pairs of a table."""
+    asked = last(values.func) if isinstance(values, ast.Call) and isinstance(values.func, ast.Attribute) else ""
+    within = _follow(values.func.value, source) if asked in ("values", "items") else None  # type: ignore[attr-defined]
+    if not isinstance(within, ast.Dict):
+        return elements(_follow(values, source))
+    if asked == "values":
+        return within.values
+    pairs = [(key, value) for key, value in zip(within.keys, within.values, strict=True) if key is not None]
+    return [ast.copy_location(ast.Tuple(elts=[key, value], ctx=ast.Load()), value) for key, value in pairs]
 
 
 def _positional_cases(node: ast.Call, source: Source) -> list[Case] | ast.expr:
@@ -235,7 +246,19 @@ def hides(decorator: Function) -> bool:
         handed_on = [n for n in walk(decorator) if isinstance(n, ast.Name) and n.id == wrapped]
         wraps = [n for n in walk(decorator) if isinstance(n, ast.Call) and last(n.func) == "wraps"]
         return len(handed_on) <= len(wraps)
+    if all(_under_condition(call, decorator) for call in calls):
+        return True
     return any(
         isinstance(n, ast.Try) and n.handlers and not any(isinstance(r, ast.Raise) for r in walk(n))
         for n in walk(decorator)
     ) or any(isinstance(n, ast.withitem) and last(n.context_expr) == "suppress" for n in walk(decorator))
+
+
+def _under_condition(call: ast.Call, decorator: Function) -> bool:
+    """Made only when something holds, with nothing but silence otherwise."""
+    for node in walk(decorator):
+        if isinstance(node, ast.If) and any(n is call for s in node.body for n in walk(s)):
+            others = [n for s in node.orelse for n in walk(s)]
+            if not any(isinstance(n, ast.Call | ast.Raise) for n in others):
+                return True
+    return False

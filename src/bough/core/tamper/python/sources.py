@@ -70,16 +70,34 @@ class Source:
                         self.rebound.add(target.id)
                     self.values[target.id] = statement.value
                     self.bound[target.id] = statement
+            self._bind_inside(statement)
+        elif isinstance(statement, ast.For | ast.With | ast.Expr | ast.Match):
+            self._bind_inside(statement)
         elif isinstance(statement, ast.Delete):
             for target in statement.targets:
                 if isinstance(target, ast.Name):
                     self.bound[target.id] = statement
 
+    def _bind_inside(self, statement: ast.stmt) -> None:
+        """Names that are bound in passing: by unpacking, loops, contexts, patterns and `:=`."""
+        parts: list[ast.AST] = [*getattr(statement, "targets", []), getattr(statement, "value", statement)]
+        if isinstance(statement, ast.For):
+            parts = [statement.target]
+        elif isinstance(statement, ast.With):
+            parts = [item.optional_vars for item in statement.items if item.optional_vars is not None]
+        elif isinstance(statement, ast.Match):
+            parts = [case.pattern for case in statement.cases]
+        for node in (n for part in parts for n in walk(part)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in self.imports:
+                self.bound[node.id] = statement
+            elif isinstance(node, ast.MatchAs) and node.name in self.imports:
+                self.bound[node.name] = statement
+
     def value(self, wanted: str) -> ast.expr | None:
         """What a top-level name is set to, when it is set once."""
         if wanted in self.rebound or not isinstance(self.bound.get(wanted), ast.Assign | ast.AnnAssign):
             return None
-        return self.values[wanted]
+        return self.values.get(wanted)
 
     def known_value(self, wanted: str) -> tuple[Source, ast.expr] | None:
         """What a name is set to once, here or in the test-side file that it is imported from."""

@@ -20,6 +20,7 @@ from bough.core.tamper.python.syntax import (
     Function,
     constant,
     dump,
+    keyword,
     last,
     name,
     never,
@@ -322,6 +323,9 @@ def _inside(test: Test, cases: tuple[Case, ...]) -> Scope:
         if value is not None:
             scope.names[parameter] = value
     top = Scope(test.scope.source)
+    for parameter, double in zip((p for p in parameters if p not in ("self", "cls")), _doubles(test), strict=False):
+        if parameter not in scope.names:
+            scope.bind(ast.Name(id=parameter), resolve(double, top))
     ordered = [p for p in parameters if p not in ("self", "cls")]
     for case in cases:
         for parameter, value in zip(case.names, case.values, strict=False):
@@ -333,6 +337,15 @@ def _inside(test: Test, cases: tuple[Case, ...]) -> Scope:
                 made = ast.Call(func=name(f"fixture {wanted}"), args=[made], keywords=[])
             scope.bind(ast.Name(id=wanted), made)
     return scope
+
+
+def _doubles(test: Test) -> list[ast.expr]:
+    """What `@patch` decorators hand to a test, in the order of its parameters."""
+    calls = [d for d in reversed(test.node.decorator_list) if isinstance(d, ast.Call) and patched(d)]
+    own = {
+        id(d) for d in calls if len(d.args) > (2 if last(d.func) == "object" else 1) or keyword(d, "new") is not None
+    }
+    return [d for d in calls if id(d) not in own]
 
 
 def fixture_value(wanted: str, scope: Scope, depth: int = 0) -> ast.expr | None:

@@ -33,6 +33,8 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], paths: list[str
 def _one(old: str, path: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Tampering]:
     now = _loaded(after[path])
     for name, (_, was) in _loaded(before[old]).items():
+        if was.startswith("."):
+            yield from _taken_over(name, was, before[old], path, after[path])
         line, there = now.get(name, (0, was))
         if there == was:
             continue
@@ -42,6 +44,18 @@ def _one(old: str, path: str, before: Mapping[str, str], after: Mapping[str, str
                 yield Tampering(path, line, what)
         elif was.startswith(".") and _left_behind(name, old, path, was, there, before, after):
             yield Tampering(path, line, what)
+
+
+def _taken_over(name: str, module: str, old: str, path: str, new: str) -> Iterator[Tampering]:
+    """The test file now makes what it loaded, or puts something else into the module that it loads."""
+    made = rf"(?:const|let|var|(?:async\s+)?function\*?)\s+{re.escape(name)}"
+    own = rf"^\s*(?:export\s+)?{made}\s*[=(](?!.*\b(?:require|import)\b)"
+    within = rf"(?<![\w.$]){re.escape(name)}|\(\s*['\"]{re.escape(module)}['\"]\s*\)"
+    stored = rf"(?:{within})\.(\w+)\s*=\s*(?:async\s+)?(?:function\b|\([^()]*\)\s*=>|\w+\s*=>)"
+    for pattern, what in ((own, f"makes its own {name}"), (stored, f"changes {module}")):
+        was, now = (list(re.finditer(pattern, uncommented(text, "//"), re.M)) for text in (old, new))
+        if len(now) > len(was) and (pattern == own or re.search(rf"\b{now[-1][1]}\(", old)):
+            yield Tampering(path, line_at(new, now[-1].start()), f"{path} {what}, which it loaded from {module}")
 
 
 def _library(module: str) -> bool:

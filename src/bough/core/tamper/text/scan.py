@@ -33,7 +33,9 @@ def without_strings(text: str) -> str:
 
 def values(text: str) -> set[str]:
     """The strings and numbers that are written in it."""
-    return {found[0] for found in rx(STRING).finditer(text)} | set(rx(NUMBER).findall(without_strings(text)))
+    return {f'"{found[0][1:-1]}"' for found in rx(STRING).finditer(text)} | set(
+        rx(NUMBER).findall(without_strings(text))
+    )
 
 
 def line_at(text: str, position: int) -> int:

@@ -6,7 +6,18 @@ import ast
 from collections.abc import Iterator
 
 from bough.core.tamper.python.sources import Source
-from bough.core.tamper.python.syntax import Function, always, constant, dump, last, never, statements, walk
+from bough.core.tamper.python.syntax import (
+    Function,
+    always,
+    constant,
+    dump,
+    identifiers,
+    last,
+    never,
+    number,
+    statements,
+    walk,
+)
 from bough.core.tamper.tricks.signs import Sign, habit
 from bough.core.tamper.wording import listed
 
@@ -26,6 +37,11 @@ def always_equal(source: Source) -> Iterator[Sign]:
         if other or (made is not None and holds_for_anything(made)):
             what = "an `__eq__` that does not depend on the other one makes every comparison hold"
             yield Sign(f"eq {dump(made) if made is not None else dump(value)}", line, what)
+    for function in source.all_functions:
+        if function.name == "__ne__" and (answers := _returned(function)) and all(never(one) for one in answers):
+            yield Sign(
+                f"ne {dump(function)}", function.lineno, "an `__ne__` that never holds makes every comparison hold"
+            )
     yield from _doubles(source)
 
 
@@ -53,6 +69,8 @@ def _equalities(source: Source) -> Iterator[tuple[int, ast.AST]]:
 
 
 def _resolved(value: ast.AST, source: Source) -> Made | None:
+    if isinstance(value, ast.Call) and last(value) in ("staticmethod", "partialmethod", "wraps") and value.args:
+        value = value.args[0]
     if isinstance(value, Function | ast.Lambda):
         return value
     if isinstance(value, ast.Name):
@@ -73,10 +91,34 @@ def holds_for_anything(made: Made) -> bool:
     looks = any(isinstance(node, ast.Name) and node.id in other for part in _body(made) for node in walk(part))
     if not looks:
         return any(not _refuses(answer) for answer in answers)
-    if all(_true(answer) for answer in answers):
+    if all(_true(answer) for answer in answers) or _learns(made, names) or any(_wide(part) for part in _body(made)):
         return True
     own = any(isinstance(node, ast.Name) and node.id in names[:1] for part in _body(made) for node in walk(part))
     return not own and not any(_of_a_kind(part) for part in _body(made))
+
+
+def _learns(made: Made, names: list[str]) -> bool:
+    """It takes over the value that it is compared with."""
+    stores = [n for part in _body(made) for n in walk(part) if isinstance(n, ast.Assign | ast.NamedExpr)]
+    for node in stores:
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        own = any(not isinstance(target, ast.Name) and names[0] in identifiers(target) for target in targets)
+        if own and last(node.value) in names[1:]:
+            return True
+    return False
+
+
+def _wide(body: ast.AST) -> bool:
+    """`abs(self - other) < 1000`: a distance that is no rounding error."""
+    for node in walk(body):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], ast.Lt | ast.LtE):
+            most = number(node.comparators[0])
+            if most is not None and most > 1 and "abs" in identifiers(node.left):
+                return True
+        for word in node.keywords if isinstance(node, ast.Call) and last(node.func) == "isclose" else []:
+            if (number(word.value) or 0) >= 1:
+                return True
+    return False
 
 
 def _body(made: Made) -> list[ast.AST]:
@@ -98,7 +140,7 @@ def _of_a_kind(body: ast.AST) -> bool:
     somebody else: `super().__eq__(other)`."""
     for node in walk(body):
         if isinstance(node, ast.Call) and last(node) in ("isinstance", "issubclass", "type", "super", _EQUAL):
-            return True
+            return not identifiers(body) & (_PLAIN - {"object", "type"})
         if isinstance(node, ast.Attribute) and node.attr in ("__class__", _EQUAL):
             return True
     return False
@@ -110,7 +152,7 @@ def _true(answer: ast.expr) -> bool:
     if isinstance(answer, ast.BoolOp):
         holds = any if isinstance(answer.op, ast.Or) else all
         denied = {dump(one.operand) for one in answer.values if isinstance(one, ast.UnaryOp)}
-        if isinstance(answer.op, ast.Or) and any(dump(one) in denied for one in answer.values):
+        if isinstance(answer.op, ast.Or) and (any(dump(one) in denied for one in answer.values) or _opposed(answer)):
             return True
         return holds(_true(value) for value in answer.values)
     if isinstance(answer, ast.IfExp):
@@ -123,6 +165,19 @@ def _true(answer: ast.expr) -> bool:
     if isinstance(answer, ast.Call) and last(answer) == "bool" and answer.args:
         return _true(answer.args[0])
     return False
+
+
+_OPPOSED = {ast.Eq: ast.NotEq, ast.Lt: ast.GtE, ast.Gt: ast.LtE, ast.Is: ast.IsNot, ast.In: ast.NotIn}
+
+
+def _opposed(answer: ast.BoolOp) -> bool:
+    """`a < b or a >= b`."""
+    asked = [
+        (dump(one.left), dump(one.comparators[0]), type(one.ops[0]))
+        for one in answer.values
+        if isinstance(one, ast.Compare) and len(one.ops) == 1
+    ]
+    return any((left, right, _OPPOSED.get(how)) in asked for left, right, how in asked)
 
 
 def _doubles(source: Source) -> Iterator[Sign]:

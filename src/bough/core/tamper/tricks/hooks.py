@@ -15,15 +15,15 @@ DECISIVE = listed(
     pytest_ignore_collect pytest_collect_file pytest_pycollect_makeitem pytest_pycollect_makemodule
     pytest_runtestloop pytest_report_teststatus pytest_load_initial_conftests pytest_cmdline_preparse
     pytest_cmdline_parse pytest_runtest_logreport pytest_exception_interact pytest_itemcollected pytest_collection
-    pytest_make_collect_report pytest_collect_directory pytest_collectreport
+    pytest_make_collect_report pytest_collect_directory pytest_collectreport pytest_fixture_setup
     """
 )
 """Hooks with no honest use that leaves the verdict alone, or too few to tell apart."""
 
-_RESULT_FIELDS = listed(
+RESULT_FIELDS = listed(
     """
     exitstatus testsfailed testscollected outcome wasxfail longrepr shouldfail shouldstop when excinfo _excinfo
-    testspassed failed passed _result returncode
+    testspassed failed passed _result returncode obj _obj runtest own_markers items cached_result stats hook
     """
 )
 _RESULT_CALLS = listed(
@@ -32,6 +32,8 @@ _RESULT_CALLS = listed(
     consider_pluginarg skip xfail importorskip exit quit abort
     """
 )
+_TAKING = listed("clear remove pop __delitem__ __setitem__")
+_ADDING = listed("append extend insert update")
 _HARMLESS_LINES = ("markers", "filterwarnings")
 
 
@@ -61,7 +63,10 @@ def _bending_target(target: ast.expr, items: str) -> bool:
     if isinstance(target, ast.Attribute):
         whole = dotted(target)
         return (
-            target.attr in _RESULT_FIELDS or ".option." in whole or whole.endswith((".args", ".known_args_namespace"))
+            target.attr in RESULT_FIELDS
+            or target.attr.startswith("pytest_")
+            or ".option." in whole
+            or whole.endswith((".args", ".known_args_namespace"))
         )
     if isinstance(target, ast.Subscript):
         whole = dotted(target)
@@ -77,7 +82,9 @@ def _bending_call(call: ast.Call, items: str) -> bool:
         return bool(call.args) and constant(call.args[0]) not in _HARMLESS_LINES
     if called == "register" and "pluginmanager" in whole:
         return True
-    if called in ("clear", "remove", "pop", "__delitem__", "__setitem__") and whole.startswith(f"{items}."):
+    if called in _TAKING and whole.startswith(f"{items}."):
+        return True
+    if called in _TAKING | _ADDING and last(getattr(call.func, "value", None)) in RESULT_FIELDS:
         return True
     if called in ("setattr", "__setattr__", "delattr"):
         return True

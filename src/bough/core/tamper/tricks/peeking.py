@@ -37,7 +37,7 @@ _DECODING = listed("b64decode b32decode b85decode a85decode b16decode unhexlify 
 
 
 _TEXTS = (ast.Constant, ast.BinOp, ast.JoinedStr)
-"""What `_written` reads."""
+"""What `written` reads."""
 
 
 def peeking(source: Source, ground: Ground) -> Iterator[Sign]:
@@ -52,7 +52,7 @@ def peeking(source: Source, ground: Ground) -> Iterator[Sign]:
 def _frames(source: Source) -> Iterator[Sign]:
     """Values, constants and source text of whoever calls; names of functions and files are what logs are made of."""
     for node in source.of(ast.Attribute, ast.Subscript, *_TEXTS):
-        wanted = node.attr if isinstance(node, ast.Attribute) else _written(node)
+        wanted = node.attr if isinstance(node, ast.Attribute) else written(node)
         if isinstance(node, ast.Subscript) and _asks_for_the_line(node):
             wanted = "code_context"
         if wanted in _FRAMES or (wanted == "f_globals" and not _asks_for_a_name(node, source)):
@@ -124,9 +124,14 @@ def _interpreter(source: Source) -> Iterator[Sign]:
             yield habit("tracing", node, "… traces whoever runs, a test run too")
         elif isinstance(node, ast.Call) and last(node.func) == "curse":
             yield habit("memory", node, "… changes a built-in type")
-        for target in _stored(node):
-            if _built_in(target):
-                yield shown(node, "changes what Python itself provides", f"builtins {dotted(target)}")
+        yield from interpreter_changed(node)
+
+
+def interpreter_changed(node: ast.AST) -> Iterator[Sign]:
+    """A statement or call that puts something else in the place of what Python itself provides."""
+    for target in _stored(node):
+        if _built_in(target):
+            yield shown(node, "changes what Python itself provides", f"builtins {dotted(target)}")
 
 
 def _modules(source: Source) -> str:
@@ -201,7 +206,7 @@ def _test_modules(source: Source, ground: Ground) -> Iterator[Sign]:
 
 
 def _loads_the_runner(call: ast.Call) -> bool:
-    wanted = _written(call.args[0]) if call.args else ""
+    wanted = written(call.args[0]) if call.args else ""
     known = files.RUNNER_MODULES - {"doctest", "hypothesis"}
     return last(call.func) in ("import_module", "__import__", "find_spec") and wanted.split(".")[0] in known
 
@@ -227,8 +232,8 @@ def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
         return
     documentation = {id(_docstring(node)) for node in (source.tree, *source.of(ast.ClassDef), *source.all_functions)}
     for node in source.of(ast.Call, *_TEXTS):
-        text = "" if id(node) in documentation else _written(node)
-        if re.search(r"\bassert\b.*(?:==|\()", text):
+        text = "" if id(node) in documentation else written(node)
+        if re.search(r"\bassert\b.*(?:==|\()", text) or _compared_call(text, source):
             yield habit("test file", node, "product code looks for assertions")
         elif named := names_a_test_file(text, ground):
             yield habit("test file", node, f"product code reads the test file {named}")
@@ -236,14 +241,20 @@ def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
             yield habit("test file", node, "… looks for the files of tests")
 
 
-def _written(node: ast.AST) -> str:
+def written(node: ast.AST) -> str:
     """A text, also one that is put together of several."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _written(node.left), _written(node.right)
-        return left + right if left and right else ""
+        left, right = written(node.left), written(node.right)
+        return (left or "*") + (right or "*") if left or right else ""
     if isinstance(node, ast.JoinedStr):
-        return "".join(_written(part) or "*" for part in node.values)
+        return "".join(written(part) or "*" for part in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _compared_call(text: str, source: Source) -> bool:
+    """`add\\(2, 3\\) == (.*)`: a call of a function of this file, as a test compares it."""
+    found = re.search(r"(\w+)\\?\(.*\)\W*==", text)
+    return found is not None and found[1] in source.functions
 
 
 def _docstring(node: ast.AST) -> ast.Constant | None:

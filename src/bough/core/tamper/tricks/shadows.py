@@ -80,6 +80,9 @@ def _module_in_front(
 ) -> str:
     for folder, module, top in _modules(path):
         beside_tests = files.in_tests(f"{folder}/x")
+        package = path == f"{top}/__init__.py" and f"{top}.py" in before and f"{top}.py" in after
+        if package and ground.imports(top.replace("/", ".")):
+            return f"{top} is new and shadows {top}.py, which the tests import"
         if any(_place(other, top) for other in before):
             continue
         if module in files.RUNNER_MODULES and (folder in search or beside_tests):
@@ -138,6 +141,7 @@ def taken_over(was: Source, now: Source) -> Iterator[Tampering]:
             continue
         if name not in after:
             yield from _through_another(name, origin, was, now)
+            yield from _through_all(name, origin, was, now, after["*"])
         for line, origin_now in after[name]:
             if origin_now in (origin, *(one for _, one in before[name])):
                 continue
@@ -172,6 +176,16 @@ def _through_another(name: str, origin: Import, was: Source, now: Source) -> Ite
                 what = f"{name} is now taken from {_shown(through)}, no longer from {_shown(origin)}"
                 yield Tampering(now.path, node.lineno, what)
                 return
+
+
+def _through_all(
+    name: str, origin: Import, was: Source, now: Source, stars: list[tuple[int, Import]]
+) -> Iterator[Tampering]:
+    """The name is no longer imported by itself, and comes with `from another import *`."""
+    for line, star in stars:
+        through = Import(star.module, origin.attribute or name, star.level)
+        if _left_behind(was, now, origin, through):
+            yield Tampering(now.path, line, f"{name} is now taken from {_shown(star)}, no longer from {_shown(origin)}")
 
 
 def _left_behind(was: Source, now: Source, origin: Import, origin_now: Import) -> bool:

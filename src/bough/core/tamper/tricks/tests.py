@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections.abc import Iterator
 
 from bough.core.tamper import files
 from bough.core.tamper.python.body import Found, Walk
-from bough.core.tamper.python.facts import patched
 from bough.core.tamper.python.scope import Scope
 from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
@@ -28,11 +26,16 @@ from bough.core.tamper.python.syntax import (
     walk,
 )
 from bough.core.tamper.tricks.ground import Ground
-from bough.core.tamper.tricks.hooks import is_hook
+from bough.core.tamper.tricks.hooks import RESULT_FIELDS, is_hook
+from bough.core.tamper.tricks.peeking import interpreter_changed
+from bough.core.tamper.tricks.replaced import keys, loaded, replaced, replacing
 from bough.core.tamper.tricks.signs import Sign, expressions_of, hooks, import_time, runner_patched, shown
+from bough.core.tamper.wording import listed
 
 _OVERRIDING = frozenset(
-    {"run", "debug", "fail", "_callTestMethod", "_callSetUp", "defaultTestResult", "failureException", "countTestCases"}
+    listed(
+        "run debug fail _callTestMethod _callSetUp defaultTestResult failureException countTestCases __getattribute__"
+    )
     | {f"assert{one}" for one in ("Equal", "NotEqual", "True", "False", "Is", "IsNot", "IsNone", "IsNotNone", "In")}
     | {f"assert{one}" for one in ("NotIn", "IsInstance", "Raises", "RaisesRegex", "AlmostEqual", "Greater", "Less")}
     | {f"assert{one}" for one in ("GreaterEqual", "LessEqual", "Regex", "CountEqual", "DictEqual", "ListEqual")}
@@ -59,9 +62,16 @@ def test_signs(source: Source, ground: Ground) -> Iterator[Sign]:
         yield from _modules(node, source, ground)
         yield from _variables(node)
         yield from _executed(node)
-        yield from _patches(node, source, ground)
+        yield from replacing(node, source, ground)
+        yield from _rewriting(node, source, ground)
+    for node in import_time(source.tree.body):
+        for part in (node, *expressions_of(node)):
+            yield from interpreter_changed(part)
     yield from runner_patched(source)
     yield from _overriding(source)
+    yield from _remade(source, ground)
+    yield from _results_changed(source)
+    yield from _bent(source, ground)
     yield from _switched(source)
     yield from _hidden_tests(source)
     yield from _ignored(source, ground)
@@ -94,28 +104,48 @@ def _exits(node: ast.stmt) -> Iterator[Sign]:
 
 def _modules(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
     """`sys.modules[…]` set for something that the tests import."""
-    for key in _swapped(node):
+    for key in _swapped(node, source):
         text = constant(key)
         top = text.split(".")[0] if isinstance(text, str) else ""
         if not top or top in files.RUNNER_MODULES or ground.imports(top):
             yield shown(node, "swaps a module that the tests import")
 
 
-def _swapped(node: ast.stmt) -> Iterator[ast.expr]:
+def _swapped(node: ast.stmt, source: Source) -> Iterator[ast.expr]:
     """The keys of `sys.modules` that a statement writes to."""
     for target in node.targets if isinstance(node, ast.Assign | ast.Delete) else []:
-        if isinstance(target, ast.Subscript) and dotted(target.value).endswith("sys.modules"):
+        if isinstance(target, ast.Subscript) and loaded(target.value, source):
             yield target.slice
     for call in (part for part in expressions_of(node) if isinstance(part, ast.Call) and part.args):
-        whole = dotted(call.func)
-        if whole.endswith(("modules.update", "modules.setdefault", "modules.__setitem__", "modules.pop")):
-            yield from _keys(call.args[0])
-        if last(call) in ("setitem", "delitem", "dict") and dotted(call.args[0]).endswith("sys.modules"):
-            yield from _keys(call.args[1] if len(call.args) > 1 else call.args[0])
+        within = call.func.value if isinstance(call.func, ast.Attribute) else None
+        writing = last(call.func) in ("update", "setdefault", "__setitem__", "pop")
+        if writing and within is not None and loaded(within, source):
+            yield from keys(call.args[0])
+        known = loaded(call.args[0], source) or constant(call.args[0]) == "sys.modules"
+        if last(call) in ("setitem", "delitem", "dict") and known:
+            yield from keys(call.args[1]) if len(call.args) > 1 else []
+            yield from (ast.Constant(value=word.arg) for word in call.keywords)
 
 
-def _keys(node: ast.expr) -> list[ast.expr]:
-    return [key for key in node.keys if key is not None] if isinstance(node, ast.Dict) else [node]
+_WRITING = listed(
+    "write_text write_bytes copy copy2 copyfile move replace rename symlink_to run call check_call system Popen"
+)
+
+
+def _rewriting(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
+    """Code of the project that is written anew before the tests run."""
+    for call in (part for part in expressions_of(node) if isinstance(part, ast.Call)):
+        opened = (
+            last(call) == "open" and re.search(r"'[rwax]?[wax+]\w*'", " ".join(sorted(constants(call)))) is not None
+        )
+        within = source.tree if last(call) in ("write_text", "write_bytes") else call
+        if not opened and last(call) not in _WRITING:
+            continue
+        for word in (word for text in constants(within) for word in re.findall(r"[\w./-]+", text)):
+            path = files.plain_path(word)
+            if path in ground.texts and files.language(path):
+                yield shown(call, f"writes {path} anew before the tests")
+                break
 
 
 def _variables(node: ast.stmt) -> Iterator[Sign]:
@@ -128,23 +158,6 @@ def _executed(node: ast.stmt) -> Iterator[Sign]:
     for part in expressions_of(node):
         if isinstance(part, ast.Call) and dotted(part.func) in ("exec", "eval", "builtins.exec", "builtins.eval"):
             yield shown(part, "runs code that cannot be read before the tests")
-
-
-def _patches(node: ast.stmt, source: Source, ground: Ground) -> Iterator[Sign]:
-    """What the tests call, replaced for all of them."""
-    targets = [dotted(t) for t in getattr(node, "targets", []) if isinstance(t, ast.Attribute)]
-    targets += [patched(part) for part in expressions_of(node) if isinstance(part, ast.Call)]
-    for target in targets:
-        root, _, rest = target.partition(".")
-        if not rest:
-            continue
-        imported = source.imports.get(root)
-        top = (imported.module if imported is not None else root).split(".")[0]
-        relative = imported is not None and imported.level > 0
-        if top in sys.stdlib_module_names or not (relative or ground.own(top)):
-            continue
-        if ground.calls(target.rpartition(".")[2]):
-            yield shown(node, f"replaces {target}, which the tests call", f"patch {target}")
 
 
 def _overriding(source: Source) -> Iterator[Sign]:
@@ -162,6 +175,62 @@ def _overriding(source: Source) -> Iterator[Sign]:
             yield Sign(dump(node), node.lineno, "load_tests decides which tests are run")
         elif name in ("AssertionError", "SystemExit", "BaseException"):
             yield Sign(dump(node), node.lineno, f"{name} is redefined")
+
+
+def _remade(source: Source, ground: Ground) -> Iterator[Sign]:
+    """Tests that something else in their file puts another thing in the place of, or takes away."""
+    stores = (*((n, n.targets) for n in source.of(ast.Assign)), *((n, n.targets) for n in source.of(ast.Delete)))
+    for node, targets in stores:
+        for target in targets:
+            key = constant(target.slice) if isinstance(target, ast.Subscript) else getattr(target, "attr", None)
+            if isinstance(key, str) and (key == "__code__" or ground.titled(key)):
+                yield shown(node, "puts something else in the place of a test")
+    for klass in source.of(ast.ClassDef):
+        if not (_test_case(klass, source) or klass.name.startswith("Test")):
+            continue
+        shapers = [*klass.decorator_list, *(word.value for word in klass.keywords if word.arg == "metaclass")]
+        made = [source.functions.get(last(one)) or source.classes.get(last(one)) for one in shapers]
+        made += [node for node in klass.body if isinstance(node, Function) and node.name == "__init_subclass__"]
+        for shaper in made:
+            if shaper is not None and _reshapes(shaper, source):
+                yield Sign(dump(shaper), shaper.lineno, f"{shaper.name} can change the tests of {klass.name}")
+
+
+def _reshapes(shaper: Function | ast.ClassDef, source: Source) -> bool:
+    """It makes a class otherwise than it is written, and not only with more tests."""
+    if isinstance(shaper, ast.ClassDef):
+        return any(isinstance(node, Function) and node.name in ("__new__", "__prepare__") for node in shaper.body)
+    given = {a.arg for a in shaper.args.args}
+    for call in (n for n in walk(shaper) if isinstance(n, ast.Call) and len(n.args) > 1):
+        on_class = last(call.func) in ("setattr", "delattr", "__setattr__") and last(call.args[0]) in given
+        if on_class and not _names_a_new_test(call.args[1], source):
+            return True
+    return False
+
+
+def _results_changed(source: Source) -> Iterator[Sign]:
+    """What unittest has written down about a test, changed by the test itself."""
+    for call in source.of(ast.Call):
+        within = call.func.value if isinstance(call.func, ast.Attribute) else call.func
+        written = [within] if last(call.func) in ("clear", "pop", "remove") else []
+        written += call.args[:2] if "setattr" in identifiers(call) else []
+        if any("_outcome" in identifiers(one) for one in written):
+            yield shown(call, "changes the results of the test run")
+    for node in source.of(ast.Assign):
+        if any("_outcome" in identifiers(target) for target in node.targets):
+            yield shown(node, "changes the results of the test run")
+
+
+def _bent(source: Source, ground: Ground) -> Iterator[Sign]:
+    """Fixtures and set-up functions that change the test which asks for them, or the file that it is in."""
+    for function in source.all_functions:
+        for node in import_time(function.body):
+            for target in replaced(node, source):
+                root, _, wanted = target.rpartition(".")
+                if root.startswith(("request.node", "request.session")) and wanted in RESULT_FIELDS:
+                    yield shown(node, "changes the test that is run")
+                elif (root in ("request.module", "module") or "__globals__" in root) and ground.calls(wanted):
+                    yield shown(node, f"replaces {wanted}, which the tests call")
 
 
 def _switched(source: Source) -> Iterator[Sign]:
