@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 from hypothesis import HealthCheck, settings
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
 settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bough")
+
+# A shell starts what runs in its background with Ctrl-C ignored, and so would everything that the tests start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")

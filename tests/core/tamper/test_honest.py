@@ -674,6 +674,11 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         {**one(ADD), "calc/__init__.py": "from calc.sums import add\n", "calc/sums.py": DOCUMENTED},
         "pytest --doctest-modules",
     ),
+    "another way to lead up to what a doctest shows": (
+        {**one(ADD), "calc.py": DOCUMENTED.replace(">>> ", ">>> from datetime import datetime\n    >>> ", 1)},
+        {**one(ADD), "calc.py": DOCUMENTED.replace(">>> ", ">>> import datetime\n    >>> ", 1)},
+        "pytest --doctest-modules",
+    ),
     "a path alias for jest": (
         {"package.json": PACKAGE, "src/a.test.js": JS},
         {

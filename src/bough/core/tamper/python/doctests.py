@@ -26,7 +26,10 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], paths: list[str
 
 
 def _examples(text: str) -> Iterator[tuple[str, str]]:
+    """Those that show or assert something; the others only lead up to them."""
     for found in re.finditer(_EXAMPLE, text) if ">>>" in text else ():
         shown = re.split("\"\"\"|'''", found[2])[0].split("\n")
         code = re.sub(r"\n[ \t]*\.\.\. ?", "\n", found[1])
-        yield code.rstrip(), "\n".join(line.strip() for line in shown).strip()
+        shows = "\n".join(line.strip() for line in shown).strip()
+        if shows or "assert" in code:
+            yield code.rstrip(), shows
