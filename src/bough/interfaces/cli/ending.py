@@ -6,10 +6,6 @@ from contextlib import suppress
 
 from bough.app import Session
 from bough.core.errors import BoughError, WorkspaceError
-from bough.interfaces.terminal.changes import change_lines
-from bough.interfaces.terminal.paper import paper
-from bough.interfaces.terminal.summary import summary
-from bough.interfaces.terminal.words import many
 from bough.interfaces.views import Outcome
 from bough.ports import Change
 
@@ -33,6 +29,11 @@ async def ending(session: Session, outcome: Outcome, *, apply: bool, as_json: bo
 
 
 async def _say(session: Session, outcome: Outcome, changes: list[Change]) -> None:
+    from bough.interfaces.terminal.changes import change_lines
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.summary import summary
+    from bough.interfaces.terminal.words import many
+
     stat = ""
     with suppress(WorkspaceError):  # a summary without the files is still a summary
         stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""

@@ -25,11 +25,6 @@ QUESTION = "Carry it out like this? [Y]es, [n]o (as one piece of work), [c]ustom
 CHANGE = "Say what should be different, or press Enter to edit the plan as TOML: "
 
 
-def somebody_there() -> bool:
-    """Whether a person can answer: both ends of the terminal are theirs."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
-
-
 class Person:
     def __init__(self, goal: Step, display: Display, stop: Stop) -> None:
         self._goal = goal

@@ -127,7 +127,7 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     from bough.core.plan import Plan
     from bough.interfaces.cli.carry import carry, make_display
     from bough.interfaces.cli.ending import ending
-    from bough.interfaces.cli.person import somebody_there
+    from bough.interfaces.terminal.paper import somebody_there
 
     display = make_display(as_json)
     async with session(folder, create=True) as opened:

@@ -107,6 +107,11 @@ class Paper(Struct, frozen=True):
         self.stream.flush()
 
 
+def somebody_there() -> bool:
+    """Whether a person can answer: both ends of the terminal are theirs."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def paper(stream: TextIO | None = None) -> Paper:
     """What there is to write on, as standard output (or another stream) is now."""
     stream = sys.stdout if stream is None else stream
