@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("bough")
 
-# A shell starts what runs in its background with Ctrl-C ignored, and nohup what it runs with hang-ups ignored. Both would
-# hold for everything that the tests start; a signal that somebody handles does not stay so across a start.
+# A shell starts what runs in its background with Ctrl-C ignored, and nohup what it runs with hang-ups ignored. Both
+# would hold for everything that the tests start; a signal that somebody handles does not stay so across a start.
 for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda number, frame: None)
