@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.app.choices import NO_MODEL, Choices, Planned, Watch
+from bough.app.choices import Choices, Planned, Watch
 from bough.app.project import Journal, Session, journal, prompt, session
 
-__all__ = ["NO_MODEL", "Choices", "Journal", "Planned", "Session", "Watch", "journal", "prompt", "session"]
+__all__ = ["Choices", "Journal", "Planned", "Session", "Watch", "journal", "prompt", "session"]

@@ -44,15 +44,15 @@ async def consult(
     prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
     failed: list[e.AnyEvent] = []
     show = partial(ports.progress, task.id)
-    for count in range(task.rules.max_transport_failures):
+    while True:
         began = ports.clock()
         try:
             answer = await ports.models[tier].ask(prompt, show)
         except Passing as error:
             failed.append(e.HelperFailed(helper, str(error), ports.clock() - began))
-            wait = backoff(task.rules, count, error)
-            if count == task.rules.max_transport_failures - 1:
+            if len(failed) >= task.rules.max_transport_failures:
                 return Consulted(tuple(failed), None, str(error))
+            wait = backoff(task.rules, len(failed) - 1, error)
             show(f"\n{error} It is asked again in {wait:.0f} s.\n")
             if not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
@@ -60,7 +60,6 @@ async def consult(
             seconds = ports.clock() - began
             told = e.HelperAnswered(helper, said(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)
-    raise AssertionError("a question is answered or given up")
 
 
 def said(answer: Answer) -> str:

@@ -73,7 +73,10 @@ class DirectLink:
         own = {name for name, _ in address.headers}
         size = (b"content-length", b"%d" % len(body))
         all_headers = [*address.headers, *(header for header in headers if header[0] not in own), size]
-        head = h11.Request(method=method, target=address.target, headers=all_headers)
+        try:
+            head = h11.Request(method=method, target=address.target, headers=all_headers)
+        except h11.LocalProtocolError as error:  # characters that no request can have
+            raise BadAddress(str(error)) from error
         connection = self._waiting(address.origin) or await self._connected(address.origin, timeouts.connect)
         try:
             await connection.send(head, body, timeouts.quiet)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -85,7 +85,7 @@ def make_repository(
 ) -> None:
     """Unless it is there. `start` makes a commit of a tree, a parent and a message."""
     place = checkout / ".git"
-    if place.is_dir() and not place.is_symlink():
+    if disk.is_folder(place):
         return
     disk.remove(os.fsencode(place))
     part = checkout.parent / f"{checkout.name}.git.part"
@@ -97,7 +97,7 @@ def make_repository(
     files = {
         "HEAD": f"ref: refs/heads/bough/{branch}\n",
         "config": CONFIG,
-        "objects/info/alternates": _lines(lenders),
+        "objects/info/alternates": "".join(f"{lender}\n" for lender in lenders),
         f"refs/heads/bough/{branch}": commit + "\n",
         "info/attributes": ATTRIBUTES,
     }
@@ -108,7 +108,3 @@ def make_repository(
         shutil.copyfile(past.shallow, part / "shallow")
     git.run("read-tree", tree, index=part / "index")
     part.rename(place)
-
-
-def _lines(paths: Sequence[str]) -> str:
-    return "".join(f"{path}\n" for path in paths)

@@ -137,6 +137,11 @@ def _give_access(path: bytes) -> None:
         os.chmod(path, stat.S_IMODE(mode) | 0o600)
 
 
+def is_folder(path: Path) -> bool:
+    """A real one, not a link to one."""
+    return path.is_dir() and not path.is_symlink()
+
+
 def remove(path: bytes) -> None:
     """Remove a file, a link (never what it points to) or a whole folder; nothing there is fine."""
     try:

@@ -255,7 +255,7 @@ class GitWorkspaces:
     def _open_at(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
         repository = self._repository
         listing = repository.listing(tree)
-        found = None if _is_folder(checkout) else self._make(checkout, listing)
+        found = None if disk.is_folder(checkout) else self._make(checkout, listing)
         top = os.fsencode(checkout)
         links = self._share(top)
         self._make_agents_repository(checkout, run, task, tree, links)
@@ -422,10 +422,6 @@ def _start(root: Path, folder: str) -> Path:
         place = place / name
         if not place.is_symlink() and not place.exists():
             place.mkdir()
-        if not _is_folder(place):
+        if not disk.is_folder(place):
             return root
     return place
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()

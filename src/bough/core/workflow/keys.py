@@ -212,7 +212,7 @@ def for_agents(step: Step) -> bool:
 
 def asks_models(step: Step) -> bool:
     """Whether carrying it out needs a model: for agents, and for summaries."""
-    return for_agents(step) or step.summarize or any(map(asks_models, step.steps))
+    return kind(step) == "agent" or step.summarize or any(map(asks_models, step.steps))
 
 
 def tested_unless_said(step_kind: Kind, role: str, named: bool) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
 
-def main() -> int:
+
+def main() -> NoReturn:
     """The console script: carries out what `sys.argv` says. The process ends here, with the exit status."""
     import gc
     import os
