@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -61,10 +62,12 @@ def test_later_tasks_of_a_run_have_the_history_of_its_beginning(tmp_path: Path) 
     assert said(opened(root, run="other-run")) == ["Meanwhile", "Say two", "Start"]
 
 
-@pytest.mark.parametrize("how", ["plain folder", "unborn branch", "damaged note"])
+@pytest.mark.parametrize("how", ["plain folder", "unborn branch", "damaged note", "odd path"])
 def test_without_a_history_there_is_a_beginning(tmp_path: Path, how: str) -> None:
-    root = tmp_path / "p"
-    if how == "plain folder":
+    root = tmp_path / ("p" if how != "odd path" else os.fsdecode(b"not-\xff-text"))
+    if how == "odd path":
+        project(root, {"a.py": "x = 1\n"})
+    elif how == "plain folder":
         write(root, {"a.py": "x = 1\n"})
     elif how == "unborn branch":
         project(root, {"a.py": "x = 1\n"}, commit=False)

@@ -64,8 +64,9 @@ def history(git: Git, root: Path, kept: Path) -> History:
 def _found(git: Git, root: Path) -> History:
     asked = ("--show-object-format", "--show-toplevel", "--git-path", "objects", "--git-path", "shallow")
     status, out, _ = git.ask("rev-parse", *asked, "HEAD", "HEAD^{tree}", folder=root)
-    lines = os.fsdecode(out).split("\n")
-    if status != 0 or len(lines) != 7:  # not a repository, no commit yet, or a path that no file of git's can hold
+    lines = out.decode(errors="replace").split("\n")
+    # Not a repository, no commit yet, or a path that cannot be written down.
+    if status != 0 or len(lines) != 7 or "\ufffd" in lines[2]:
         return History()
     kind, top, objects, shallow, commit, tree = lines[:6]
     if kind != "sha1" or Path(top).resolve() != root.resolve():
@@ -102,7 +103,7 @@ def make_repository(
         "info/attributes": ATTRIBUTES,
     }
     for name, text in files.items():
-        (part / name).write_text(text, errors="surrogateescape")
+        (part / name).write_text(text, encoding="utf-8")
     (part / "info" / "exclude").write_bytes(excludes)
     if past.shallow and Path(past.shallow).is_file():
         shutil.copyfile(past.shallow, part / "shallow")
