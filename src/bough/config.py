@@ -6,8 +6,6 @@ them) go and how commands are confined is for the person alone: those keys are r
 
 from __future__ import annotations
 
-import difflib
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -19,6 +17,7 @@ from msgspec.structs import replace
 from bough.core.budget import Limits
 from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
+from bough.core.meant import meant
 from bough.core.plan import PlanningRules
 from bough.core.rules import CompactionRules, Rules
 from bough.core.signals import StuckRules
@@ -99,10 +98,15 @@ def load(folder: Path, env: Mapping[str, str]) -> Config:
 def _from_file(folder: Path) -> Table:
     for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
         try:
-            table: Any = tomllib.loads(path.read_text())
+            text = path.read_text()
+            if within and within[-1] not in text:
+                continue
+            import tomllib  # not quickly loaded
+
+            table: Any = tomllib.loads(text)
         except FileNotFoundError:
             continue
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are such
             if within:  # Somebody else's file: its own tools will complain.
                 continue
             raise UsageError(f"{path} is not valid TOML: {error}.") from None
@@ -149,8 +153,8 @@ def _variable(section: str, key: str) -> str:
 
 
 def _nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(word, words, 1, 0.5)
-    return f" Did you mean `{close[0]}`?" if close else f" It knows: {', '.join(words)}."
+    close = meant(word, words)
+    return f" Did you mean `{close}`?" if close else f" It knows: {', '.join(words)}."
 
 
 def schema() -> dict[str, Any]:

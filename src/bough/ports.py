@@ -15,7 +15,7 @@ from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
 
 if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
-    from bough.core.planning import Advice
+    from bough.core.planning.estimate import Advice
     from bough.core.rules import Rules
     from bough.core.run import Run
     from bough.core.task import Task

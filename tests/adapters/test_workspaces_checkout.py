@@ -252,19 +252,22 @@ def test_snapshot_sees_an_edit_of_the_same_length_at_once(tmp_path: Path) -> Non
 def test_same_stamp_is_believed_only_of_files_that_were_at_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a disk whose clock ticks slowly two writes bear the same time."""
+    """On a disk whose clock ticks slowly two writes bear the same time. A person's files may be on another disk than
+    the clock, which ticks more slowly still."""
     second, written = 1_000_000_000, 1_700_000_000_123_456_789
     monkeypatch.setattr(scan, "stamp_of", lambda info: (written, written, info.st_size, 0, info.st_mode))
     top = write(tmp_path / "p", {"f": "0"})
 
-    def seen_after(now: int) -> bool:
+    def seen_after(now: int, own: bool = False) -> bool:
         """Whether an edit is seen that came after a look at this time."""
-        scanner = scan.Scanner(os.fsencode(top), ignores=lambda paths: set(), clock=lambda: now)
+        scanner = scan.Scanner(os.fsencode(top), ignores=lambda paths: set(), clock=lambda: now, own=own)
         (top / "f").write_text("1")
         before = scanner.scan(None, scan.Tracked(), None)
         (top / "f").write_text("2")
         return dict(scanner.scan(before, scan.Tracked(), None).files()) != dict(before.files())
 
+    assert seen_after(written, own=True)
+    assert not seen_after(written + 1, own=True)
     assert seen_after(written)
     assert seen_after(written + second // 100)
     assert not seen_after(written + second)

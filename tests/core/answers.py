@@ -7,7 +7,9 @@ from typing import Any
 
 from bough.core.messages import Answer, Call, ToolSpec
 from bough.core.plan import Step
-from bough.core.planning import PLAN, Problems, planned
+from bough.core.planning.plans import planned
+from bough.core.planning.specs import PLAN
+from bough.core.structured import Problems
 
 GOAL = Step("goal", "Build a todo list for the command line that keeps its entries in a JSON file, with tests.")
 NOTHING: frozenset[str] = frozenset()

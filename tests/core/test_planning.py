@@ -9,20 +9,11 @@ from msgspec.structs import replace
 
 from bough.core.messages import Answer
 from bough.core.plan import Plan, Step, checked
-from bough.core.planning import (
-    CHANGE,
-    GATE,
-    PLAN,
-    Changed,
-    Estimate,
-    Problems,
-    advice,
-    changed_plan,
-    gate,
-    phase_planned,
-    planned,
-    proposal,
-)
+from bough.core.planning.changes import Changed, changed_plan
+from bough.core.planning.estimate import Estimate, advice, gate, proposal
+from bough.core.planning.plans import phase_planned, planned
+from bough.core.planning.specs import CHANGE, GATE, PLAN
+from bough.core.structured import Problems
 from tests.core.answers import GOAL, MANY, a_step, answered, good, level, plan, refused
 from tests.core.planner_answers import RATES, RATES_PLAN, VI, VI_BUFFER, VI_PLAN
 

@@ -14,23 +14,14 @@ from hypothesis import strategies as st
 from bough.core.context import render
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
-from bough.core.planning import (
-    CHANGE,
-    GATE,
-    PLAN,
-    SPLIT,
-    Changed,
-    Estimate,
-    Problems,
-    brief,
-    changed_plan,
-    decomposed,
-    gate,
-    phase_planned,
-    planned,
-    replanned,
-)
+from bough.core.planning import brief
+from bough.core.planning.changes import Changed, changed_plan
+from bough.core.planning.estimate import Estimate, gate
 from bough.core.planning.given import in_order
+from bough.core.planning.plans import phase_planned, planned
+from bough.core.planning.specs import CHANGE, GATE, PLAN, SPLIT
+from bough.core.planning.splits import decomposed, replanned
+from bough.core.structured import Problems
 from bough.core.task import Note
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 

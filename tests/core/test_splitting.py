@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from bough.core.plan import Step
-from bough.core.planning import PLAN, SPLIT, Problems, decomposed, focused, planned, replanned, smaller
-from bough.core.planning.measure import vague
+from bough.core.planning.measure import smaller, vague
+from bough.core.planning.plans import planned
+from bough.core.planning.specs import PLAN, SPLIT
+from bough.core.planning.splits import decomposed, focused, replanned
+from bough.core.structured import Problems
 from tests.core.answers import MANY, NOTHING, PARENT, SPLIT_STEPS, a_step, answered, good, refused
 from tests.core.restatements import HONEST, RESTATEMENTS
 

@@ -16,7 +16,7 @@ from bough.core import events as e
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Prompt, Said
 from bough.core.plan import Step
-from bough.core.planning import Advice
+from bough.core.planning.estimate import Advice
 from bough.core.states import State
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call

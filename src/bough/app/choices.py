@@ -19,7 +19,7 @@ from bough.ports import Approval, Model, Stop
 
 if TYPE_CHECKING:
     from bough import config as settings
-    from bough.core.planning import Advice
+    from bough.core.planning.estimate import Advice
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "

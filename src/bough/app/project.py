@@ -169,7 +169,6 @@ class Session(Journal, frozen=True):
     @asynccontextmanager
     async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
         from bough.adapters.models.providers import make_model, secrets_of
-        from bough.adapters.models.recording import RecordingModel
         from bough.adapters.sandboxes.env import make_env
         from bough.adapters.sandboxes.process import make_sandbox
         from bough.adapters.stores.workers import worker_id
@@ -196,7 +195,11 @@ class Session(Journal, frozen=True):
                 env=self.env,
                 window=self.config.models.window,
             )
-            return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+            if not choices.record:
+                return model
+            from bough.adapters.models.recording import RecordingModel
+
+            return RecordingModel(model, choices.record, secrets=hidden)
 
         made = {name: make(name) for name in dict.fromkeys(models.values())}
         verifier = ProjectVerifier(sandbox, self.workspaces, self.home)

@@ -148,10 +148,10 @@ def _lines(text: str) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-_NUMBERED = re.compile(r"(?m)^ {0,5}\d+\t")
-_WHOLE = re.compile(r"\(end of the file: [\d,]+ lines?([^()\n]*)\)\Z")
-_PAGE = re.compile(r"\((lines \d+-\d+ of [\d,]+)[^()\n]*\)\Z")
-_REMEMBERED = re.compile(r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$")
+_NUMBERED = r"(?m)^ {0,5}\d+\t"
+_WHOLE = r"\(end of the file: [\d,]+ lines?([^()\n]*)\)\Z"
+_PAGE = r"\((lines \d+-\d+ of [\d,]+)[^()\n]*\)\Z"
+_REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
 
 
 def reads(messages: Iterable[Message]) -> list[str]:
@@ -163,7 +163,7 @@ def reads(messages: Iterable[Message]) -> list[str]:
             calls |= {call.id: call for call in message.calls}
         elif isinstance(message, Said) and f"## {READ}\n" in message.text:
             remembered = message.text.rpartition(f"## {READ}\n")[2]
-            known |= dict(_REMEMBERED.findall(remembered))
+            known |= dict(re.findall(_REMEMBERED, remembered))
         elif isinstance(message, Result) and message.ok and message.call in calls:
             known = _learned(known, calls[message.call], message.text)
     return [f"{line}{since}" for line, since in known.items()][-READS:]
@@ -186,10 +186,10 @@ def _learned(known: dict[str, str], call: Call, text: str) -> dict[str, str]:
 def _content(shown: str) -> tuple[str, str]:
     """What a `read` showed, as a phrase, and the text itself without line numbers: of a whole file, what it holds."""
     body, _, foot = shown.rpartition("\n")
-    whole, page = _WHOLE.match(foot), _PAGE.match(foot)
+    whole, page = re.match(_WHOLE, foot), re.match(_PAGE, foot)
     if not whole and not page:
         return "what was shown", shown
-    lines = [_NUMBERED.sub("", line, count=1) for line in body.split("\n")]
+    lines = [re.sub(_NUMBERED, "", line, count=1) for line in body.split("\n")]
     line_end = "\r\n" if "CRLF" in foot else "\n"
     text = line_end.join(lines) + ("" if "no newline at the end" in foot else line_end)
     first_line = body.lstrip().partition("\t")[0]
@@ -255,17 +255,17 @@ def _joined(sections: dict[str, str], pinned: str, limit: int) -> str:
     return "\n".join([*told, pinned] if pinned else told)
 
 
-_HEAD = re.compile(rf"(?im)^[ \t]{{0,3}}[#*_ \t]*(?:\d[.)][ \t]*)?[*_]*({'|'.join(HEADINGS)})[*_ \t]*(?::[*_ \t]*|$)")
+_HEAD = rf"(?im)^[ \t]{{0,3}}[#*_ \t]*(?:\d[.)][ \t]*)?[*_]*({'|'.join(HEADINGS)})[*_ \t]*(?::[*_ \t]*|$)"
 
 
-_PREAMBLE = re.compile(r"(?i)\s*(?:sure|okay|certainly|here|below|this is)\b[^\n]{0,150}\s*(?:-{3,}\s*)?")
+_PREAMBLE = r"(?i)\s*(?:sure|okay|certainly|here|below|this is)\b[^\n]{0,150}\s*(?:-{3,}\s*)?"
 
 
 def _sections(answer: str) -> dict[str, str]:
     """The four sections of an answer, however it writes their headings. What stands before them is kept as context,
     unless it only says that a summary follows."""
-    before, *pieces = _HEAD.split(tamed(answer))
-    found = {} if not before.strip() or (pieces and _PREAMBLE.fullmatch(before)) else {HEADINGS[3]: before.strip()}
+    before, *pieces = re.split(_HEAD, tamed(answer))
+    found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
     for head, text in zip(pieces[::2], pieces[1::2], strict=True):
         name = next(known for known in HEADINGS if known.lower() == head.lower())
         found[name] = "\n\n".join(part for part in (found.get(name, ""), text.strip()) if part)

@@ -81,7 +81,7 @@ _WORDS: dict[Severity, tuple[str, ...]] = {
 _SEVERITIES = {word: severity for severity, words in _WORDS.items() for word in words}
 
 
-_ALONE = re.compile(r"\s*(<think>.*</think>)?\s*(```\w*\s*)?\{.*\}\s*(```)?\s*", re.DOTALL)
+_ALONE = r"(?s)\s*(<think>.*</think>)?\s*(```\w*\s*)?\{.*\}\s*(```)?\s*"
 """An object and nothing around it: an approval that stands among other words may be one that the critic quotes."""
 
 
@@ -94,7 +94,7 @@ def findings(answer: Answer) -> tuple[Finding, ...] | Problems:
         return Problems((review,))
     if not review.looked_at:
         return Problems(("`looked_at` is empty: say what you went through, then what you found.",))
-    if not review.findings and not answer.calls and not _ALONE.fullmatch(answer.text):
+    if not review.findings and not answer.calls and not re.fullmatch(_ALONE, answer.text):
         return Problems(("The review says more than its structure does: call `review`, with all of it in there.",))
     found = dict.fromkeys(_finding(given) for given in review.findings)
     return tuple(sorted(found, key=lambda finding: _ORDER.index(finding.severity)))

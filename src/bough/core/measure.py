@@ -144,15 +144,15 @@ def fence_room(content: str) -> int:
     return max((len(run) for run in re.findall(r"`{3,}", content)), default=0)
 
 
-_WRAPPED = re.compile(r"\A\s*(`{3,})(?:markdown|md|text)?[ \t]*\n(.*)\n\1\s*\Z", re.DOTALL)
-_HEADING = re.compile(r"(?m)^[ \t]{0,3}#{1,3}(?=[ \t])")
-_FENCE = re.compile(r"(?m)^[ \t]{0,3}```")
-_LONG_FENCE = re.compile(r"`{4,}")
+_WRAPPED = r"(?s)\A\s*(`{3,})(?:markdown|md|text)?[ \t]*\n(.*)\n\1\s*\Z"
+_HEADING = r"(?m)^[ \t]{0,3}#{1,3}(?=[ \t])"
+_FENCE = r"(?m)^[ \t]{0,3}```"
+_LONG_FENCE = r"`{4,}"
 
 
 def tamed(text: str) -> str:
     """Text that stays within its section: its headings are below ours, and code that it opens is closed."""
-    if wrapped := _WRAPPED.match(text):
+    if wrapped := re.match(_WRAPPED, text):
         text = wrapped[2]
-    text = _HEADING.sub("####", _LONG_FENCE.sub("```", text.strip()))
-    return f"{text}\n```" if len(_FENCE.findall(text)) % 2 else text
+    text = re.sub(_HEADING, "####", re.sub(_LONG_FENCE, "```", text.strip()))
+    return f"{text}\n```" if len(re.findall(_FENCE, text)) % 2 else text

@@ -129,11 +129,11 @@ def parts(messages: Iterable[Message], most: int) -> list[str]:
     return _packed([text for text in exchanges if text], max(most, 2) * BYTES, finer)
 
 
-_HEADS = re.compile(r"(?m)^(?=\[(?:result of|call) )")
+_HEADS = r"(?m)^(?=\[(?:result of|call) )"
 
 
 def _by_message(text: str) -> list[str]:
-    return [piece for piece in _HEADS.split(text) if piece]
+    return [piece for piece in re.split(_HEADS, text) if piece]
 
 
 def _packed(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
@@ -181,19 +181,19 @@ def usable(answer: Answer) -> bool:
     return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
 
 
-_TRIED = re.compile(r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)")
+_TRIED = r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)"
 
 
 def tried(answer: str, most: int = 5) -> tuple[str, ...]:
     """What a fast model found to have been tried without success, line by line: dead ends worth a note."""
-    found = _TRIED.search(answer)
+    found = re.search(_TRIED, answer)
     lines = (line.strip().lstrip("-*• ") for line in found[1].splitlines()) if found else ()
     return tuple(shortened(line, 120) for line in lines if any(map(str.isalnum, line)))[:most]
 
 
 # ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-_FAILED = re.compile(
+_FAILED = (
     r"(?m)^(?:Traceback \(most recent call last\)|E  +\S|(?:FAILED|ERROR) \S|[\w.]{0,80}(?:Error|Exception)\b: "
     r"|(?:fatal|error|panic)(?:\[\w+\])?: |thread '[^'\n]{0,80}' panicked|npm ERR!|Segmentation fault|--- FAIL)"
     r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
@@ -217,7 +217,7 @@ def errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tu
             continue
         call = calls.get(message.call, Call(message.call, "", ""))
         made = _aim(call)
-        if message.ok and not (call.name in shells and _FAILED.search(clip(message.text))):
+        if message.ok and not (call.name in shells and re.search(_FAILED, clip(message.text))):
             found = {error: entry for error, entry in found.items() if entry[0] != made}
         elif message.ok or not in_transit(message.text):
             error = key("\n".join(sorted(trouble(clip(message.text)))))
@@ -411,14 +411,14 @@ def _file(needed: Needed, path: str, most: int) -> str:
     return f"{title}\n{fenced(text)}\n"
 
 
-_PLACE = re.compile(r"(?:File \")?([\w./@+-]{1,200})(?:\", line |:)(\d{1,7})\b")
+_PLACE = r"(?:File \")?([\w./@+-]{1,200})(?:\", line |:)(\d{1,7})\b"
 
 
 def _spots(path: str, content: str, needed: Needed) -> list[int]:
     """Lines of a file that matter, the most important first: where the last error points, then what was put in last."""
     spots: list[int] = []
     for text in (*reversed(needed.errors), needed.verdict):
-        places = [int(line) - 1 for named, line in _PLACE.findall(clip(text)) if _same_file(named, path)]
+        places = [int(line) - 1 for named, line in re.findall(_PLACE, clip(text)) if _same_file(named, path)]
         spots += places[-1:]
     for piece in reversed(needed.edits.get(path, ())):
         at = content.find(piece.strip("\n"))

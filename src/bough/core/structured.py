@@ -121,7 +121,7 @@ def _objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
 _BRACKET = re.compile(r"[{\[]")
 _DECODER = json.JSONDecoder(strict=False)
 _CLOSING = re.compile(r",?\s*[}\]]")
-_TRAILING = re.compile(r'("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])', re.DOTALL)
+_TRAILING = r'(?s)("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])'
 
 
 def _decoded(text: str, start: int) -> tuple[Any, int]:
@@ -134,7 +134,7 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
     except ValueError:  # A number with thousands of digits.
         return None, start + 1
     # A comma before a closing bracket means nothing else anywhere outside of strings: leaving it out is safe.
-    mended = _TRAILING.sub(lambda match: match[0] if match[0] != "," else " ", text[start:])
+    mended = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
     try:
         value, length = _DECODER.raw_decode(mended)
     except ValueError:
@@ -206,23 +206,23 @@ def _fit_object(value: dict[str, Any], properties: Schema, aliases: Mapping[str,
     return fitted
 
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"
 
 
 def _clean(text: str) -> str:
     """Without control characters and halves of characters, which no journal can keep."""
-    return _CONTROL.sub("", text).strip()
+    return re.sub(_CONTROL, "", text).strip()
 
 
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+_MISSING = r"Object missing required field `(\w+)`"
+_PLACE = r" - at `\$\.?(.*)`$"
 
 
 def _sentence(error: str, spec: ToolSpec) -> str:
     """msgspec's words as a sentence about the answer."""
-    place = _PLACE.search(error)
+    place = re.search(_PLACE, error)
     what, where = (error[: place.start()], place[1]) if place else (error, "")
-    if missing := _MISSING.match(what):
+    if missing := re.match(_MISSING, what):
         name = f"{where}.{missing[1]}" if where else missing[1]
         return f"`{name}` is missing: call `{spec.name}` again with it."
     return f"`{where or spec.name}` is wrong: {what[0].lower()}{what[1:]}."

@@ -20,7 +20,7 @@ from bough.ports import Batches, Finished
 
 SUMMARY = 4_000
 """Characters of a summary at most."""
-_ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]")
+_ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
 
 
 async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
@@ -37,7 +37,7 @@ async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
         progress=partial(ports.progress, task.id),
     )
     tree = await workspace.snapshot()
-    text = _ESCAPES.sub("", finished.output.decode("utf-8", "replace"))
+    text = re.sub(_ESCAPES, "", finished.output.decode("utf-8", "replace"))
     shown = results.ends(text, rules.shown)
     blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
     yield [_finished(finished, shown, blob, tree)]

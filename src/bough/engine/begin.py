@@ -3,6 +3,7 @@ has done it from the same beginning."""
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from msgspec.structs import replace
@@ -70,7 +71,7 @@ class Beginnings:
         texts = (step.instructions, *step.criteria, step.run)
         if not any("{" in text for text in texts) or not self._written(task, step):
             return step
-        paths = {match[1] for text in texts for match in LIVE.finditer(text) if match[1] is not None}
+        paths = {match[1] for text in texts for match in re.finditer(LIVE, text) if match[1] is not None}
         known = {path: StepResult(True, text=await self._result(path)) for path in paths}
         line = filled_command(step.run, {}, known) if step.run else ""
         return replace(

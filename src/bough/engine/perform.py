@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -17,12 +17,9 @@ from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.states import State
 from bough.core.task import Attempt, Task
-from bough.engine.alone import criticise, recover_command, run_command, summarise
-from bough.engine.compact import compact
-from bough.engine.plan import agree, estimate, plan, review
-from bough.engine.rungs import climb, conclude, focus
+from bough.engine.conclude import conclude
+from bough.engine.estimate import estimate
 from bough.engine.site import Site, backoff, pause, values_of
-from bough.engine.split import split, weighed
 from bough.ports import Batches
 
 HAND_OVER_TOOLS = ("done", "note")
@@ -30,7 +27,8 @@ HAND_OVER_TOOLS = ("done", "note")
 
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
     """The events that carrying out the command brings, in batches that belong together."""
-    return _PERFORM[type(command)](command, task, site)
+    kind = type(command)
+    return (_PERFORM.get(kind) or _seldom()[kind])(command, task, site)
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
@@ -136,7 +134,10 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool) -> list[e.
     workspace = await site.open(task)
     began = ports.clock()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
-    result = weighed(task, result) if result.proposal else result
+    if result.proposal:
+        from bough.engine.split import weighed
+
+        result = weighed(task, result)
     tree = await workspace.snapshot() if writes else ""
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
@@ -188,29 +189,40 @@ def _attempt(task: Task) -> Attempt:
     return task.attempt
 
 
-_PERFORM: dict[type, Callable[[Any, Task, Site], Batches]] = {
+Perform = Callable[[Any, Task, Site], Batches]
+
+_PERFORM: dict[type, Perform] = {
     c.OpenWorkspace: _open_workspace,
     c.StartAttempt: _start_attempt,
     c.Say: _say,
     c.Escalate: _escalate,
-    c.Climb: climb,
-    c.Focus: focus,
     c.Estimate: estimate,
-    c.MakePlan: plan,
-    c.Agree: agree,
-    c.Review: review,
-    c.Compact: compact,
-    c.Split: split,
     c.AskModel: _ask_model,
     c.RunTools: _run_tools,
     c.Recover: _recover,
     c.RollBack: _roll_back,
     c.RunCheck: _run_check,
-    c.RunCommand: run_command,
-    c.RecoverCommand: recover_command,
-    c.Criticise: criticise,
-    c.Summarise: summarise,
     c.Conclude: _conclude,
     c.ChangeState: _change_state,
     c.Rest: _rest,
 }
+
+
+@cache
+def _seldom() -> dict[type, Perform]:
+    """What most tasks never need is loaded when one does."""
+    from bough.engine import alone, compact, plan, rungs, split
+
+    return {
+        c.Climb: rungs.climb,
+        c.Focus: rungs.focus,
+        c.MakePlan: plan.plan,
+        c.Agree: plan.agree,
+        c.Review: plan.review,
+        c.Compact: compact.compact,
+        c.Split: split.split,
+        c.RunCommand: alone.run_command,
+        c.RecoverCommand: alone.recover_command,
+        c.Criticise: alone.criticise,
+        c.Summarise: alone.summarise,
+    }

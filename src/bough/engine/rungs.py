@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from bough.core import commands as c
-from bough.core import context, planning, pruning
+from bough.core import context, pruning
 from bough.core import events as e
 from bough.core.compaction import measured
 from bough.core.errors import Unavailable
@@ -15,11 +15,14 @@ from bough.core.messages import Answer
 from bough.core.plan import Step, Tier
 from bough.core.planning import brief
 from bough.core.planning.brief import Past
+from bough.core.planning.specs import SPLIT
+from bough.core.planning.splits import decomposed, focused, replanned
 from bough.core.report import report
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.core.tree import not_well
+from bough.engine.conclude import conclude
 from bough.engine.consult import Consulted, consult
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
 from bough.engine.steps import Taken, ask_for_steps
@@ -84,7 +87,7 @@ async def _stronger(decision: Decision, task: Task, site: Site) -> Batches:
 
 async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        return planning.decomposed(task.step, answer, frozenset())
+        return decomposed(task.step, answer, frozenset())
 
     values = brief.decomposer(
         task.step,
@@ -95,7 +98,7 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
         command=await check_command(task, site),
     )
     taken = _split(task, "it is split")
-    async for batch in ask_for_steps(task, site, "decomposer", values, planning.SPLIT, read, taken):
+    async for batch in ask_for_steps(task, site, "decomposer", values, SPLIT, read, taken):
         yield batch
 
 
@@ -115,14 +118,14 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
     taken = frozenset(task.begun) | {step.name for step in task.steps}
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        return planning.replanned(task.step, answer, kept, blocked, taken)
+        return replanned(task.step, answer, kept, blocked, taken)
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
     past = [Past(c.child, c.state, c.result or c.why, c.files) for c in task.settled.values()]
     command = await check_command(task, site)
     values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.learned(task), command=command)
     instead = _split(task, "another approach", tuple(sorted(bad)))
-    async for batch in ask_for_steps(task, site, helper, values, planning.SPLIT, read, instead):
+    async for batch in ask_for_steps(task, site, helper, values, SPLIT, read, instead):
         yield batch
 
 
@@ -151,7 +154,7 @@ async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
     assert task.verdict is not None, "nothing was checked"
     bad = tuple(child.child for child in not_well(task))
     template = site.ports.prompt("focus")
-    step = planning.focused(task.step, context.failure(task.verdict), template, frozenset(task.begun))
+    step = focused(task.step, context.failure(task.verdict), template, frozenset(task.begun))
     why = "one focused step for what the check still finds"
     yield [e.Planned((step,), why, bad), e.StateChanged(State.DECOMPOSED, why)]
 
@@ -168,15 +171,6 @@ async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
     told = e.Reported(report(task, why))
     async for batch in conclude(State.FAILED, why, task, site):
         yield [told, *batch]
-
-
-async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:
-    """Keep the work in a checkpoint and change the state for good."""
-    workspace = await site.open(task)
-    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.claim or why}")
-    changes = await site.ports.workspaces.changes(task.base, task.tree)
-    checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
-    yield [checkpoint, e.StateChanged(to, why)]
 
 
 _CLIMB: dict[Rung, Callable[[Decision, Task, Site], Batches]] = {

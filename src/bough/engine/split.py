@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core import planning
 from bough.core.ids import depth
 from bough.core.messages import Answer, Call
+from bough.core.planning.specs import SPLIT
+from bough.core.planning.splits import decomposed
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.task import Task
@@ -20,8 +21,8 @@ def weighed(task: Task, result: ToolResult) -> ToolResult:
     """What comes of a proposal: the steps, or an answer that says what is wrong with it."""
     if why_not := _why_not(task):
         return ToolResult(f"The task cannot be split: {why_not}. Go on with it as it is.", ok=False)
-    answer = Answer(calls=(Call("", planning.SPLIT.name, result.proposal),))
-    steps = planning.decomposed(task.step, answer, frozenset())
+    answer = Answer(calls=(Call("", SPLIT.name, result.proposal),))
+    steps = decomposed(task.step, answer, frozenset())
     if isinstance(steps, Problems):
         return ToolResult(f"The steps were not accepted:\n{steps}\nMend that, or go on with the task itself.", ok=False)
     names = ", ".join(f"`{step.name}`" for step in steps)

@@ -20,9 +20,9 @@ from bough.core.states import SETTLED, State
 from bough.core.task import Task
 from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, fatal, grant, joined, moves, raised, regranted
 from bough.engine.begin import Beginnings
+from bough.engine.conclude import conclude
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.merge import MergeQueue, mergings, total
-from bough.engine.rungs import conclude
 from bough.engine.site import Site, pause
 from bough.ports import Ports
 

@@ -40,12 +40,11 @@ STATUS_OF_KIND = {
 }
 """Errors that come inside an answer have a name in place of a status. An unknown name counts as a passing problem."""
 
-_TOO_LONG = re.compile(
-    r"context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens|input token count"
-    r"|exceeds? the (available|maximum|model).{0,20}(context|tokens)|request_too_large",
-    re.IGNORECASE,
+_TOO_LONG = (
+    r"(?i)context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
+    r"|input token count|exceeds? the (available|maximum|model).{0,20}(context|tokens)|request_too_large"
 )
-_RETRY_DELAY = re.compile(r'"retryDelay"\s*:\s*"([0-9.]+)s"')
+_RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
 
 
 class Endpoint(Struct, frozen=True):
@@ -87,7 +86,7 @@ def of_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes
     """What an answer with an error status means."""
     error = _decoded(body)
     wait = retry_after(headers)
-    if wait is None and (found := _RETRY_DELAY.search(body.decode(errors="replace"))):
+    if wait is None and (found := re.search(_RETRY_DELAY, body.decode(errors="replace"))):
         wait = min(float(found[1]), LONGEST_WAIT)
     if 300 <= status < 400:
         target = at.hush(headers.get("location", "another place"))
@@ -168,7 +167,7 @@ def _judge(at: Endpoint, status: int, words: str, kinds: tuple[str, ...], wait: 
         return Passing(f"{at.host} asks to slow down for {at.name} (429){told}", wait)
     if status in PASSING_STATUS or status >= 500:
         return Passing(f"{at.host} has a problem of its own with {at.name} ({status}){told}", wait)
-    if status == 413 or "context_length_exceeded" in kinds or _TOO_LONG.search(words):
+    if status == 413 or "context_length_exceeded" in kinds or re.search(_TOO_LONG, words):
         return Refused(
             f"The conversation is too long for {at.name} at {at.host}{told} "
             "— take a model with a longer context window, or a smaller goal."

@@ -5,7 +5,6 @@ Keys come from the environment, else from the keyring of the operating system, a
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -22,6 +21,7 @@ from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, price, unpriced
 from bough.adapters.models.wire import UNREADABLE, Client, everything, joined
 from bough.core.errors import Refused, Unavailable, UsageError
+from bough.core.meant import meant
 from bough.core.messages import Usage
 from bough.ports import Model
 
@@ -95,8 +95,8 @@ def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str,
             "ollama:qwen3; `bough demo` runs without one."
         )
     if provider not in PROVIDERS and provider != REPLAY:
-        close = difflib.get_close_matches(provider.lower(), [*PROVIDERS, REPLAY], 1, 0.5)
-        hint = f"did you mean {close[0]}:{model}?" if close else f"it knows {', '.join([*PROVIDERS, REPLAY])}."
+        close = meant(provider.lower(), [*PROVIDERS, REPLAY])
+        hint = f"did you mean {close}:{model}?" if close else f"it knows {', '.join([*PROVIDERS, REPLAY])}."
         raise UsageError(
             f"bough knows no provider {provider!r}: {hint} "
             f"Any OpenAI-compatible endpoint works as openai:{model} with --base-url."
@@ -187,10 +187,8 @@ async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) 
         raise faults.of_status(at, reply.status, reply.headers, body)
     listed = _listed(body)
     if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
-        close = difflib.get_close_matches(at.model, listed, 1, 0.5)
-        return Probe(
-            False, f"{at.host} answers, but does not list {at.model}{f'; nearest: {close[0]}' if close else ''}"
-        )
+        close = meant(at.model, listed)
+        return Probe(False, f"{at.host} answers, but does not list {at.model}{f'; nearest: {close}' if close else ''}")
     return Probe(True, f"{at.name} is there ({at.host})")
 
 

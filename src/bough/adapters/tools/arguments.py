@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from functools import cache
 from typing import Any
 
@@ -10,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.tools.tool import Refusal, Tool
+from bough.core.meant import meant
 
 LONGEST = 4_000_000
 """Characters of arguments; a model writes less, a broken stream may not."""
@@ -53,8 +53,8 @@ def _checked(tool: Tool, values: dict[str, Any]) -> Struct:
     known = tool.arguments.__struct_fields__
     for name in values:
         if name not in known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean `{close[0]}`?" if close else ""
+            close = meant(name, known)
+            hint = f"; did you mean `{close}`?" if close else ""
             raise _wrong(tool, f"there is no argument `{name[:100]}`{hint}")
     # Many models write null for what they leave out, and numbers in quotes.
     given = {name: value for name, value in values.items() if value is not None}

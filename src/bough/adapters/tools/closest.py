@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterator
 
 from bough.adapters.tools.paths import Place
+from bough.core.meant import alike
 from bough.ports import Workspace
 
 _SEEN = 5_000
@@ -33,8 +33,8 @@ def names(place: Place) -> list[str]:
     same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]
     near = "/".join(place.steps[:-1])
     siblings = {path.rpartition("/")[2]: path for path in paths if path.rpartition("/")[0] == near}
-    alike = difflib.get_close_matches(wanted, siblings, 3, 0.7)
-    return list(dict.fromkeys([*same[:3], *(siblings[name] for name in alike)]))[:3]
+    named = alike(wanted, siblings, 3, 0.7)
+    return list(dict.fromkeys([*same[:3], *(siblings[name] for name in named)]))[:3]
 
 
 def _walk(root: str) -> Iterator[str]:
@@ -72,10 +72,10 @@ def passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] | None
     passages: dict[str, int] = {}
     for start in starts:
         passages.setdefault("\n".join(squeezed[start : start + width])[:_LETTERS], start)
-    alike = difflib.get_close_matches("\n".join(wanted)[:_LETTERS], passages, 1, _ALIKE)
-    if not alike:
+    likest = alike("\n".join(wanted)[:_LETTERS], passages, 1, _ALIKE)
+    if not likest:
         return None
-    start = passages[alike[0]]
+    start = passages[likest[0]]
     return start, min(start + width, len(lines)), False
 
 
@@ -93,5 +93,5 @@ def _promising(lines: list[str], wanted: list[str]) -> list[int]:
         return best
     offset = max(range(len(wanted)), key=lambda i: len(wanted[i]))
     starting = [line[:_LETTERS] for line in lines[:_COMPARED]]
-    alike = set(difflib.get_close_matches(wanted[offset][:_LETTERS], starting, 3, _ALIKE))
-    return [max(i - offset, 0) for i, line in enumerate(starting) if line in alike][:_CANDIDATES]
+    found = set(alike(wanted[offset][:_LETTERS], starting, 3, _ALIKE))
+    return [max(i - offset, 0) for i, line in enumerate(starting) if line in found][:_CANDIDATES]

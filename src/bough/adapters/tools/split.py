@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.tool import Refusal
 from bough.core.messages import Answer, Call
-from bough.core.planning import SPLIT as ASKED
 from bough.core.planning.given import Answered
 from bough.core.planning.specs import ALIASES
+from bough.core.planning.specs import SPLIT as ASKED
 from bough.core.structured import read
 from bough.ports import ToolResult
 

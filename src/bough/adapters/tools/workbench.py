@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import shutil
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from bough.adapters.tools.search import make_search
 from bough.adapters.tools.split import SPLIT, propose
 from bough.adapters.tools.text import printable
 from bough.adapters.tools.tool import Bench, Refusal, Tool
+from bough.core.meant import meant
 from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
 from bough.ports import Sandbox, ToolResult, Workspace
@@ -57,8 +57,8 @@ class WorkbenchTools:
         if name in self._tools:
             return self._tools[name]
         known = [spec.name for spec in self._specs]
-        close = difflib.get_close_matches(name.lower()[:50], known, 1, 0.5)
-        hint = f" Did you mean `{close[0]}`?" if close else ""
+        close = meant(name.lower(), known)
+        hint = f" Did you mean `{close}`?" if close else ""
         raise Refusal(f"There is no tool `{name[:100]}`.{hint} There are: {', '.join(known)}.", fault=True)
 
 

@@ -14,14 +14,14 @@ MOST_CASES = 100_000
 _LONGEST_ID = 400
 _LONGEST_MESSAGE = 1_000
 _LONGEST_TRACE = 6_000
-_ANSI = re.compile(r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])")
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_ANSI = r"\x1b(\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)?|[@-Z\\-_])"
+_UNPRINTABLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]"
 _RANK: dict[CaseOutcome, int] = {"skipped": 0, "passed": 1, "failed": 2, "error": 3}
 
 
 def plain(text: str) -> str:
     """Text without colours and other control sequences."""
-    return _UNPRINTABLE.sub("", _ANSI.sub("", text))
+    return re.sub(_UNPRINTABLE, "", re.sub(_ANSI, "", text))
 
 
 def without_root(text: str, root: str) -> str:

@@ -10,9 +10,9 @@ from bough.adapters.verifiers.look import Look
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them; it reads the first."""
-_RULE = re.compile(r"(?P<targets>[^:=#\t][^:=#]*?)\s*(?:::?(?![:=]))(?P<rest>.*)")
-_OWN_VARIABLE = re.compile(r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?=")
-_INCLUDE = re.compile(r"[-s]?include\s+(.+)")
+_RULE = r"(?P<targets>[^:=#\t][^:=#]*?)\s*(?:::?(?![:=]))(?P<rest>.*)"
+_OWN_VARIABLE = r"\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*(?:::?:?|[?+!])?="
+_INCLUDE = r"[-s]?include\s+(.+)"
 _DEEPEST = 4
 
 
@@ -30,7 +30,7 @@ def _targets(look: Look, path: str, depth: int) -> Iterator[str]:
         if inside_define or word == "define":
             inside_define = word != "endef"
             continue
-        include = _INCLUDE.fullmatch(line.strip())
+        include = re.fullmatch(_INCLUDE, line.strip())
         if include and depth < _DEEPEST:
             for name in include[1].split():
                 other = str(PurePosixPath(name))
@@ -41,9 +41,9 @@ def _targets(look: Look, path: str, depth: int) -> Iterator[str]:
 
 
 def _named(line: str) -> Iterator[str]:
-    rule = _RULE.match(line)
+    rule = re.match(_RULE, line)
     # `test: FLAGS = -x` gives a target a variable; it does not make the target.
-    if rule is None or _OWN_VARIABLE.match(rule["rest"]):
+    if rule is None or re.match(_OWN_VARIABLE, rule["rest"]):
         return
     if "$(" in re.sub(r"\$\([^()]*\)", "", rule["targets"]):
         return  # The colon stands inside of a call.

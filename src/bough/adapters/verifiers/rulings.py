@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
-from bough.adapters.verifiers.trimming import trim
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
 from bough.ports import Finished
 
@@ -127,6 +126,10 @@ def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
 
 def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
     """The first ones, each called what it is. `read` gives a file of the workspace."""
+    if not ran.failing:
+        return ()
+    from bough.adapters.verifiers.trimming import trim  # most checks pass
+
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
         Failure(case.id, _kind(case.id, before, flaky), trim(case, read)) for case in ran.failing[:SHOWN_FAILURES]

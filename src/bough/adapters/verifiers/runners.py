@@ -81,7 +81,7 @@ def instrument(command: str, runner: str, report: Path, env: Mapping[str, str]) 
 def refused(output: str, exit_status: int | None) -> bool:
     """Whether the runner stumbled over what `instrument` added (a version too old for it) and ran nothing: then the
     command is to be run again as it was written."""
-    return exit_status not in (0, None) and bool(_REFUSALS.search(output))
+    return exit_status not in (0, None) and bool(re.search(_REFUSALS, output))
 
 
 def rerun(command: str, runner: str, ids: Sequence[str]) -> str | None:
@@ -99,7 +99,7 @@ def rerun(command: str, runner: str, ids: Sequence[str]) -> str | None:
     return made if made is not None and len(made) <= _LONGEST else None
 
 
-_REFUSALS = re.compile(
+_REFUSALS = (
     r"--test-reporter(-destination)?=? is not allowed in NODE_OPTIONS"
     r"|The argument '--test-reporter' must match the number of specified '--test-reporter-destination'"
     r"|error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
@@ -222,7 +222,7 @@ def _node_options(report: Path) -> str:
     return f"--test-reporter={NODE_REPORTER} {path} --test-reporter=spec --test-reporter-destination=stdout"
 
 
-_STOPS_EARLY = re.compile(r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)")
+_STOPS_EARLY = r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)"
 
 
 def _told_to_report(command: str, runner: str, report: str) -> str:
@@ -230,7 +230,7 @@ def _told_to_report(command: str, runner: str, report: str) -> str:
         return _append(command, runner, f"--json --outputFile={report}") or command
     if runner == "vitest" and "--outputFile" not in command:
         return _append(command, runner, f"--reporter=default --reporter=junit --outputFile.junit={report}") or command
-    if runner == "pytest" and _STOPS_EARLY.search(command):
+    if runner == "pytest" and re.search(_STOPS_EARLY, command):
         return _append(command, runner, "--maxfail=0") or command
     flag = {"unittest": "-v", "go": "-json", "cargo": "--no-fail-fast"}.get(runner)
     found = _find(command)

@@ -19,12 +19,12 @@ SIZE = 1_500
 MOST_FAILURES = 10
 _AROUND = 3
 _WIDEST = 160
-_FOREIGN = re.compile(
+_FOREIGN = (
     r"node:internal|node:async_hooks|/node_modules/|site-packages/|/lib/python3|/rustc/|/usr/local/go/src|<frozen "
     r"|_pytest/|/pluggy/"
 )
-_RUST_FRAME = re.compile(r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)")
-_PLACE = re.compile(r"(?:file://)?([^\s\"'()<>:,]+\.[A-Za-z]{1,5})(?:\", line |:)(\d{1,6})\b")
+_RUST_FRAME = r" +\d+: (core|std|alloc|test|__rustc)::| +\d+: <fn\(\)|note: (run with|Some details)"
+_PLACE = r"(?:file://)?([^\s\"'()<>:,]+\.[A-Za-z]{1,5})(?:\", line |:)(\d{1,6})\b"
 _EXCERPT = "  the code at "
 
 
@@ -63,11 +63,11 @@ def _own_frames(lines: Sequence[str]) -> list[str]:
     inside = False
     for line in lines:
         if re.match(r' +File "|\S+:\d+: in ', line):
-            inside = bool(_FOREIGN.search(line))
+            inside = bool(re.search(_FOREIGN, line))
         elif not line.startswith("    "):
             inside = False
-        foreign = _FOREIGN.search(line) and re.match(r"\s+(at |File )|/\S+:\d+: ", line)
-        if not inside and not foreign and not _RUST_FRAME.match(line):
+        foreign = re.search(_FOREIGN, line) and re.match(r"\s+(at |File )|/\S+:\d+: ", line)
+        if not inside and not foreign and not re.match(_RUST_FRAME, line):
             kept.append(line[:_WIDEST])
     return kept
 
@@ -82,7 +82,9 @@ def _without_repeat(lines: list[str], message: str) -> list[str]:
 
 def _excerpt(case: Case, read: Callable[[str], str | None]) -> str:
     """The lines around the innermost place in the workspace's own files."""
-    places = [(match[1], int(match[2])) for match in _PLACE.finditer(case.trace) if not _FOREIGN.search(match[0])]
+    places = [
+        (match[1], int(match[2])) for match in re.finditer(_PLACE, case.trace) if not re.search(_FOREIGN, match[0])
+    ]
     # Python's traces go inwards; those of others begin with the innermost frame.
     inwards = ", line " in case.trace or re.search(r"\.py:\d+: ", case.trace)
     for path, line in reversed(places) if inwards else places:

@@ -74,21 +74,17 @@ def _found(git: Git, root: Path) -> History:
     return History(commit, tree, str((root / objects).resolve()), str((root / shallow).resolve()))
 
 
-def make_repository(
+def prepare(
     checkout: Path,
     tree: str,
     branch: str,
     past: History,
     *,
     git: Git,
-    excludes: bytes,
     start: Callable[[str, str, str], str],
-) -> None:
-    """Unless it is there. `start` makes a commit of a tree, a parent and a message."""
-    place = checkout / ".git"
-    if disk.is_folder(place):
-        return
-    disk.remove(os.fsencode(place))
+) -> Path:
+    """The repository beside its checkout, which need not be there yet; `place` puts it in. `start` makes a commit of a
+    tree, a parent and a message."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
@@ -104,8 +100,18 @@ def make_repository(
     }
     for name, text in files.items():
         (part / name).write_text(text, encoding="utf-8")
-    (part / "info" / "exclude").write_bytes(excludes)
     if past.shallow and Path(past.shallow).is_file():
         shutil.copyfile(past.shallow, part / "shallow")
     git.run("read-tree", tree, index=part / "index")
-    part.rename(place)
+    return part
+
+
+def is_there(checkout: Path) -> bool:
+    return disk.is_folder(checkout / ".git")
+
+
+def place(part: Path, checkout: Path, excludes: bytes) -> None:
+    """In its checkout, whole; whatever an agent has put there instead goes."""
+    (part / "info" / "exclude").write_bytes(excludes)
+    disk.remove(os.fsencode(checkout / ".git"))
+    part.rename(checkout / ".git")

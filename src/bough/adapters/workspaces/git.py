@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
@@ -35,7 +35,7 @@ from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repo
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import Entry, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.scan import LINK, Entry, Found, Scanner, Tracked, tree
 from bough.core.errors import WorkspaceError
 from bough.ports import Change, Merged
 
@@ -45,8 +45,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LEFTOVER = 24 * 3600.0
-_LISTINGS = 2
-"""Trees whose files are remembered: mostly that of the base and the present one are asked for, again and again."""
+_LISTINGS = 4
+"""Trees whose files are remembered: mostly those of the base and the latest ones are asked for, again and again."""
 
 
 async def _aside(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -64,12 +64,14 @@ class Repository:
         self.path = home / "repo.git"
         self.git = Git(self.path)
         self.objects = Objects(self.path, self.existing)
-        self.listing = lru_cache(maxsize=_LISTINGS)(self._list)
-        """The files of a tree."""
+        self._listings: dict[str, Callable[[], Mapping[bytes, Entry]]] = {}
+        self._lock = threading.Lock()
         self._clock = os.fsencode(self.path / "clock")
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
         known = self.objects.durable.intersection(ids)
+        if self.objects.empty():  # git is slow to say so of each
+            return known
         asked = b"".join(id.hex().encode() + b"\n" for id in ids if id not in known)
         out = self.git.run("cat-file", "--batch-check", "--buffer", feed=asked) if asked else b""
         there = (line.split()[0].decode() for line in out.splitlines() if not line.endswith(b" missing"))
@@ -85,6 +87,28 @@ class Repository:
         asked = b"".join(b"./%s\0" % path for path in paths)
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
+
+    def know(self, id: str, found: Found) -> None:
+        """That these are the files of a tree."""
+        self._remember(id, cache(partial(_entries, found)))
+
+    def listing(self, id: str) -> Mapping[bytes, Entry]:
+        """The files of a tree."""
+        get = self._listings.get(id) or cache(partial(self._list, id))
+        files = get()
+        self._remember(id, get)
+        return files
+
+    def listed(self, *ids: str) -> bool:
+        """Whether the files of these trees are known, so that git need not be asked."""
+        return all(id in self._listings for id in ids)
+
+    def _remember(self, id: str, get: Callable[[], Mapping[bytes, Entry]]) -> None:
+        with self._lock:
+            self._listings.pop(id, None)
+            self._listings[id] = get
+            while len(self._listings) > _LISTINGS:
+                del self._listings[next(iter(self._listings))]
 
     def _list(self, id: str) -> Mapping[bytes, Entry]:
         """The objects of a tree are durable, because somebody was told of it."""
@@ -125,6 +149,10 @@ class Repository:
         return self.git.run("diff-tree", *fixed, *options, _named(base), _named(tree))
 
 
+def _entries(found: Found) -> Mapping[bytes, Entry]:
+    return MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
+
+
 def _body(message: str) -> bytes:
     return message.encode(errors="replace").replace(b"\0", b"") + b"\n"
 
@@ -158,6 +186,7 @@ class GitWorkspace:
             id = tree(found, batch)
             batch.flush()
             self._found = found
+        self._repository.know(id.hex(), found)
         return id.hex()
 
     async def restore(self, tree: str) -> None:
@@ -211,15 +240,16 @@ class GitWorkspaces:
 
     def _take(self) -> str:
         repository = self._prepared()
-        git, cache = repository.git, repository.path / "person"
+        git, kept = repository.git, repository.path / "person"
         mine = Tracked()
         # All of git's answers at once: each takes longer to start than to give.
         with ThreadPoolExecutor() as asking:
-            rules = asking.submit(person.excludes, git, self._root)
+            everywhere = asking.submit(person.excludes, git, self._root)
             tracked = asking.submit(person.tracked, git, self._root)
-            if person.is_repository(git, self._root):
+            here = person.own_excludes(git, self._root)
+            if here is not None:
                 mine.add(tracked.result())
-            excludes = rules.result()
+            excludes = person.rules(everywhere.result(), here)
         if (repository.path / "info" / "exclude").read_bytes() != excludes:
             disk.write_whole(repository.path / "info" / "exclude", excludes)
         scanner = Scanner(
@@ -230,10 +260,11 @@ class GitWorkspaces:
             embedded=lambda folder: person.embedded(git, self._root, folder),
         )
         with Batch(repository.objects, ask=True) as batch:
-            found = scanner.scan(person.load(cache, repository.existing), mine, batch, settled=False)
+            found = scanner.scan(person.load(kept, repository.existing), mine, batch, settled=False)
             id = tree(found, batch)
             batch.flush()
-        person.save(cache, found)
+        person.save(kept, found)
+        repository.know(id.hex(), found)
         return id.hex()
 
     async def open(self, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
@@ -255,10 +286,13 @@ class GitWorkspaces:
     def _open_at(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
         repository = self._repository
         listing = repository.listing(tree)
-        found = None if disk.is_folder(checkout) else self._make(checkout, listing)
         top = os.fsencode(checkout)
+        with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
+            lacking = None if agents.is_there(checkout) else beside.submit(self._prepare, checkout, run, task, tree)
+            found = None if disk.is_folder(checkout) else self._make(checkout, listing)
         links = self._share(top)
-        self._make_agents_repository(checkout, run, task, tree, links)
+        if lacking is not None:
+            agents.place(lacking.result(), checkout, self._excludes(links))
         scratch.mkdir(parents=True, exist_ok=True)
         scanner = Scanner(
             top,
@@ -294,20 +328,17 @@ class GitWorkspaces:
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared.share(self._top, top, [path for path in paths if path in ignored])
 
-    def _make_agents_repository(self, checkout: Path, run: str, task: str, tree: str, links: list[bytes]) -> None:
+    def _prepare(self, checkout: Path, run: str, task: str, tree: str) -> Path:
+        """The agent's own repository."""
         repository = self._repository
         past = agents.history(repository.git, self._root, repository.path / "histories" / safe(run))
-        rules = (repository.path / "info" / "exclude").read_bytes()
-        shared_too = b"".join(b"\n/" + _literal(path) for path in links) + b"\n"
-        agents.make_repository(
-            checkout,
-            tree,
-            f"{safe(run)}/{safe(task)}",
-            past,
-            git=repository.git,
-            excludes=rules + shared_too,
-            start=repository.write_commit,
-        )
+        branch = f"{safe(run)}/{safe(task)}"
+        return agents.prepare(checkout, tree, branch, past, git=repository.git, start=repository.write_commit)
+
+    def _excludes(self, links: list[bytes]) -> bytes:
+        """The person's rules, and the links to what is shared."""
+        rules = (self._repository.path / "info" / "exclude").read_bytes()
+        return rules + b"".join(b"\n/" + _literal(path) for path in links) + b"\n"
 
     async def discard(self, run: str, task: str) -> None:
         await _aside(f"remove the workspace of {task}", self._discard, run, task)
@@ -333,7 +364,10 @@ class GitWorkspaces:
         return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]
 
     def _moves(self, base: str, tree: str) -> list[Move]:
-        parts = self._prepared().diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
+        repository = self._prepared()
+        if repository.listed(base, tree):
+            return _compared(repository.listing(base), repository.listing(tree))
+        parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         return [_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
 
     async def paths(self, tree: str) -> list[str]:
@@ -398,10 +432,21 @@ def _named(tree: str) -> str:
 
 
 def _move(head: bytes, path: bytes) -> Move:
-    old_mode, new_mode, old, new, kind = head.removeprefix(b":").split()
+    old_mode, new_mode, old, new, _ = head.removeprefix(b":").split()
     base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
     target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
-    return Move(kind.decode(), path, base, target)
+    return _moved(path, base, target)
+
+
+def _compared(base: Mapping[bytes, Entry], tree: Mapping[bytes, Entry]) -> list[Move]:
+    differing = sorted(path for path, _ in base.items() ^ tree.items())
+    return [_moved(path, base.get(path), tree.get(path)) for path in dict.fromkeys(differing)]
+
+
+def _moved(path: bytes, base: Entry | None, target: Entry | None) -> Move:
+    if base is None or target is None:
+        return Move("A" if base is None else "D", path, base, target)
+    return Move("T" if LINK in (base.mode, target.mode) and base.mode != target.mode else "M", path, base, target)
 
 
 def _literal(path: bytes) -> bytes:

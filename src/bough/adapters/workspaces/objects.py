@@ -52,6 +52,10 @@ class Objects:
         name = id.hex().encode()
         return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
 
+    def empty(self) -> bool:
+        """Whether nothing was ever kept."""
+        return len(disk.entries(self.folder)) == 1 and not disk.entries(self.folder + b"/pack")
+
     def part(self) -> bytes:
         """A new name for something that is being written; `recover` knows it by its prefix."""
         return b"%s/pack/tmp_bough_%d_%s" % (self.folder, os.getpid(), os.urandom(6).hex().encode())

@@ -16,15 +16,17 @@ from bough.adapters.workspaces.scan import HOME, File, Found, join
 from bough.core.errors import WorkspaceError
 
 
-def is_repository(git: Git, root: Path) -> bool:
-    """Whether the files are under git; an error when git cannot say."""
-    status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", folder=root)
-    if status == 0 and out.strip() == b"true":
-        return True
+def own_excludes(git: Git, root: Path) -> Path | None:
+    """The file of ignore rules of the repository that the files are in; None when they are in none. An error when git
+    cannot say."""
+    status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude", folder=root)
+    inside, _, name = out.partition(b"\n")
+    if status == 0 and inside == b"true":
+        return root / os.fsdecode(name.removesuffix(b"\n"))
     if status == 0:
         raise WorkspaceError(f"{root} is the inside of a git repository: run bough in a working tree of it.")
     if "not a git repository" in complaint and not (root / ".git").exists():
-        return False
+        return None
     raise WorkspaceError(f"git cannot read the repository at {root}: {complaint}.")
 
 
@@ -50,14 +52,16 @@ def embedded(git: Git, root: Path, folder: bytes) -> list[bytes]:
     return [join(folder, path) for path in _split(out)] if status == 0 else []
 
 
-def excludes(git: Git, root: Path) -> bytes:
-    """Ignore rules beside `.gitignore`, weakest first: bough's own, the person's for all projects, and for this one."""
+def excludes(git: Git, root: Path) -> Path:
+    """The file of the person's ignore rules for all projects."""
     unset, name, _ = git.ask("config", "--path", "--get", "core.excludesFile", folder=root)
     settings = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))  # noqa: PTH111 - never fails
-    everywhere = settings / "git" / "ignore" if unset else root / os.fsdecode(name.removesuffix(b"\n"))
-    _, name, _ = git.ask("rev-parse", "--git-path", "info/exclude", folder=root)
-    here = root / os.fsdecode(name.removesuffix(b"\n"))
-    return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in (everywhere, here) if path.is_file())])
+    return settings / "git" / "ignore" if unset else root / os.fsdecode(name.removesuffix(b"\n"))
+
+
+def rules(*files: Path | None) -> bytes:
+    """The ignore rules beside those in `.gitignore`: bough's own, and those in the files; later ones are stronger."""
+    return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in files if path is not None and path.is_file())])
 
 
 def _split(out: bytes) -> list[bytes]:

@@ -30,9 +30,10 @@ HOME = b".bough"
 """bough's folder, at the top of the person's files (and of no checkout)."""
 
 _TICK = 50_000_000
-"""Nanoseconds within which two writes may get the same time stamp from a disk that keeps them finely …"""
+"""Nanoseconds within which two writes may get the same time stamp from another disk than that of the clock, if it keeps
+them finely …"""
 _COARSE_TICK = 2_100_000_000
-"""… and from one that keeps whole seconds."""
+"""… and if it keeps whole seconds."""
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
@@ -165,6 +166,12 @@ class Scanner(Struct):
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
     """Tracked paths of the repository embedded in this folder."""
 
+    def now(self) -> int:
+        """What is stamped earlier than this was written before now: no later write bears the same stamp. bough's own
+        files are on the clock's disk; a person's may be on another, with coarser stamps."""
+        now = self.clock()
+        return now if self.own else now - (_COARSE_TICK if now % 1_000_000_000 == 0 else _TICK)
+
     def scan(self, before: Found | None, tracked: Tracked, batch: Batch | None, settled: bool = True) -> Found:
         """Contents go into the batch; without one their ids are only worked out. `settled`: what is ignored can have
         changed since `before` only by a `.gitignore` in the folder itself."""
@@ -188,7 +195,7 @@ class _Look:
         self._settled = settled
         """The ignore rules are as before, so what was kept or ignored then still is."""
         self._found = Found({})
-        self._now = scanner.clock()
+        self._now = scanner.now()
         self.rules_changed = False
 
     def through(self) -> Found:
@@ -333,9 +340,8 @@ class _Look:
 
 
 def is_sure(stamp: tuple[int, ...], now: int) -> bool:
-    """Whether a file with this stamp, known to be unwritten between then and now, was last written long enough ago."""
-    tick = _COARSE_TICK if now % 1_000_000_000 == 0 else _TICK
-    return max(stamp[0], stamp[1]) < now - tick
+    """Whether a file with this stamp, known to be unwritten between then and now, was last written before now."""
+    return max(stamp[0], stamp[1]) < now
 
 
 def stamp_of(info: os.stat_result) -> tuple[int, ...]:

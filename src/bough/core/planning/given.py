@@ -82,12 +82,12 @@ def faults(given: Given, made: Step) -> list[str]:
 
 
 _EMPTY_COMMANDS = frozenset("true : echo printf exit ls cat pwd cd sleep".split())  # noqa: SIM905
-_SWALLOWED = re.compile(r"(\|\||;)\s*(true|:|exit 0|echo\b[^|&;]*)\s*$|\|\s*(tail|head|cat|tee|less)\b[^|&;]*$")
+_SWALLOWED = r"(\|\||;)\s*(true|:|exit 0|echo\b[^|&;]*)\s*$|\|\s*(tail|head|cat|tee|less)\b[^|&;]*$"
 
 
 def _proves_nothing(command: str) -> bool:
     """It passes whatever was done, or hides that it did not: what a planner says must not complete its own steps."""
-    if "\n" in command or _SWALLOWED.search(command):
+    if "\n" in command or re.search(_SWALLOWED, command):
         return True
     parts = (part.split() for part in re.split(r"&&|\|\||[;|&]", command))
     return all(not words or words[0] in _EMPTY_COMMANDS for words in parts)
@@ -102,11 +102,11 @@ def _inside(path: str) -> str:
     return "" if outside or any(ord(c) < 32 for c in path) else path
 
 
-_PROSE = re.compile(r"(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|NOTICE))$", re.IGNORECASE)
+_PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|NOTICE))$"
 
 
 def _only_prose(files: Sequence[str]) -> bool:
-    return bool(files) and all(_PROSE.search(path) for path in files)
+    return bool(files) and all(re.search(_PROSE, path) for path in files)
 
 
 # ── names and needs ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -129,16 +129,15 @@ def repeats(step: Step, tried: Step) -> bool:
 
 # ── criteria ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-_VAGUE = re.compile(
-    r"\b(works?( (well|fine|correctly|properly|as (expected|intended|described)))?|working|clean(er|ly)?|readable|"
+_VAGUE = (
+    r"(?i)\b(works?( (well|fine|correctly|properly|as (expected|intended|described)))?|working|clean(er|ly)?|readable|"
     r"maintainable|good|nice|better|best practices?|robust|solid|efficient(ly)?|fast|intuitive|user.?friendly|"
     r"high.?quality|quality|well.?(written|documented|structured|tested|designed|formatted)|proper(ly)?|correct(ly)?|"
     r"complete(d|ly)?|finished|done|implemented|ready|functional|no (bugs|errors|issues|problems)|bug.?free|"
     r"as (expected|intended|required|described)|gracefully|appropriate(ly)?|reasonable|satisf(ied|ies|actory)|"
-    r"successful(ly)?)\b",
-    re.IGNORECASE,
+    r"successful(ly)?)\b"
 )
-_CONCRETE = re.compile(r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w")
+_CONCRETE = r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w"
 _SAID = 3
 """Words about something that a criterion with a vague word in it must have beside it."""
 _SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", "project", "system", "module")))
@@ -146,7 +145,7 @@ _SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", 
 
 def vague(criterion: str) -> bool:
     """No check could be held against it: `works well`, `the code is clean`."""
-    if _CONCRETE.search(criterion):
+    if re.search(_CONCRETE, criterion):
         return False
-    rest = words(_VAGUE.sub(" ", criterion)) - _MAKING_STEMS - _SUBJECTS
-    return len(rest) < _SAID if _VAGUE.search(criterion) else not rest
+    rest = words(re.sub(_VAGUE, " ", criterion)) - _MAKING_STEMS - _SUBJECTS
+    return len(rest) < _SAID if re.search(_VAGUE, criterion) else not rest

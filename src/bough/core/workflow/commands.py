@@ -185,7 +185,7 @@ def loaded_command(pieces: Parts, values: Mapping[str, Parts]) -> str:
 def _add_literal(text: str, reader: _Reader, line: list[str]) -> None:
     """Text of the command itself. What looks like a place but is none is kept from being one by quotes."""
     at = 0
-    for match in LIVE.finditer(text):
+    for match in re.finditer(LIVE, text):
         before = text[at : match.start()]
         reader.read(before)
         brace = "{" if reader.quoted or match[1] is None else "'{'"
@@ -225,7 +225,7 @@ def places_of(command: str, inputs: Container[str], results: Container[str]) -> 
     reader = _Reader()
     pieces: list[Part] = []
     at = 0
-    for match in LIVE.finditer(command):
+    for match in re.finditer(LIVE, command):
         reader.read(command[at : match.start()])
         pieces.append(command[at : match.start()])
         at = match.end()

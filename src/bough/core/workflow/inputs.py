@@ -33,7 +33,7 @@ def declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSpec]:
     specs: dict[str, InputSpec] = {}
     for name, said in table.items():
         at: KeyPath = ("inputs", name)
-        if not NAME.fullmatch(name) or name in RESERVED:
+        if not re.fullmatch(NAME, name) or name in RESERVED:
             source.wrong(at, f"`{short(name)}` cannot be an input's name: take letters, digits and `_`, not `steps`.")
         elif not isinstance(said, dict):
             source.wrong(at, f'An input is a table: write {name} = {{ type = "string", default = … }}.')

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from bough.core.errors import UsageError
-from bough.core.workflow.places import KeyPath, Places
+from bough.core.meant import meant
+
+if TYPE_CHECKING:
+    from bough.core.workflow.places import KeyPath, Places
 
 LONGEST_LIST = 12
 """Words that a message lists at most when none is near."""
@@ -49,6 +50,8 @@ class Source:
         self._text = text.removeprefix("\ufeff")
         self._problems = problems
         self._places: Places | None = None
+        import tomllib  # not quickly loaded, and most runs have no file
+
         try:
             self.table = tomllib.loads(self._text)
         except RecursionError:
@@ -59,6 +62,8 @@ class Source:
     def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
         """Note a problem with what stands at a key; `needle` is the part of the value that it is about."""
         if self._places is None:
+            from bough.core.workflow.places import Places
+
             self._places = Places(self._text)
         self._add(self._places.line(at, needle), text)
 
@@ -97,9 +102,8 @@ def raise_for(problems: Problems, first: str) -> None:
 def nearest(word: str, words: Iterable[str]) -> str:
     """The end of a sentence: the word that was probably meant, or what there is to choose from."""
     known = list(words)
-    close = difflib.get_close_matches(word[:80], known, 1, 0.5)
-    if close:
-        return f"did you mean `{short(close[0])}`?"
+    if close := meant(word, known):
+        return f"did you mean `{short(close)}`?"
     if not known:
         return "there is none."
     more = ", …" if len(known) > LONGEST_LIST else ""

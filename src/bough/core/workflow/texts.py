@@ -17,11 +17,11 @@ from bough.core.workflow.problems import short
 
 STEPS, BRACE = "steps", "brace"
 RESERVED = (STEPS, BRACE)
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_RESULT = re.compile(r"steps\.(/?[a-z0-9-]+(?:/[a-z0-9-]+)*)\.result")
-_PIECES = re.compile(r"\{\{|\}\}|\{[^{}\n]*\}|\{")
-LIVE = re.compile(r"\{(?:steps\.([a-z0-9/-]+)\.result|([A-Za-z_][A-Za-z0-9_-]*))\}")
-_LOOKS_LIVE = re.compile(r"\{(?=(?:steps\.[a-z0-9/-]+\.result|brace)\})")
+NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
+_RESULT = r"steps\.(/?[a-z0-9-]+(?:/[a-z0-9-]+)*)\.result"
+_PIECES = r"\{\{|\}\}|\{[^{}\n]*\}|\{"
+LIVE = r"\{(?:steps\.([a-z0-9/-]+)\.result|([A-Za-z_][A-Za-z0-9_-]*))\}"
+_LOOKS_LIVE = r"\{(?=(?:steps\.[a-z0-9/-]+\.result|brace)\})"
 
 
 class Input(Struct, frozen=True):
@@ -57,7 +57,7 @@ def parts(text: str) -> Parts:
 
 def _parts(text: str) -> Iterator[Part]:
     at = 0
-    for match in _PIECES.finditer(text):
+    for match in re.finditer(_PIECES, text):
         yield text[at : match.start()]
         at = match.end()
         piece = match[0]
@@ -69,11 +69,11 @@ def _place(piece: str) -> Part:
     inner = piece[1:-1]
     if piece == "{" or not inner.strip():
         raise NotAPlace("A `{` begins a place for an input or a result: write `{{` for the character itself.", piece)
-    if result := _RESULT.fullmatch(inner):
+    if result := re.fullmatch(_RESULT, inner):
         return Result(result[1])
     if inner.startswith(f"{STEPS}."):
         raise NotAPlace(f"`{short(piece)}` is no place: write `{{steps.NAME.result}}` for a step's result.", piece)
-    if NAME.fullmatch(inner) and inner not in RESERVED:
+    if re.fullmatch(NAME, inner) and inner not in RESERVED:
         return Input(inner)
     raise NotAPlace(f"`{short(piece)}` is neither an input nor a result: write `{{{{` for a brace itself.", piece)
 
@@ -91,7 +91,7 @@ def merged(pieces: Iterator[Part] | Sequence[Part]) -> list[Part]:
 
 def loaded(pieces: Parts) -> str:
     """The text of a loaded step, for `filled`. An input without a value stands for itself."""
-    return "".join(_LOOKS_LIVE.sub("{brace}", p) if isinstance(p, str) else spelt(p) for p in pieces)
+    return "".join(re.sub(_LOOKS_LIVE, "{brace}", p) if isinstance(p, str) else spelt(p) for p in pieces)
 
 
 def plain(pieces: Parts) -> str:
@@ -119,7 +119,7 @@ def filled(text: str, inputs: Mapping[str, str], results: Mapping[str, StepResul
             return inputs.get(match[2], match[0])
         return results[match[1]].text if match[1] in results else match[0]
 
-    return LIVE.sub(value, text)
+    return re.sub(LIVE, value, text)
 
 
 def escaped(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -117,7 +118,7 @@ def _text_parts(text: str, known: frozenset[str]) -> Parts:
     """A loaded text taken apart."""
     pieces: list[str | Result] = []
     at = 0
-    for match in LIVE.finditer(text):
+    for match in re.finditer(LIVE, text):
         pieces.append(text[at : match.start()])
         at = match.end()
         if match[1] is not None and match[1] in known:

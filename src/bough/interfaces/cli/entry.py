@@ -60,10 +60,10 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from difflib import get_close_matches
+            from bough.core.meant import meant
 
-            close = get_close_matches(args[0], COMMANDS, 1)
-            hint = f"did you mean `bough {close[0]}`?" if close else "`bough --help` lists them."
+            close = meant(args[0], COMMANDS)
+            hint = f"did you mean `bough {close}`?" if close else "`bough --help` lists them."
             raise click.UsageError(f"There is no command `{args[0]}`: {hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -10,7 +10,7 @@ import click
 
 from bough.core.errors import UsageError
 from bough.core.plan import Plan, Step
-from bough.core.planning import Advice
+from bough.core.planning.estimate import Advice
 from bough.interfaces.cli.carry import Display
 from bough.interfaces.terminal.paper import paper
 from bough.interfaces.terminal.plan import tree

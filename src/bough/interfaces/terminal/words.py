@@ -13,7 +13,7 @@ from functools import cache
 
 from bough.core.budget import Limits, Spend
 
-_ESCAPES = re.compile(
+_ESCAPES = (
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movements
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # window titles, links, the clipboard
     r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"  # device strings
@@ -23,8 +23,8 @@ _HIDDEN = (
     "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
 )
 """Control characters, marks that reorder or hide text, and halves of characters that no encoding can hold."""
-_CONTROL = re.compile(f"[{_HIDDEN}]")
-_SPACE = re.compile(r"\s+")
+_CONTROL = f"[{_HIDDEN}]"
+_SPACE = r"\s+"
 
 
 def plain(text: str) -> str:
@@ -32,8 +32,8 @@ def plain(text: str) -> str:
     text = text.replace("\r\n", "\n")
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    text = _ESCAPES.sub("", text).replace("\r", "\n")
-    return _CONTROL.sub(lambda match: _spelt(match[0]), text)
+    text = re.sub(_ESCAPES, "", text).replace("\r", "\n")
+    return re.sub(_CONTROL, lambda match: _spelt(match[0]), text)
 
 
 def flat(text: str) -> str:
@@ -47,7 +47,7 @@ def one_line(text: str) -> str:
     """The same as a single line, with runs of white space as one space."""
     if text.isascii() and text.isprintable() and "  " not in text:
         return text.strip()
-    return _SPACE.sub(" ", plain(text)).strip()
+    return re.sub(_SPACE, " ", plain(text)).strip()
 
 
 def first_line(text: str) -> str:
@@ -69,7 +69,9 @@ def json_text(encoded: bytes) -> str:
     JSON, because outside of strings such characters do not occur."""
     text = encoded.decode("utf-8", "replace")
     return (
-        text if text.isascii() and "\x7f" not in text else _CONTROL.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+        text
+        if text.isascii() and "\x7f" not in text
+        else re.sub(_CONTROL, lambda match: f"\\u{ord(match[0]):04x}", text)
     )
 
 

@@ -1,0 +1,103 @@
+"""How much work is a goal? And what planners are told about the repository."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import PurePosixPath
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.budget import left
+from bough.core.errors import Unavailable
+from bough.core.planning import brief
+from bough.core.planning.brief import Size
+from bough.core.planning.estimate import Estimate, gate, proposal
+from bough.core.planning.specs import GATE
+from bough.core.structured import Problems
+from bough.core.task import Task
+from bough.engine.consult import consult
+from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command
+from bough.ports import Batches
+
+COUNTED = 100
+"""Files whose lines are counted; of more, so many from all over."""
+
+
+async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
+    """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
+    rounds = left(task.spend, task.limits).rounds
+    values = brief.gate(task.step, await size_of(task, site), rounds, **await known_of(task, site))
+    try:
+        asked = await consult(task, site, "gate", "fast", values, GATE)
+    except Unavailable as error:
+        yield [e.HelperFailed("gate", str(error)), e.TaskHalted("unavailable", str(error))]
+        return
+    if asked.answer is None:
+        yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
+        return
+    found = gate(asked.answer)
+    if isinstance(found, Problems):
+        found = Estimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
+    proposed = proposal(found, False, task.rules.planning.max_depth)
+    estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
+    yield [*asked.events, estimated]
+
+
+async def known_of(task: Task, site: Site) -> dict[str, str]:
+    """What every planning prompt says of the repository."""
+    workspaces = site.ports.workspaces
+    paths = await workspaces.paths(task.tree)
+    own = await workspaces.texts(task.tree, [INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
+    built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
+    return {
+        "command": await check_command(task, site),
+        "files": "\n".join(sorted(paths, key=lambda path: (path.count("/"), path))),
+        "built": "".join(built).strip(),
+        "project": own.get(INSTRUCTIONS, "")[:INSTRUCTIONS_LIMIT].strip(),
+    }
+
+
+async def size_of(task: Task, site: Site) -> Size:
+    paths = await site.ports.workspaces.paths(task.tree)
+    sample = paths[:: -(-len(paths) // COUNTED)] if paths else []
+    texts = await site.ports.workspaces.texts(task.tree, sample)
+    lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])
+    kinds = Counter(PurePosixPath(path).suffix.lstrip(".") for path in paths)
+    languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)
+    about = len(sample) < len(paths)
+    lines = int(round(lines * len(paths) / len(sample), -2)) if about else lines
+    return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
+
+
+BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
+"""Say in few words what the project is made with."""
+BUILD_LIMIT = 2_000
+
+LANGUAGES = {
+    "c": "C",
+    "cc": "C++",
+    "cpp": "C++",
+    "cs": "C#",
+    "css": "CSS",
+    "go": "Go",
+    "h": "C",
+    "html": "HTML",
+    "java": "Java",
+    "js": "JavaScript",
+    "jsx": "JavaScript",
+    "kt": "Kotlin",
+    "md": "Markdown",
+    "mjs": "JavaScript",
+    "php": "PHP",
+    "py": "Python",
+    "rb": "Ruby",
+    "rs": "Rust",
+    "scala": "Scala",
+    "sh": "shell",
+    "sql": "SQL",
+    "swift": "Swift",
+    "toml": "TOML",
+    "ts": "TypeScript",
+    "tsx": "TypeScript",
+}
+"""Kinds of files that say something about a project, by suffix."""
