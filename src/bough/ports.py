@@ -228,6 +228,8 @@ class ToolResult(Struct, frozen=True):
     """What the call means beside its output (`NoteKept`, `DoneClaimed`)."""
     proposal: str = ""
     """Smaller steps in place of the task, as JSON that can be read: whoever knows the task weighs them."""
+    passed: int | None = None
+    """Tests that passed, when it was a run of tests that can be read. It says how work gets on, and proves nothing."""
 
 
 class Tools(Protocol):

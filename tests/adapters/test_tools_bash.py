@@ -28,6 +28,22 @@ def test_output_and_exit_status(checkout: Checkout) -> None:
     assert use(checkout, "bash", command="true").output.startswith("(no output, exit status 0")
 
 
+@pytest.mark.parametrize(
+    ("closing", "passed"),
+    [
+        ("Ran 5 tests in 0.1s\n\nFAILED (failures=2, errors=1)", 2),
+        ("1 failed, 10 passed in 0.12s", 10),
+        ("test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out", 3),
+        ("ERROR collecting test_a.py\n1 error in 0.1s", 0),
+        ("3 of them passed, I think", None),
+    ],
+)
+def test_a_run_of_tests_says_how_many_passed(checkout: Checkout, closing: str, passed: int | None) -> None:
+    (checkout.root / "said").write_text(closing + "\n")
+    assert use(checkout, "bash", command="cat said  # as a test would").passed == passed
+    assert use(checkout, "bash", command="cat said").passed is None, "nobody was running tests"
+
+
 def test_it_starts_in_the_folder_and_keeps_nothing(checkout: Checkout) -> None:
     (checkout.root / "sub").mkdir()
     below = Checkout(checkout.root, checkout.root / "sub", checkout.scratch)

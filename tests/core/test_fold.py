@@ -166,3 +166,32 @@ def test_unknown_fields_are_refused() -> None:
         e.decode(b'{"event":"RoundStarted","surprise":1}')
     with pytest.raises(msgspec.ValidationError, match="Invalid value"):
         e.decode(b'{"event":"NeverHeardOf"}')
+
+
+def runs(*passed: tuple[str, int | None]) -> Task:
+    """An agent that runs test commands, one a round, with so many tests passing each time."""
+    events: list[e.AnyEvent] = [
+        CREATED,
+        e.StateChanged(State.IN_PROGRESS, ""),
+        e.AttemptStarted("builder", "main", "", ""),
+    ]
+    for number, (command, count) in enumerate(passed):
+        call = Call(str(number), "bash", command)
+        events += [e.RoundStarted(), e.ModelAnswered("", (call,)), e.ToolStarted(call.id, True)]
+        events += [e.ToolFinished(call.id, count == 9, f"{number}", tree=f"tree {number}", passed=count)]
+    return fold("goal", journal(*events))
+
+
+def test_more_passing_tests_start_the_soft_limit_again() -> None:
+    assert runs(("all", 3), ("all", 3), ("all", 2)).soft_rounds == 3
+    assert runs(("all", 3), ("all", 3), ("all", 4)).soft_rounds == 0
+    assert runs(("all", 3), ("all", 4), ("all", 2), ("all", 4)).soft_rounds == 2, "so many have passed before"
+    assert runs(("one", 1), ("all", 3), ("one", 1)).soft_rounds == 3, "each command is compared with itself"
+    assert runs(("one", 1), ("all", 3), ("one", 2)).soft_rounds == 0
+    assert runs(("ls", None), ("ls", None)).soft_rounds == 2
+
+
+def test_only_a_few_test_commands_are_remembered() -> None:
+    many = runs(*((f"test {number}", number) for number in range(50)))
+    assert len(many.passing) == 8
+    assert runs(*((f"test {number % 8}", number // 8) for number in range(16))).soft_rounds == 0

@@ -188,6 +188,8 @@ class ToolFinished(Event, frozen=True):
     fault: bool = False
     """The call itself was unusable: unknown tool, malformed or wrong arguments."""
     interrupted: bool = False
+    passed: int | None = None
+    """Tests that passed in it, when it was a run of tests that can be read."""
 
 
 class NoteKept(Event, frozen=True):

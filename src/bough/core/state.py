@@ -11,11 +11,15 @@ from bough.core.acceptance import Verdict
 from bough.core.budget import Spend
 from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.growth import GROWTH, Apply, dealt
-from bough.core.messages import Message, Replied, Result, Said
+from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.states import State, move
 from bough.core.stuck import Act, Turn, Watch, afresh, see
+from bough.core.stuck.masks import key
 from bough.core.task import Attempt, Note, Task
 from bough.core.trail import Trail
+
+COMMANDS = 8
+"""Test commands whose results are remembered."""
 
 
 def evolve(task: Task, record: e.Record) -> Task:
@@ -233,6 +237,7 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     acts = task.acts if event.interrupted else (*task.acts, act)
     task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=acts)
     settled = not started and not task.waiting
+    task = _gets_on(task, call, event.passed) if event.passed is not None else task
     return replace(
         _watched(task) if settled and acts else task,
         started=started,
@@ -242,6 +247,21 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
         # One usable call in the round is enough: the agent is able to act.
         faults=task.faults + (settled and event.fault) if event.fault else 0,
         spend=task.spend.plus(Spend(seconds=event.seconds)),
+    )
+
+
+def _gets_on(task: Task, call: Call, passed: int) -> Task:
+    """More tests pass in one of the agent's own test commands than ever before: then it is not time to cut the work
+    into pieces, however long it takes. The number of tests bounds how often that can be so."""
+    command = key(call.arguments)
+    before = task.passing.get(command)
+    most = passed if before is None else max(passed, before)
+    others = [(other, count) for other, count in task.passing.items() if other != command]
+    gets_on = before is not None and passed > before
+    return replace(
+        task,
+        passing=dict([*others, (command, most)][-COMMANDS:]),
+        soft_rounds=0 if gets_on else task.soft_rounds,
     )
 
 

@@ -114,7 +114,9 @@ class Task(Struct, frozen=True):
     taken: dict[Rung, int] = {}
     """How often each rung was taken."""
     soft_rounds: int = 0
-    """Rounds since the last rung, or since the present agent began."""
+    """Rounds since the last rung, or since the present agent began, or since more tests passed than ever before."""
+    passing: dict[int, int] = {}
+    """The most tests that passed in each of the agents' latest test commands, by a key of the command."""
     actions: int = 0
     """Tool calls that changed the workspace, and checks that changed what fails."""
     problems: tuple[str, ...] = ()

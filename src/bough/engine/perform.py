@@ -141,7 +141,14 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool) -> list[e.
     tree = await workspace.snapshot() if writes else ""
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
-        call.id, result.ok, result.output, blob, tree, seconds=ports.clock() - began, fault=result.fault
+        call.id,
+        result.ok,
+        result.output,
+        blob,
+        tree,
+        seconds=ports.clock() - began,
+        fault=result.fault,
+        passed=result.passed,
     )
     return [finished, *result.events]
 

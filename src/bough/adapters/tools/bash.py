@@ -15,6 +15,8 @@ from bough.ports import Finished, ToolResult
 
 _LONGEST = 100_000
 """Bytes of a command line: the system takes 128 kB in one argument."""
+_CLOSING = 10_000
+"""Characters at the end of an output in which a test runner says how it went."""
 _LARGE = 1_000_000
 """Bytes of output whose cleaning would hold up everyone else."""
 
@@ -38,7 +40,18 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
     text = await cleaned(finished.output)
     shown, cut = head_and_tail(text.rstrip("\n"), rules.shown - 400)
     output = "\n".join(part for part in (shown, _ending(finished, timeout, rules)) if part)
-    return ToolResult(output, ok=finished.exit_status == 0, whole=finished.output if cut else None)
+    whole = finished.output if cut else None
+    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=_passed(text, arguments.command))
+
+
+def _passed(text: str, command: str) -> int | None:
+    """Of a run of tests, as its closing lines have it."""
+    if not any(word in command for word in ("test", "check", "tox", "nox")):
+        return None
+    from bough.adapters.verifiers.closings import closing  # its patterns are not quickly loaded
+
+    found = closing(text[-_CLOSING:].split("\n"), "")
+    return found[1].passed if found is not None else None
 
 
 def _check(command: str) -> None:
