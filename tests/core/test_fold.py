@@ -46,7 +46,7 @@ def test_a_prefix_and_the_rest_fold_to_the_whole(records: list[e.Record], data: 
 @given(journals())
 def test_events_survive_the_wire(records: list[e.Record]) -> None:
     for record in records:
-        assert e.decode(e.encode(record.event)) == record.event
+        assert e.decoder(type(record.event).__name__)(e.encode(record.event)) == record.event
 
 
 @given(journals())
@@ -161,11 +161,13 @@ def test_any_walk_that_the_table_allows_folds(walk: list[State]) -> None:
     assert fold("goal", journal(CREATED, *(e.StateChanged(to, "") for to in allowed))).state is current
 
 
-def test_unknown_fields_are_refused() -> None:
+def test_unknown_fields_and_kinds_are_refused() -> None:
     with pytest.raises(msgspec.ValidationError, match="unknown field"):
-        e.decode(b'{"event":"RoundStarted","surprise":1}')
+        e.decoder("RoundStarted")(b'{"event":"RoundStarted","surprise":1}')
     with pytest.raises(msgspec.ValidationError, match="Invalid value"):
-        e.decode(b'{"event":"NeverHeardOf"}')
+        e.decoder("RoundStarted")(b'{"event":"RunFinished"}')
+    with pytest.raises(msgspec.ValidationError, match="no event `NeverHeardOf`"):
+        e.decoder("NeverHeardOf")
 
 
 def runs(*passed: tuple[str, int | None]) -> Task:

@@ -20,7 +20,7 @@ import msgspec
 from bough.adapters.stores.database import Database
 from bough.adapters.stores.workers import in_words, is_gone
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
-from bough.core.events import FORMAT, AnyEvent, Record, decode, encode
+from bough.core.events import FORMAT, AnyEvent, Record, decoder, encode
 from bough.core.ids import RUN
 from bough.ports import Claim
 
@@ -158,7 +158,7 @@ class SqliteStore:
     async def read(
         self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
     ) -> list[Record]:
-        query = "SELECT seq, task, version, at, body FROM events WHERE run = ?"
+        query = "SELECT seq, task, version, at, kind, body FROM events WHERE run = ?"
         values: list[str | int] = [run]
         if task is not None:
             query += " AND task = ?"
@@ -175,11 +175,11 @@ class SqliteStore:
             raise self._database.damaged(f"events of run {run} are missing")
         return records
 
-    def _decoded(self, run: str, rows: Iterable[tuple[int, str, int, float, bytes]]) -> list[Record]:
+    def _decoded(self, run: str, rows: Iterable[tuple[int, str, int, float, str, bytes]]) -> list[Record]:
         records: list[Record] = []
-        for seq, task, version, at, body in rows:
+        for seq, task, version, at, kind, body in rows:
             try:
-                records.append(Record(seq, run, task, version, at, decode(body)))
+                records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
             except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
                 raise self._database.damaged(f"event {seq} cannot be read: {error}") from error
         return records
