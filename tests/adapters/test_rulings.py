@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.rulings import Ran, before, ruling
-from bough.core.acceptance import Case, Check, Report
+from bough.core.acceptance import Case, CaseOutcome, Check, Report
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
@@ -28,6 +29,17 @@ def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") ->
 )
 def test_a_pass_says_what_it_proves(base: Ran, now: Ran, says: str) -> None:
     assert ruling(PYTEST, now, base.known(), "") == (says, True)
+
+
+def test_a_pass_says_how_many_tests_were_mended() -> None:
+    def cases(*outcomes: CaseOutcome) -> tuple[Case, ...]:
+        return tuple(Case(f"t.py::test_{number}", outcome) for number, outcome in enumerate(outcomes))
+
+    base = Known(Report("junit", cases("passed", "failed", "error"), passed=1, failed=2), closed=True, exit_status=1)
+    now = ran(4)
+    now = replace(now, report=replace(now.report, cases=cases("passed", "passed", "passed", "passed")))
+    says = "the check passed (4 tests passed, 2 of which failed before, 1.5 s)"
+    assert ruling(PYTEST, now, base, "") == (says, True)
 
 
 @pytest.mark.parametrize(("status", "same"), [(0, ", as it did before the work"), (1, "")])

@@ -56,9 +56,15 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
         return lost, False
     said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
     more = read.passed - baseline.report.passed
-    new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else ""
+    new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else _mended(read, baseline.report)
     same = ", as it did before the work" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
+
+
+def _mended(now: Report, baseline: Report) -> str:
+    bad = {case.id for case in baseline.cases if case.outcome in ("failed", "error")}
+    count = sum(case.id in bad for case in now.cases if case.outcome == "passed")
+    return f", {count} of which failed before" if count else ""
 
 
 def before(known: Known) -> str:
