@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from bough import app
 from bough.core import events as e
 from bough.core.ids import GOAL
+from bough.core.messages import Answer
 from bough.core.plan import Step
 from bough.core.states import State
 from tests.engine.cast import (
@@ -109,6 +111,28 @@ def test_nothing_is_dropped_when_a_task_is_planned_anew(tmp_path: Path) -> None:
     assert "`piece` (blocked)" in question.brief
     assert len(run.of("task/look", e.TaskCreated)) == 1, "what is completed is not done again"
     assert "plan.txt" in run.tree[GOAL].files
+
+
+def test_the_work_of_a_step_that_was_set_aside_can_be_used_by_those_that_come_after(tmp_path: Path) -> None:
+    """It is in no files of theirs, but the planner is shown it, and a step can read it from its commit."""
+
+    def kept(asked: Asked) -> str:
+        return str(re.findall("commit `?([0-9a-f]{40})", asked.brief)[0])
+
+    def plan(asked: Asked) -> Answer:
+        fresh = {**LOOK, "name": "log", "instructions": f"Keep the first note of commit {kept(asked)} in log.txt."}
+        return split({**fresh, "test_command": "grep thought log.txt"}, {**SWAP, "name": "rewrite"})
+
+    def log(asked: Asked) -> Answer:
+        read = act("bash", command=f"git show {kept(asked)}:notes/1.txt > log.txt")
+        return in_order(read, DONE)(asked)
+
+    cast = Cast(FIX, {"task/piece": slow, "task/log": log, "task/rewrite": FIX}, replanner=plan)
+    run = told(project_in(tmp_path), cast, goal=TREE, rounds=400)
+    assert run.outcome.completed, run.outcome.summary
+    (question,) = [asked for asked in cast.asked if "Another way" in asked.brief]
+    assert "+thought 1" in question.brief
+    assert "log.txt" in run.tree[GOAL].files and "notes/1.txt" not in run.tree[GOAL].files
 
 
 # ── the other rungs ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from bough.core import commands as c
 from bough.core import context, pruning
 from bough.core import events as e
 from bough.core.compaction import measured
 from bough.core.errors import Unavailable
 from bough.core.escalation import Decision, Rung
+from bough.core.ids import below
 from bough.core.measure import tokens
 from bough.core.messages import Answer
 from bough.core.plan import Step, Tier
@@ -18,6 +21,7 @@ from bough.core.planning.brief import Past
 from bough.core.planning.specs import SPLIT
 from bough.core.planning.splits import decomposed, focused, replanned
 from bough.core.report import report
+from bough.core.state import fold
 from bough.core.states import State
 from bough.core.structured import Problems
 from bough.core.task import Task
@@ -121,12 +125,22 @@ async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
         return replanned(task.step, answer, kept, blocked, taken)
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
-    past = [Past(c.child, c.state, c.result or c.why, c.files) for c in task.settled.values()]
+    past = [await _past(child, task, site) for child in task.settled.values()]
     command = await check_command(task, site)
     values = brief.replan(task.step, task.id, _why(task, decision), past, kept=context.learned(task), command=command)
     instead = _split(task, "another approach", tuple(sorted(bad)))
     async for batch in ask_for_steps(task, site, helper, values, SPLIT, read, instead):
         yield batch
+
+
+async def _past(child: e.ChildSettled, task: Task, site: Site) -> Past:
+    """A step that is over, with its work where that is not part of the task."""
+    past = Past(child.child, child.state, child.result or child.why, child.files)
+    if child.state is State.COMPLETED or not child.task:
+        return past
+    path = below(task.id, child.task)
+    begun = fold(path, await site.ports.store.read(site.run.name, path))
+    return replace(past, commit=begun.commit, work=await diff_of(begun, site))
 
 
 def _split(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bough.core.context import breadcrumb, bullets, criteria, notes, section
 from bough.core.ids import GOAL
+from bough.core.measure import fenced
 from bough.core.plan import Step
 from bough.core.planning.estimate import Estimate
 from bough.core.planning.specs import MOST
@@ -18,6 +19,8 @@ OUTLINE = 12_000
 """Characters of the list of files that a planner is shown."""
 LONG = 16_000
 """Characters of a diff or a failure."""
+WORK = 4_000
+"""Characters of what a step had changed that was given up."""
 
 
 class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -44,10 +47,16 @@ class Past(Struct, frozen=True):
     state: str
     summary: str = ""
     files: tuple[str, ...] = ()
+    commit: str = ""
+    """Holds what it changed, when that was not taken over …"""
+    work: str = ""
+    """… which is this."""
 
     def __str__(self) -> str:
         files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""
-        return f"- `{self.name}` ({self.state}): {cut(self.summary, 1_500) or 'nothing was said of it'}{files}"
+        kept = f"\n\nWhat it had changed is kept in commit `{self.commit}`:\n\n" if self.work else ""
+        work = f"{kept}{fenced(cut(self.work, WORK))}\n" if self.work else ""
+        return f"- `{self.name}` ({self.state}): {cut(self.summary, 1_500) or 'nothing was said of it'}{files}{work}"
 
 
 def cut(text: str, limit: int) -> str:
