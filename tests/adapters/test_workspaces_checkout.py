@@ -624,7 +624,10 @@ def test_changes_and_diff(tmp_path: Path) -> None:
         (top / "kind").unlink()
         (top / "kind").symlink_to("a.txt")
         tree = await task.workspace.snapshot()
-        changes = {(change.kind, change.path) for change in await task.workspaces.changes(task.base, tree)}
+        known = await task.workspaces.changes(task.base, tree)
+        assert known == await spaces(root).changes(task.base, tree), "who has seen the trees and who asks git agree"
+        assert await task.workspaces.paths(tree) == await spaces(root).paths(tree)
+        changes = {(change.kind, change.path) for change in known}
         assert changes == {("M", "a.txt"), ("M", "bin"), ("D", "old name"), ("A", "ñew\nname"), ("T", "kind")}
         text = await task.workspaces.diff(task.base, tree)
         assert "+caf\ufffd" in text
