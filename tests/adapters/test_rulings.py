@@ -65,7 +65,8 @@ FAILING = Report("junit", (Case("t.py::test_a", "failed"), Case("t.py::test_b", 
         (ran(0, how="exit status").known(), f"Before your work it passes, {UNPROVEN}"),
         (
             Known(FAILING, closed=True, exit_status=1),
-            "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a.",
+            "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a. "
+            "They are there already, and your work has to make them pass.",
         ),
         (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),
         (Known(Report("exit status"), closed=False, exit_status=None), ""),

@@ -48,7 +48,7 @@ def test_read_goes_on_where_it_left_off(checkout: Checkout) -> None:
 def test_read_a_part(checkout: Checkout) -> None:
     (checkout.root / "a.txt").write_text("1\n2\n3\n4\n5\n")
     result = use(checkout, "read", path="a.txt", start=2, lines=2)
-    assert result.output == "     2\t2\n     3\t3\n(lines 2-3 of 5; go on with start=4)"
+    assert result.output == "     2\t2\n     3\t3\n(lines 2-3 of 5)"
     assert "has only 5 lines" in use(checkout, "read", path="a.txt", start=6).output
 
 
@@ -191,6 +191,17 @@ def test_edit_shows_only_what_changed(checkout: Checkout) -> None:
     assert said == "Edited a.py at line 3 (1 line became 1 line):\n  one\n  two\n- three\n+ 3\n  four\n  five"
     said = use(checkout, "edit", path="a.py", old="five\n", new="five\nsix\n").output
     assert said == "Edited a.py at line 6 (0 lines became 1 line):\n  four\n  five\n+ six"
+
+
+def test_edit_shows_empty_lines_around_a_change(checkout: Checkout) -> None:
+    (checkout.root / "a.py").write_text("a\nb\n\nc\n\nd\n")
+    said = use(checkout, "edit", path="a.py", old="b\n", new="B\n").output
+    assert said == "Edited a.py at line 2 (1 line became 1 line):\n  a\n- b\n+ B\n  \n  c"
+    said = use(checkout, "edit", path="a.py", old="c\n\n", new="c\n").output
+    assert said == "Edited a.py at line 5 (1 line became 0 lines):\n  \n  c\n- \n  d"
+    (checkout.root / "dos.txt").write_bytes(b"a\r\nb\r\n\r\nc\r\n")
+    said = use(checkout, "edit", path="dos.txt", old="b\n", new="B\n").output
+    assert said == "Edited dos.txt at line 2 (1 line became 1 line):\n  a\n- b\n+ B\n  \n  c"
 
 
 def test_edit_refuses_several_unless_all(checkout: Checkout) -> None:

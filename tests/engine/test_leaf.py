@@ -9,7 +9,7 @@ import pytest
 from bough import app
 from bough.core import events as e
 from bough.core.errors import Passing, Refused
-from bough.core.messages import Answer, Said
+from bough.core.messages import Answer, Call, Said
 from bough.core.states import State
 from bough.testing import ScriptedModel, call, say
 from bough.testing.scripted import raw_call, together
@@ -159,6 +159,26 @@ def test_the_last_round_is_a_hand_over_and_then_the_budget_is_spent(tmp_path: Pa
 def test_a_claim_in_the_hand_over_round_is_checked(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     outcome, _ = carry_out(project, [FIX, DONE], choices=app.Choices(rounds=2))
+    assert outcome.completed
+
+
+@pytest.mark.parametrize("failing", [BREAK.calls[0], call("bash", command="exit 3").calls[0]])
+def test_a_claim_in_one_breath_with_something_that_failed_does_not_count(tmp_path: Path, failing: Call) -> None:
+    project = make_project(tmp_path / "p")
+    (project / "calc.py").write_text(CALC.replace("a - b", "a / b"))
+    mend = call("edit", path="calc.py", old="a / b", new="a + b")
+    at_once = together(Answer(calls=(failing,)), DONE)
+    model = ScriptedModel([at_once, mend, together(call("read", path="gone.py"), DONE)])
+    outcome, journal = carry_out(project, model)
+    assert outcome.completed
+    assert journal.states() == ["in_progress", "testing", "completed"], "only the second claim was checked"
+    assert "a call before it in the same answer failed" in journal.of(e.ToolFinished)[1].output
+    assert len(journal.of(e.DoneClaimed)) == 1, "a file that is not there to be read does not stand against a claim"
+
+
+def test_a_claim_in_the_hand_over_round_counts_whatever_else_was_tried(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    outcome, _ = carry_out(project, [FIX, together(BREAK, DONE)], choices=app.Choices(rounds=2))
     assert outcome.completed
 
 

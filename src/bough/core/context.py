@@ -76,7 +76,7 @@ def check(step: Step, command: str, before: str = "") -> str:
     unproven = "If it passes before your work, it says nothing about what is new: add tests that fail without it."
     return (
         f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}\n\n"
-        f"{before or unproven} Tests that passed before have to pass still."
+        f"{before or unproven} Those of its tests that passed before have to pass still."
     )
 
 

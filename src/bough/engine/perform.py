@@ -107,10 +107,14 @@ def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.Mo
 
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
     specs = {spec.name: spec for spec in site.ports.tools.specs}
+    well = all(act.ok or not act.writes for act in task.acts)  # those that were carried out before a crash
     for calls in _groups(command.calls, specs):
         yield [e.ToolStarted(call.id, _writes(call, specs)) for call in calls]
-        finished = await asyncio.gather(*(_run_tool(call, task, site, _writes(call, specs)) for call in calls))
-        yield [event for events in finished for event in events]
+        finished = await asyncio.gather(*(_run_tool(call, task, site, _writes(call, specs), well) for call in calls))
+        events = [event for events in finished for event in events]
+        if any(_writes(call, specs) for call in calls):
+            well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
+        yield events
 
 
 def _writes(call: Call, specs: dict[str, ToolSpec]) -> bool:
@@ -126,11 +130,14 @@ def _groups(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple
             yield tuple(group)
 
 
-async def _run_tool(call: Call, task: Task, site: Site, writes: bool) -> list[e.AnyEvent]:
+async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool) -> list[e.AnyEvent]:
+    """`well`: no change and no command before it in the same answer failed."""
     ports = site.ports
     if task.last_round and call.name not in HAND_OVER_TOOLS:
         text = "This was the hand-over round: only `done` and `note` could still be called."
         return [e.ToolFinished(call.id, False, text, fault=True)]
+    if call.name == "done" and not well and not task.last_round:
+        return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
     workspace = await site.open(task)
     began = ports.clock()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))

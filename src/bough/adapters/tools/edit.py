@@ -91,7 +91,7 @@ def _confirmation(place: paths.Place, text: str, old: str, new: str, count: int)
     line, (above, was, now, below) = _change(text, text.find(old), old, new)
     often = "" if count == 1 else f" {count} times, first"
     marked = [("  ", above), ("- ", was), ("+ ", now), ("  ", below)]
-    lines = [f"{mark}{cut_line(line, 300)}" for mark, part in marked for line in part]
+    lines = [f"{mark}{cut_line(line.removesuffix(chr(13)), 300)}" for mark, part in marked for line in part]
     shown, _ = head_and_tail("\n".join(lines), _SHOWN)
     removed, added = (plural(len(part), "line") for part in (was, now))
     return f"Edited {place.shown}{often} at line {line} ({removed} became {added}):\n{shown}"
@@ -103,7 +103,9 @@ def _change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[list[str
     end = text.find("\n", at + len(old))
     end = len(text) if end < 0 else end
     before, after = text[begin:at], text[at + len(old) : end]
-    was, now = (f"{before}{part}{after}".splitlines() for part in (old, new))
+    was, now = (f"{before}{part}{after}".split("\n") for part in (old, new))
+    if end == len(text) and was[-1] == now[-1] == "":  # the end of the file, and no empty line
+        was, now = was[:-1], now[:-1]
     above = text[max(0, begin - 4_000) : begin].splitlines()
     below = text[end + 1 : end + 4_000].splitlines()
     # What was given to make the place unmistakable did not change.

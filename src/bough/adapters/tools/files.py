@@ -83,7 +83,9 @@ def _page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> st
 def _where(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:
     crlf = "; lines end in CRLF" if lines[0].endswith("\r") else ""
     if last < len(lines):
-        return f"(lines {arguments.start}-{last} of {len(lines):,}{crlf}; go on with start={last + 1})"
+        asked = arguments.lines and last - arguments.start + 1 >= arguments.lines
+        more = "" if asked else f"; that is as much as fits, go on with start={last + 1}"
+        return f"(lines {arguments.start}-{last} of {len(lines):,}{crlf}{more})"
     end = "; no newline at the end" if unfinished else ""
     return f"(end of the file: {plural(len(lines), 'line')}{crlf}{end})"
 

@@ -79,7 +79,8 @@ def before(known: Known) -> str:
         return ""
     counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""
     named = f": {', '.join(failing[:SHOWN_FAILURES])}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
-    return f"Before your work it fails with exit status {known.exit_status}{counts}{named}."
+    there = " They are there already, and your work has to make them pass." if failing else ""
+    return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"
 
 
 def _left_out(ran: Ran) -> str:
