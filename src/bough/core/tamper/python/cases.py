@@ -7,6 +7,7 @@ from collections import defaultdict
 from itertools import chain
 
 from bough.core.tamper.python.marks import Case
+from bough.core.tamper.python.strength import renamed
 from bough.core.tamper.python.syntax import dump
 
 MOST = 60
@@ -18,8 +19,11 @@ def written(groups: list[list[Case] | ast.expr]) -> list[list[Case]]:
     return [group for group in groups if isinstance(group, list)]
 
 
-def compare(before: list[list[Case]], after: list[list[Case]], title: str) -> tuple[list[tuple[int, str]], set[str]]:
-    """What became of cases that are not there any more or are skipped, with lines (0: gone), and the keys of those."""
+def compare(
+    before: list[list[Case]], after: list[list[Case]], title: str, judged: bool = False
+) -> tuple[list[tuple[int, str]], set[str]]:
+    """What became of cases that are not there any more or are skipped, with lines (0: gone), and the keys of those.
+    `judged`: what is asserted of each case is compared too; then cases in which only names changed are left to that."""
     waiting: dict[str, list[Case]] = defaultdict(list)
     for case in chain.from_iterable(after):
         waiting[case.key].append(case)
@@ -38,7 +42,19 @@ def compare(before: list[list[Case]], after: list[list[Case]], title: str) -> tu
             gone.add(case.key)
             said.append((now.line, f"case {now.shown} of {title} is now marked `{new[0].says}`"))
     fresh = list(chain.from_iterable(waiting.values()))
+    for case in list(vanished) if judged else []:
+        renamed = next((other for other in fresh if _renamed(case, other)), None)
+        if renamed is not None:
+            fresh.remove(renamed)
+            vanished.remove(case)
+            gone.discard(case.key)
     return said + _vanished(vanished, fresh, title), gone
+
+
+def _renamed(case: Case, other: Case) -> bool:
+    if case.names != other.names or len(case.values) != len(other.values) or other.marks:
+        return False
+    return all(renamed(a, b) for a, b in zip(case.values, other.values, strict=True))
 
 
 def _vanished(cases: list[Case], fresh: list[Case], title: str) -> list[tuple[int, str]]:
