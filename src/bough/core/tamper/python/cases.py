@@ -8,7 +8,7 @@ from itertools import chain
 
 from bough.core.tamper.python.marks import Case
 from bough.core.tamper.python.strength import renamed
-from bough.core.tamper.python.syntax import dump
+from bough.core.tamper.python.syntax import dump, walk
 
 MOST = 60
 """Cases that are named one by one."""
@@ -20,10 +20,11 @@ def written(groups: list[list[Case] | ast.expr]) -> list[list[Case]]:
 
 
 def compare(
-    before: list[list[Case]], after: list[list[Case]], title: str, judged: bool = False
+    before: list[list[Case]], after: list[list[Case]], title: str, outside: frozenset[str] = frozenset()
 ) -> tuple[list[tuple[int, str]], set[str]]:
     """What became of cases that are not there any more or are skipped, with lines (0: gone), and the keys of those.
-    `judged`: what is asserted of each case is compared too; then cases in which only names changed are left to that."""
+    `outside`: names for what is not of the test side; cases in which only such names changed are left out here, since
+    what is asserted of them is compared too."""
     waiting: dict[str, list[Case]] = defaultdict(list)
     for case in chain.from_iterable(after):
         waiting[case.key].append(case)
@@ -42,8 +43,8 @@ def compare(
             gone.add(case.key)
             said.append((now.line, f"case {now.shown} of {title} is now marked `{new[0].says}`"))
     fresh = list(chain.from_iterable(waiting.values()))
-    for case in list(vanished) if judged else []:
-        renamed = next((other for other in fresh if _renamed(case, other)), None)
+    for case in list(vanished):
+        renamed = next((other for other in fresh if _renamed(case, other, outside)), None)
         if renamed is not None:
             fresh.remove(renamed)
             vanished.remove(case)
@@ -51,10 +52,12 @@ def compare(
     return said + _vanished(vanished, fresh, title), gone
 
 
-def _renamed(case: Case, other: Case) -> bool:
+def _renamed(case: Case, other: Case, outside: frozenset[str]) -> bool:
     if case.names != other.names or len(case.values) != len(other.values) or other.marks:
         return False
-    return all(renamed(a, b) for a, b in zip(case.values, other.values, strict=True))
+    new = {node.id for value in other.values for node in walk(value) if isinstance(node, ast.Name)}
+    new -= {node.id for value in case.values for node in walk(value) if isinstance(node, ast.Name)}
+    return new <= outside and all(renamed(a, b) for a, b in zip(case.values, other.values, strict=True))
 
 
 def _vanished(cases: list[Case], fresh: list[Case], title: str) -> list[tuple[int, str]]:

@@ -213,7 +213,8 @@ def _cases(was: Test, now: Test, lost: list[Check]) -> tuple[list[Tampering], li
     if not lost or not before:
         return [], lost
     judged = not any(check.kind == "case" for check in lost)
-    said, gone = cases.compare(before, after, _title(was, now), judged)
+    outside = now.scope.source.outside if judged else frozenset[str]()
+    said, gone = cases.compare(before, after, _title(was, now), outside)
     found = [Tampering(now.path, line or now.node.lineno, what) for line, what in said]
     products = list(itertools.product(*before)) if was.count <= MOST_PRODUCT else []
     return found, [check for check in lost if not _of_case(check, gone, products)]
