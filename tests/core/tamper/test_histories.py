@@ -96,3 +96,11 @@ def test_nothing_changes_its_place(text: str, language: str) -> None:
     assert len(read) == len(text)
     assert read.count("\n") == text.count("\n")
     assert language != "javascript" or read == text
+
+
+def test_a_quote_may_change_and_an_expectation_beside_an_equal_value_may_not() -> None:
+    was = "test('same', () => {\n  assert.equal(same('a'), 'a');\n});\n"
+    quoted = was.replace("'", '"')
+    other = was.replace("), 'a'", "), 'b'")
+    assert said(findings({"a.test.js": was}, {"a.test.js": quoted}, "npm test")) == ""
+    assert "expected value changed" in said(findings({"a.test.js": was}, {"a.test.js": other}, "npm test"))
