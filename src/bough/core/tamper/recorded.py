@@ -13,6 +13,11 @@ from bough.core.tamper.wording import listed, short
 _ASIDE = tuple(listed("readme requirements tsconfig .eslintrc docker-compose package changelog license cmake"))
 
 
+MOST_TRIED = 50
+"""New items of a list of which one may be an old one that has grown."""
+DEEPEST = 6
+
+
 def compare(before: Mapping[str, str], after: Mapping[str, str], changed: list[str]) -> Iterator[Tampering]:
     added = {after[path] for path in changed if path in after and path not in before}
     for path in changed:
@@ -56,19 +61,26 @@ def _missing(old: object, new: object, place: str, depth: int) -> str:
                 return what
         return ""
     if isinstance(old, list) and isinstance(new, list):
-        there = Counter(_said(one) for one in new)
-        for index, value in enumerate(old):
-            there[_said(value)] -= 1
-            if there[_said(value)] < 0:
-                grown = (
-                    index < len(new)
-                    and isinstance(value, dict | list)
-                    and not _missing(value, new[index], place, depth + 1)
-                )
-                if not grown:
-                    return f"{place}[{index}] `{short(_said(value), 50)}` is gone"
-        return ""
+        return _missing_items(old, new, place, depth)
     return "" if _said(old) == _said(new) else f"{place}: {short(_said(old), 40)} became {short(_said(new), 40)}"
+
+
+def _missing_items(old: list[object], new: list[object], place: str, depth: int) -> str:
+    """Items may come in between, and may have grown themselves; each old one has to be found in another new one."""
+    there = Counter(map(_said, new))
+    there.subtract(map(_said, old))
+    fresh = [value for value in new if there[_said(value)] > 0]
+    for index, value in enumerate(old):
+        if there[_said(value)] >= 0:
+            continue
+        there[_said(value)] += 1
+        tried = [one for one in new[index : index + 1] if one in fresh] + (fresh[:MOST_TRIED] if value else [])
+        nested = tried if isinstance(value, dict | list) and depth < DEEPEST else []
+        grown = next((one for one in nested if not _missing(value, one, place, depth + 1)), None)
+        if grown is None:
+            return f"{place}[{index}] `{short(_said(value), 50)}` is gone"
+        fresh = [one for one in fresh if one is not grown]
+    return ""
 
 
 def _said(value: object) -> str:

@@ -7,7 +7,8 @@ from collections import defaultdict
 from itertools import chain
 
 from bough.core.tamper.python.marks import Case
-from bough.core.tamper.python.syntax import dump
+from bough.core.tamper.python.strength import renamed
+from bough.core.tamper.python.syntax import dump, walk
 
 MOST = 60
 """Cases that are named one by one."""
@@ -18,8 +19,12 @@ def written(groups: list[list[Case] | ast.expr]) -> list[list[Case]]:
     return [group for group in groups if isinstance(group, list)]
 
 
-def compare(before: list[list[Case]], after: list[list[Case]], title: str) -> tuple[list[tuple[int, str]], set[str]]:
-    """What became of cases that are not there any more or are skipped, with lines (0: gone), and the keys of those."""
+def compare(
+    before: list[list[Case]], after: list[list[Case]], title: str, outside: frozenset[str] = frozenset()
+) -> tuple[list[tuple[int, str]], set[str]]:
+    """What became of cases that are not there any more or are skipped, with lines (0: gone), and the keys of those.
+    `outside`: names for what is not of the test side; cases in which only such names changed are left out here, since
+    what is asserted of them is compared too."""
     waiting: dict[str, list[Case]] = defaultdict(list)
     for case in chain.from_iterable(after):
         waiting[case.key].append(case)
@@ -38,7 +43,21 @@ def compare(before: list[list[Case]], after: list[list[Case]], title: str) -> tu
             gone.add(case.key)
             said.append((now.line, f"case {now.shown} of {title} is now marked `{new[0].says}`"))
     fresh = list(chain.from_iterable(waiting.values()))
+    for case in list(vanished):
+        renamed = next((other for other in fresh if _renamed(case, other, outside)), None)
+        if renamed is not None:
+            fresh.remove(renamed)
+            vanished.remove(case)
+            gone.discard(case.key)
     return said + _vanished(vanished, fresh, title), gone
+
+
+def _renamed(case: Case, other: Case, outside: frozenset[str]) -> bool:
+    if case.names != other.names or len(case.values) != len(other.values) or other.marks:
+        return False
+    new = {node.id for value in other.values for node in walk(value) if isinstance(node, ast.Name)}
+    new -= {node.id for value in case.values for node in walk(value) if isinstance(node, ast.Name)}
+    return new <= outside and all(renamed(a, b) for a, b in zip(case.values, other.values, strict=True))
 
 
 def _vanished(cases: list[Case], fresh: list[Case], title: str) -> list[tuple[int, str]]:

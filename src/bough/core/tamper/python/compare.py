@@ -17,7 +17,7 @@ from bough.core.tamper.python.checks import Check, without
 from bough.core.tamper.python.hollow import vacuous
 from bough.core.tamper.python.judge import judge, removed, unreached
 from bough.core.tamper.python.sources import Project
-from bough.core.tamper.python.suite import MOST_CASES, Test, read, tests_of
+from bough.core.tamper.python.suite import MOST_CASES, TOP, Test, read, tests_of
 from bough.core.tamper.python.syntax import constants
 from bough.core.tamper.python.touched import Sides as Sides
 from bough.core.tamper.python.touched import touched
@@ -29,14 +29,17 @@ ALIKE = 0.6
 
 
 def compare(sides: Sides) -> list[Tampering]:
-    was, now = touched(*_inherited(_tests(sides, sides.before), _tests(sides, sides.after)), sides)
-    found = _tests_compared(was, now, sides) if any(test.active for test in was) else []
+    everything = _inherited(_tests(sides, sides.before), _tests(sides, sides.after))
+    was, now = touched(*everything, sides)
+    same = {test.key for test in everything[1] if test.active} - {test.key for test in now}
+    found = _tests_compared(was, now, sides, same) if any(test.active for test in was) else []
     return [*found, *beside(sides)]
 
 
-def _tests_compared(was: list[Test], now: list[Test], sides: Sides) -> list[Tampering]:
+def _tests_compared(was: list[Test], now: list[Test], sides: Sides, same: set[Key]) -> list[Tampering]:
+    """`same`: tests that are as they were, and in neither list."""
     _read_all(was, now)
-    match = _Match(was, now)
+    match = _Match(was, now, same)
     moved = _moved(sides, match)
     return [one for test in was if test.active for one in _one(test, match, sides, moved)]
 
@@ -73,8 +76,8 @@ def _read_all(was: list[Test], now: list[Test]) -> None:
 class _Match:
     """Which assertion of the base is found again, and where: in the test of the same place, or else in any other."""
 
-    def __init__(self, was: list[Test], now: list[Test]) -> None:
-        self.now = now
+    def __init__(self, was: list[Test], now: list[Test], same: set[Key]) -> None:
+        self.now, self.same = now, same
         self.by_key = {test.key: test for test in now}
         self.known = {test.key for test in was}
         self.lost: dict[Key, list[Check]] = {}
@@ -128,6 +131,8 @@ def _alike(a: Test, b: Test) -> float:
 
 def _one(test: Test, match: _Match, sides: Sides, moved: frozenset[str]) -> list[Tampering]:
     lost = [check for check in match.lost[test.key] if not vacuous(check)]
+    if test.name == TOP and not files.named(sides.command, test.path):
+        lost = [check for check in lost if not _made_by_its_test(check, test.path, match)]
     same = match.by_key.get(test.key)
     if same is None and not lost:
         return _left_behind(test, match, sides)
@@ -136,6 +141,15 @@ def _one(test: Test, match: _Match, sides: Sides, moved: frozenset[str]) -> list
         sources = [source for path in sides.changed if (source := sides.after.source(path)) is not None]
         return [removed(test, lost, match.now, sources)]
     return judge(test, now, lost, match.spare.get(now.key, []), sides.reach, moved)
+
+
+def _made_by_its_test(check: Check, path: str, match: _Match) -> bool:
+    """A test that was also called when its file was imported, and that the runner still runs."""
+    key = (path, check.owner)
+    if key in match.same:
+        return True
+    now = match.by_key.get(key)
+    return now is not None and now.active and any(check.core == other.core for other in now.found.checks)
 
 
 def _left_behind(test: Test, match: _Match, sides: Sides) -> list[Tampering]:

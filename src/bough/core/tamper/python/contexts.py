@@ -43,8 +43,13 @@ def keeps_quiet(context: ast.expr, source: Source) -> bool:
     return False
 
 
+_ENTERING = frozenset({"push", "push_async_exit", "enter_context", "enterContext", "enter_async_context"})
+
+
 def enters_quiet(node: ast.stmt, source: Source) -> bool:
     """`stack.enter_context(suppress(Exception))`, `stack.push(lambda *error: True)`: what follows is swallowed."""
+    if not identifiers(node) & _ENTERING:
+        return False
     for part in walk(node):
         if not isinstance(part, ast.Call) or not part.args:
             continue

@@ -14,7 +14,11 @@ _PERCENT = "%%|%([srd])"
 def one_form(node: ast.expr) -> ast.expr:
     """`format(template, values…)` for an expression that formats a string, a literal for a call that makes one; any
     other as it is."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("dict", "list", "tuple"):
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("dict", "list", "tuple", "set")
+    ):
         return _literal(node, node.func.id)
     if isinstance(node, ast.ListComp | ast.SetComp):
         return _copied(node)
@@ -30,12 +34,26 @@ def one_form(node: ast.expr) -> ast.expr:
 
 
 def _literal(node: ast.Call, kind: str) -> ast.expr:
+    if kind == "set":
+        return _set_of(node)
     if node.args or any(item.arg is None for item in node.keywords):
         return node
     if kind == "dict":
         keys: list[ast.expr | None] = [ast.Constant(value=item.arg) for item in node.keywords]
         return ast.Dict(keys=keys, values=[item.value for item in node.keywords])
     return ast.List(elts=[], ctx=ast.Load()) if kind == "list" else ast.Tuple(elts=[], ctx=ast.Load())
+
+
+def _set_of(node: ast.Call) -> ast.expr:
+    """`set([1, 2])` is `{1, 2}`."""
+    given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if (
+        isinstance(given, ast.List | ast.Tuple)
+        and given.elts
+        and not any(isinstance(e, ast.Starred) for e in given.elts)
+    ):
+        return ast.Set(elts=given.elts)
+    return node
 
 
 def _copied(node: ast.ListComp | ast.SetComp) -> ast.expr:

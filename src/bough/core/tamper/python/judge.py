@@ -20,6 +20,7 @@ from bough.core.tamper.python.syntax import (
     Function,
     constants,
     dump,
+    elements,
     functions,
     identifiers,
     keyword,
@@ -59,6 +60,7 @@ def judge(
     found += cut
     cases, lost = _cases(was, now, lost)
     found += cases
+    lost = [check for check in lost if check.kind != "runs" or not _still_runs(check, was, now)]
     found += _assertions(was, now, lost, spare)
     found += _replaced(was, now)
     return found or _inputs(was, now, moved)
@@ -210,7 +212,9 @@ def _cases(was: Test, now: Test, lost: list[Check]) -> tuple[list[Tampering], li
     before, after = cases.written(was.groups), cases.written(now.groups)
     if not lost or not before:
         return [], lost
-    said, gone = cases.compare(before, after, _title(was, now))
+    judged = not any(check.kind == "case" for check in lost)
+    outside = now.scope.source.outside if judged else frozenset[str]()
+    said, gone = cases.compare(before, after, _title(was, now), outside)
     found = [Tampering(now.path, line or now.node.lineno, what) for line, what in said]
     products = list(itertools.product(*before)) if was.count <= MOST_PRODUCT else []
     return found, [check for check in lost if not _of_case(check, gone, products)]
@@ -266,6 +270,19 @@ def _paired(lost: list[Check], left: list[Check]) -> list[Check]:
 
 def _form(check: Check) -> tuple[str, str, str]:
     return check.kind, shape(check.left), shape(check.right)
+
+
+_BLOCKS = (
+    ast.Try | ast.TryStar | ast.If | ast.With | ast.AsyncWith | ast.For | ast.While | ast.Match | Function | ast.Lambda
+)
+
+
+def _still_runs(check: Check, was: Test, now: Test) -> bool:
+    """A test that asserted nothing does now, of all that it did, and nothing came between that may keep it from it."""
+    done = Counter(map(dump, now.found.acts))
+    acts = Counter(map(dump, elements(check.left) or []))
+    blocks = [sum(isinstance(node, _BLOCKS) for node in walk(test.node)) for test in (was, now)]
+    return acts <= done and blocks[1] <= blocks[0] and bool(now.found.checks) and not now.found.dead
 
 
 def _replaced(was: Test, now: Test) -> Iterator[Tampering]:

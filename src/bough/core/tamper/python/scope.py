@@ -17,6 +17,7 @@ from bough.core.tamper.python.syntax import (
     digest,
     dump,
     elements,
+    kept,
     last,
     name,
     size,
@@ -42,6 +43,9 @@ class Scope(Struct, eq=False):
     klass: ast.ClassDef | None = None
     depth: int = 0
     fresh: int = 0
+    known: dict[tuple[object, ...], tuple[ast.expr, list[object], ast.expr]] = {}
+    """Calls that were resolved already, with what their names stood for: loops are written out, and most of their
+    bodies say the same each time."""
 
     def bind(self, target: ast.expr, value: ast.expr) -> None:
         kept = value if size(value) <= LARGEST_VALUE else digest(value)
@@ -61,7 +65,7 @@ class Scope(Struct, eq=False):
     def branch(self) -> Scope:
         """A copy for a block whose bindings may not outlive it."""
         copies = (dict(self.names), dict(self.fields), dict(self.inner))
-        return Scope(self.source, *copies, self.klass, self.depth, self.fresh)
+        return Scope(self.source, *copies, self.klass, self.depth, self.fresh, self.known)
 
     def join(self, test: ast.expr, then: Scope | None, otherwise: Scope | None) -> None:
         """What the names stand for after an `if`; None for a branch that does not come out of it."""
@@ -124,12 +128,38 @@ def resolve(node: ast.expr, scope: Scope) -> ast.expr:
         scope.bind(node.target, value)
         return value
     if isinstance(node, ast.Call):
-        made = value_of_call(node, scope)
-        if made is not None:
-            return made
+        return _resolve_call(node, scope)
     if isinstance(node, ast.Lambda | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
         return one_form(_rebuild(node, _with_own_names(node, scope)))
     return one_form(_rebuild(node, scope))
+
+
+def _resolve_call(node: ast.Call, scope: Scope) -> ast.expr:
+    needed = _needed(node)
+    held: list[object] = [scope.source]
+    if needed is not None:
+        held += [scope.names.get(one) for one in needed[0]] + [scope.fields.get(one) for one in needed[1]]
+        held += [scope.inner.get(one) for one in needed[0]] if scope.inner else []
+    key = (id(node), scope.depth, *map(id, held))
+    if needed is not None and key in scope.known:
+        return scope.known[key][2]
+    made = value_of_call(node, scope)
+    if made is not None:
+        return made
+    found = one_form(_rebuild(node, scope))
+    if needed is not None and not any(callee(n, scope) for n in walk(node) if isinstance(n, ast.Call)):
+        scope.known[key] = (node, held, found)
+    return found
+
+
+@kept
+def _needed(node: ast.Call) -> tuple[list[str], list[str]] | None:
+    """The names, and the attributes of `self`, that what a call is depends on; None when it depends on more."""
+    inside = walk(node)
+    if any(isinstance(n, ast.NamedExpr | ast.Lambda | ast.comprehension | ast.Await) for n in inside):
+        return None
+    attributes = {n.attr for n in inside if isinstance(n, ast.Attribute) and last(n.value) in ("self", "cls")}
+    return sorted({n.id for n in inside if isinstance(n, ast.Name)}), sorted(attributes)
 
 
 def _resolve_name(node: ast.Name, scope: Scope) -> ast.expr:
@@ -190,20 +220,20 @@ def _rebuild(node: ast.expr, scope: Scope) -> ast.expr:
 def _map(node: Node, change: Callable[[ast.expr], ast.expr]) -> Node:
     """The node with its expressions changed; the node itself when none was."""
     changed: dict[str, object] = {}
-    for key, old in ast.iter_fields(node):
-        new: object = old
+    for key in node._fields:
+        new = old = getattr(node, key, None)
         if isinstance(old, ast.expr):
             new = change(old)
-        elif isinstance(old, ast.AST):
+        elif isinstance(old, ast.arguments):
             new = _map(old, change)
-        elif isinstance(old, list):
+        elif isinstance(old, list) and old:
             made = [_changed_child(item, change) for item in old]
             new = made if any(a is not b for a, b in zip(made, old, strict=True)) else old
         if new is not old:
             changed[key] = new
     if not changed:
         return node
-    fields = {key: changed.get(key, old) for key, old in ast.iter_fields(node)}
+    fields = {key: changed[key] if key in changed else getattr(node, key, None) for key in node._fields}
     return type(node)(**fields)
 
 

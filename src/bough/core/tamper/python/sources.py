@@ -12,6 +12,8 @@ from msgspec import Struct
 from bough.core.tamper import files
 from bough.core.tamper.python.syntax import Function, Node, last, parse, statements, walk
 
+_IMPORTING = (ast.Import, ast.ImportFrom)
+
 
 class Import(Struct, frozen=True):
     module: str
@@ -44,6 +46,12 @@ class Source:
     def all_functions(self) -> list[Function]:
         """Also those inside classes and functions."""
         return self.of(ast.FunctionDef, ast.AsyncFunctionDef)
+
+    @cached_property
+    def outside(self) -> frozenset[str]:
+        """Names that are imported, and not from the test side."""
+        imported = ((name, one) for name, one in self.imports.items() if isinstance(self.bound[name], _IMPORTING))
+        return frozenset(name for name, one in imported if self.project.module(self, one) is None)
 
     def of(self, *kinds: type[Node]) -> list[Node]:
         """All nodes of these kinds. Kept: many questions are asked about the same few kinds."""

@@ -120,7 +120,7 @@ def _same_subject(before: Check, after: Check) -> str:
     if (before.kind, after.kind) == ("==", "is") and _same(before.right, after.right):
         return ""
     if before.kind in ("==", "is") and after.kind == "≈":
-        near = after.detail == "" and _renamed(before.right, after.right)
+        near = after.detail == "" and renamed(before.right, after.right)
         return "" if near else _loosened(before, after, f"{before.kind} became an approximation")
     if now > was:
         return ""
@@ -128,7 +128,7 @@ def _same_subject(before: Check, after: Check) -> str:
 
 
 def _same_kind(before: Check, after: Check) -> str:
-    if _renamed(before.right, after.right):
+    if renamed(before.right, after.right):
         if before.detail != after.detail and _wider(before.detail, after.detail):
             return _loosened(before, after, "a wider tolerance")
         return ""
@@ -160,7 +160,7 @@ def _other_subject(before: Check, after: Check) -> str:
     was, now = _RANK.get(before.kind, 4), _RANK.get(after.kind, 4)
     if now < was or (now == was and before.kind != after.kind):
         return _loosened(before, after, f"{before.kind} became {after.kind}")
-    if before.kind == after.kind and not _renamed(before.right, after.right):
+    if before.kind == after.kind and not renamed(before.right, after.right):
         return _changed(before, after)
     lost = _lost_input(before.left, after.left)
     return f"{_became(before, after)}: the tested input {lost} is gone" if lost else ""
@@ -318,5 +318,6 @@ def shape(node: ast.AST) -> str:
     return f"{type(node).__name__}({','.join(map(shape, children(node)))})"
 
 
-def _renamed(a: ast.expr, b: ast.expr) -> bool:
+def renamed(a: ast.expr, b: ast.expr) -> bool:
+    """The same but for the names in it."""
     return _same(a, b) or (not fixed(a) and shape(a) == shape(b))

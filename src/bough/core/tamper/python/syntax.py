@@ -7,7 +7,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Literal, TypeVar, cast
+from typing import Literal, TypeVar
 
 from bough.core.tamper.wording import short
 
@@ -56,9 +56,11 @@ def kept(answer: Callable[[Node], Answer]) -> Callable[[Node], Answer]:
     key = f"_{answer.__name__}"
 
     def get(node: Node) -> Answer:
-        if key not in node.__dict__:
-            node.__dict__[key] = answer(node)
-        return cast(Answer, node.__dict__[key])
+        known = node.__dict__
+        if key not in known:
+            known[key] = answer(node)
+        found: Answer = known[key]
+        return found
 
     return get
 

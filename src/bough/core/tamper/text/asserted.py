@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from bough.core.tamper.text.scan import NUMBER, STRING, nesting, rx, values, without_strings
@@ -48,10 +49,18 @@ def weakened(said: str, fresh: list[str], own: frozenset[str], text: str) -> str
         return f"the condition was turned: {change}"
     if other := _asks_another(said, best, own):
         return f"{change}: {other} is made beside the tests"
-    lost = values(said) - values(best)
+    lost = values(said) - values(best) or _exchanged(said, best)
     if lost and _strength(best) == _strength(said) and not _in_a_row(said, best, text):
         return f"expected value changed: {change}"
     return ""
+
+
+def _exchanged(said: str, best: str) -> bool:
+    """One of several equal values became another: `add(2, 3), 2` and `add(2, 3), 5`."""
+    was, now = (
+        Counter(one[0].strip("\"'`") for one in re.finditer(f"{STRING}|{NUMBER}", text)) for text in (said, best)
+    )
+    return bool(was - now) and bool(now - was) and len(was - now) == len(now - was)
 
 
 _SIGNS = re.compile(r"[=!<>]=?=?|\bnot\b")

@@ -37,7 +37,7 @@ LANGUAGES: dict[str, Language] = {
         ),
         only=r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)\.only\b|only\s*:\s*true)",
         trick=(
-            r"process\.(?:exit|reallyExit|abort)\s*\(|process\.exitCode\s*=|process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)"
+            r"process\.(?:exit|reallyExit|abort)\s*\((?!\s*[1-9]\d?\s*\))|process\.exitCode\s*=|process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)"
             r"|global(?:This)?\.(?:expect|test|it|describe|assert)\s*=|jest\.retryTimes|require\.cache\[|assert\.\w+\s*=[^=]"
         ),
         block="call",

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 
 STRING = r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|`(?:\\.|[^`\\])*`'
-NUMBER = r"(?<![\w.])-?\d[\w.]*"
+NUMBER = r"(?<![\w.])(?:(?<![)\]])-)?\d[\w.]*"
+"""With its sign; what is taken away from `f()` or `a[0]` has none."""
 
 
 @cache

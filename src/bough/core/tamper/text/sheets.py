@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from bough.core.tamper import files
+from bough.core.tamper.text import literals
 from bough.core.tamper.text.languages import LANGUAGES, Language
 from bough.core.tamper.text.scan import STRING, balanced, line_at, nesting, rx, statement_end, uncommented, values
 from bough.core.tamper.wording import short
@@ -64,7 +65,7 @@ class Sheet(Struct, eq=False):
 def read(path: str, text: str, language: str) -> Sheet:
     kind = LANGUAGES[language]
     sheet = Sheet(path)
-    plain = uncommented(text, kind.comment)
+    plain = uncommented(literals.plain(text, language), kind.comment)
     starts = list(rx(kind.test).finditer(plain))[:MOST]
     spans = []
     for index, match in enumerate(starts):

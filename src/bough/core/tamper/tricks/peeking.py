@@ -175,11 +175,19 @@ def _unreadable(source: Source) -> Iterator[Sign]:
     for node in source.of(ast.Call):
         if dotted(node.func) in ("marshal.loads", "types.CodeType", "types.FunctionType"):
             yield habit("code", node, "… makes code that cannot be read")
-        if last(node.func) not in ("exec", "eval", "compile", "__import__"):
+        if last(node.func) not in ("exec", "eval", "compile", "__import__") or _of_patterns(node.func, source):
             continue
         inner = {last(n.func) for a in node.args for n in walk(a) if isinstance(n, ast.Call)}
         if inner & (_DECODING | {"chr"}):
             yield shown(node, "runs code that cannot be read")
+
+
+def _of_patterns(function: ast.expr, source: Source) -> bool:
+    """`re.compile`, with `re` being just that: it makes a pattern, no code."""
+    parts = dotted(function).split(".")
+    known = source.imports.get(parts[0])
+    plain = isinstance(source.bound.get(parts[0]), ast.Import) and "re" not in source.rebound
+    return parts[1:] == ["compile"] and known is not None and plain and known.module in ("re", "regex")
 
 
 def _test_modules(source: Source, ground: Ground) -> Iterator[Sign]:

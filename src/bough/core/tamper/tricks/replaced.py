@@ -38,8 +38,10 @@ def replaced(node: ast.stmt, source: Source) -> Iterator[str]:
             yield f"{_object(target.value, source)}.{target.attr}"
         elif isinstance(target, ast.Subscript) and _namespace(target.value):
             yield f"{_object(target.value, source)}.{constant(target.slice)}"
+    around = [one for one in getattr(node, "decorator_list", []) if last(one) in ("patch", "object")]
     for call in (part for part in expressions_of(node) if isinstance(part, ast.Call)):
-        yield patched(call)
+        if call not in around:  # `@patch(…)` replaces for what it stands above alone
+            yield patched(call)
         if last(call.func) in ("setattr", "__setattr__") and len(call.args) > 1:
             yield f"{_object(call.args[0], source)}.{constant(call.args[1])}"
         elif dotted(call.func).endswith("patch.multiple") and call.args:
