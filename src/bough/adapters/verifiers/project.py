@@ -27,7 +27,7 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.evidence import Mark, marks, on_disk, reader, report_at
+from bough.adapters.verifiers.evidence import Mark, lay_out, marks, on_disk, reader, report_at
 from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.rulings import Ran, Read
@@ -155,6 +155,10 @@ class ProjectVerifier:
         after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
+        if judgement.verdict.ruling == "passed" and (
+            still := await self._as_before(run, task, check, before, after, await baseline)
+        ):
+            return _tampered(task, check, still, "the tests were changed and not what they test")
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.known())
@@ -181,6 +185,32 @@ class ProjectVerifier:
         finally:
             under_way.cancel()
             await asyncio.gather(under_way, return_exceptions=True)
+
+    async def _as_before(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        before: Mapping[str, str],
+        after: Mapping[str, str],
+        baseline: Known,
+    ) -> tuple[Tampering, ...]:
+        """Where tests failed at the base and tests, or how they are run, were changed: the work once more with those as
+        they were. What fails then just as it did shows that it does only because of that change. Python's tests are
+        compared closely enough without."""
+        back = tamper.put_back(before, after, check.command)
+        if task.step.may_edit_tests or baseline.exit_status == 0 or all(path.endswith(".py") for path in back):
+            return ()
+        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
+        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
+        try:
+            await asyncio.to_thread(lay_out, workspace.root, back)
+            again = await self._ran(check, task, workspace, lambda line: None, [], ({}, {}))
+        finally:
+            await self._workspaces.discard(run.name, name)
+        what = rulings.still(baseline, again)
+        clause = f"with it as it was at the base, {what} fails as it did there"
+        return tuple(Tampering(path, 0, clause) for path in back) if what else ()
 
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:

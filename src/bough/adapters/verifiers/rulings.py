@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
@@ -35,7 +37,7 @@ class Ran(Struct, frozen=True):
         return [case for case in self.report.cases if case.outcome in ("failed", "error")]
 
     def known(self) -> Known:
-        return Known(self.report, self.closed, self.finished.exit_status)
+        return Known(self.report, self.closed, self.finished.exit_status, refuted(self.text))
 
 
 def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
@@ -122,6 +124,32 @@ def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
     # Some runners name only what failed: then what is not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
+
+
+_ASSERTED = re.compile(r"\bAssert\w*Error\b|\bassert\w* .*failed|\bexpect(?:ed)?\b|--- FAIL:|^not ok\b", re.I | re.M)
+_BROKEN = re.compile(
+    r"(?:Reference|Type|Syntax|Import|ModuleNotFound|Attribute|Name|FileNotFound)Error|MODULE_NOT_FOUND|ENOENT"
+    r"|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
+)
+
+
+def refuted(text: str) -> str:
+    """What a check printed, but for numbers, as a hash, when an assertion was refuted and nothing was amiss besides."""
+    plain = re.sub(r"\d+|\.bough/work/[^/\s]+/[^/\s]+", "", text)
+    return hashlib.sha256(plain.encode()).hexdigest() if _ASSERTED.search(text) and not _BROKEN.search(text) else ""
+
+
+def still(baseline: Known, again: Ran) -> str:
+    """What failed at the base and fails in the same way with the base's tests on the code of now; empty: nothing."""
+    if again.finished.exit_status in (0, None) or baseline.exit_status in (0, None):
+        return ""
+    said = {case.id: re.sub(r"\d+", "", case.message) for case in again.report.cases if case.outcome == "failed"}
+    named = [case for case in baseline.report.cases if case.outcome == "failed"]
+    for case in named:
+        same = case.message and said.get(case.id) == re.sub(r"\d+", "", case.message)
+        if same and not _BROKEN.search(case.message):
+            return case.id
+    return "the check" if not named and baseline.refuted and baseline.refuted == refuted(again.text) else ""
 
 
 def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
