@@ -31,6 +31,8 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     exit_status: int | None
     refuted: str = ""
     """What a run that was refuted by an assertion printed, as a hash; empty: nothing of the kind can be seen in it."""
+    rewritten: tuple[str, ...] = ()
+    """Code that the check itself writes anew."""
 
     @property
     def mute(self) -> bool:

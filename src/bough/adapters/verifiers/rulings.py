@@ -11,6 +11,7 @@ from msgspec import Struct
 from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
+from bough.core.tamper.files import foreign, language
 from bough.ports import Finished
 
 SHOWN_FAILURES = 10
@@ -29,6 +30,8 @@ class Ran(Struct, frozen=True):
     """The output has the runner's closing lines."""
     changed: tuple[Tampering, ...] = ()
     """What it did to the tests while it ran."""
+    rewritten: tuple[str, ...] = ()
+    """Code that it put something else in the place of while it ran."""
     gone: tuple[str, ...] = ()
     """What lay in the workspace and is not of the tree: it was removed before."""
 
@@ -37,7 +40,7 @@ class Ran(Struct, frozen=True):
         return [case for case in self.report.cases if case.outcome in ("failed", "error")]
 
     def known(self) -> Known:
-        return Known(self.report, self.closed, self.finished.exit_status, refuted(self.text))
+        return Known(self.report, self.closed, self.finished.exit_status, refuted(self.text), self.rewritten)
 
 
 def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
@@ -150,6 +153,16 @@ def still(baseline: Known, again: Ran) -> str:
         if same and not _BROKEN.search(case.message):
             return case.id
     return "the check" if not named and baseline.refuted and baseline.refuted == refuted(again.text) else ""
+
+
+def rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+    """Code that says something else now; blanks and other matters of form aside."""
+    changed = (path for path, text in before.items() if after.get(path) != text and language(path))
+    return tuple(path for path in changed if not foreign(path) and _bare(before[path]) != _bare(after.get(path, "")))
+
+
+def _bare(text: str) -> str:
+    return re.sub(r"[\s\"'`,;()]+", "", text)
 
 
 def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:

@@ -17,11 +17,12 @@ from bough.core.tamper.wording import listed
 
 _FOLDERS = listed("test tests spec specs e2e __tests__ __mocks__ __snapshots__")
 _SETTINGS = re.compile(
-    r"(?:jest|vitest|playwright|cypress|ava|karma)\.\w[\w.]*|\.mocharc.*|\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|bunfig\.toml"
+    r"(?:jest|vitest?|playwright|cypress|ava|karma|babel)\.\w[\w.]*|\.babelrc.*|\.swcrc|\.mocharc.*|\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|bunfig\.toml"
     r"|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.?[jJ]ustfile|Taskfile\.ya?ml"
 )
 _SCRIPTED = listed("scripts jest vitest mocha ava")
 """Parts of package.json that say how tests are run."""
+_CARGO = re.compile(r"(?m)^\[(?:\[test\]|profile\.\w+)\]\s*\n(?:[^\[\n].*\n|\n)*")
 _RUST_TESTS = re.compile(r"(?m)^#\[cfg\([^\]]*test[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=\{)")
 
 
@@ -43,6 +44,9 @@ def _one(path: str, old: str | None, new: str | None, command: str) -> Iterator[
     elif name == "package.json":
         if old is not None and new is not None and (made := _with_scripts(old, new)) != new:
             yield path, made
+    elif name == "Cargo.toml":
+        if old is not None and new is not None and _CARGO.findall(old) != _CARGO.findall(new):
+            yield path, "\n".join([_CARGO.sub("", new), *_CARGO.findall(old)])
     elif files.makefile(path):
         if "make" in programs:
             yield path, old

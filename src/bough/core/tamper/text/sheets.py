@@ -32,6 +32,8 @@ class Unit(Struct, eq=False):
     line: int
     text: str
     """Without comments, blanks squeezed."""
+    around: str = ""
+    """The same of the whole file."""
     assertions: list[str] = []
     unreachable: int = 0
     values: set[str] = set()
@@ -66,7 +68,7 @@ def read(path: str, text: str, language: str) -> Sheet:
     sheet = Sheet(path)
     plain = uncommented(text, kind.comment)
     starts = list(rx(kind.test).finditer(plain))[:MOST]
-    spans = []
+    spans, around = [], " ".join(plain.split())
     for index, match in enumerate(starts):
         following = starts[index + 1].start() if index + 1 < len(starts) else len(plain)
         title, end = _title(match, plain, language), _end(match, plain, kind, following)
@@ -74,6 +76,7 @@ def read(path: str, text: str, language: str) -> Sheet:
             start = _above(plain, match.start(), kind)
             spans.append((start, end))
             sheet.units.append(_unit(path, title, plain, start, end, kind, match))
+            sheet.units[-1].around = around
     for found in rx(kind.loose or kind.skip).finditer(plain):
         if not any(start <= found.start() < end for start, end in spans):
             sheet.count(sheet.loose, found[0].strip(), plain, found.start())
