@@ -123,7 +123,11 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
             "makes every comparison hold",
         ),
         (r"macro_rules!\s*(?:debug_)?(?:assert\w*|panic)\b", "changes the assertions"),
-        (r"\bthread::current\(\)\s*\.name\(\)[^;\n]*(?:==|\bSome\(\"|contains|matches!)", "looks for a running test"),
+        (
+            r"\bthread::current\(\)[\s\S]{0,120}?\.name\(\)[^;\n]*(?:==|\bSome\(\"|contains|matches!|_with\()"
+            r"|\benv::var(?:_os)?\(\s*\"CARGO",
+            "looks for a running test",
+        ),
         (r"\"(?:RUST_TEST_\w+|NEXTEST\w*|__RUST_TEST_INVOKE|CARGO_TARGET_TMPDIR)\"", "looks for a running test"),
         (r"\bcurrent_exe\(\)[\s\S]{0,120}?\"[^\"]*(?:deps|test)", "looks for a running test"),
         (r"\binclude_(?:str|bytes)!\s*\(\s*(?:file!|\"[^\"]*\.rs\")", "reads the tests"),
@@ -236,6 +240,6 @@ def copied(before: Mapping[str, str], after: Mapping[str, str], paths: list[str]
 
 def product(path: str, language: str) -> bool:
     """Files of a language in which product code can stand. In Rust, tests and what they test share their files."""
-    if files.foreign(path) or files.language(path) != language or ".min." in path:
+    if files.foreign(path) or files.language(path) != language or ".min." in path or files.name_of(path) == "build.rs":
         return False
     return language == "rust" or not files.test_file(path)
