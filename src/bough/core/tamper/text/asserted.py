@@ -66,10 +66,18 @@ def weakened(said: str, fresh: list[str], own: frozenset[str], text: str) -> str
         return f"the condition was turned: {change}"
     if other := _asks_another(said, best, own):
         return f"{change}: {other} is made beside the tests"
+    if values(best) <= values(said) and (
+        twice := [one for one in values(said) if _times(best, one) > _times(said, one)]
+    ):
+        return f"{change}: {twice[0]} is asked of itself"
     lost = values(said) - values(best)
     if lost and _strength(best) == _strength(said) and not _in_a_row(said, best, text):
         return f"expected value changed: {change}"
     return ""
+
+
+def _times(said: str, value: str) -> int:
+    return len(re.findall(rf"(?<![\w.]){re.escape(value.strip(chr(34)))}(?![\w.])", said))
 
 
 _SIGNS = re.compile(r"[=!<>]=?=?|\bnot\b")
@@ -108,7 +116,7 @@ def _same_twice(said: str) -> bool:
 
 def _strength(said: str) -> int:
     bare = without_strings(said)
-    if "NotEqual" in bare or "_ne!" in bare or ".not." in bare or "isnt" in bare:
+    if re.search(r"NotEqual|(?:\b|does)[nN]ot[A-Z]|_ne!|\.not\b|isnt", bare):
         return 1
     if _STRONG.search(bare) or bare.startswith("if "):
         return 3

@@ -33,7 +33,8 @@ LANGUAGES: dict[str, Language] = {
         ),
         skip=(
             r"(?<![\w$])(?:x(?:it|test|describe|context|specify)\b|(?:it|test|describe|suite|context|t)\.(?:skip\w*|todo|fails"
-            r"|failing|fixme|runIf)\b|this\.skip\(|ctx\.skip\(|pending\(\)|(?:skip|todo)\s*:\s*(?!false))"
+            r"|failing|fixme|runIf)\b|[\w$]+\.(?:skip|todo)\(\s*['\"`)]|pending\(\)|(?:skip|todo)\s*:\s*(?!false))"
+            r"|[{,]\s*(?:skip|todo)\s*[,}]"
         ),
         only=r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)\.only\b|only\s*:\s*true)",
         trick=(
@@ -41,7 +42,7 @@ LANGUAGES: dict[str, Language] = {
             r"|global(?:This)?\.(?:expect|test|it|describe|assert)\s*=|jest\.retryTimes|require\.cache\[|assert\.\w+\s*=[^=]"
         ),
         block="call",
-        swallow=r"\bcatch\b\s*(?:\([^)]*\))?\s*\{(?![^}]*\bthrow\b)|\.catch\(",
+        swallow=r"\bcatch\b\s*(?:\([^)]*\))?\s*\{(?![^}]*\bthrow\b)|\.catch\(|\bfinally\s*\{[^}]*\breturn\b",
     ),
     "go": Language(
         test=r"^func\s+(?P<title>(?:Test|Fuzz|Example)\w*)\s*\(",
@@ -59,7 +60,7 @@ LANGUAGES: dict[str, Language] = {
             r"(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(?P<title>\w+)"
         ),
         assertion=r"\b(?:debug_)?(?:prop_)?assert\w*!|\bpanic!|\bunreachable!|\binsta::\w+!",
-        skip=r"#\[ignore\b|#\[should_panic|#\[cfg\((?:any\(\)|not|feature|FALSE|target)|#\[cfg_attr\([^)]*ignore",
+        skip=r"#\[ignore\b|#\[should_panic|#\[cfg\((?!test\b)|#\[cfg_attr\([^\]]*ignore",
         loose=(
             r"#\[ignore\b|#\[cfg\((?:any\(\)|FALSE|all\(test)"
             r"|#\[cfg\((?!test\b)[^\]]*\]\s*(?:pub\s+)?mod\s+(?:\w+_)?tests?\b"

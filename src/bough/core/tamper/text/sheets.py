@@ -20,7 +20,9 @@ FAR = 20_000
 _SAID = r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 _LEAVES = r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])"
 _LOADED = r"\b(?:require|import)\s*\([^)]*\)"
-_CONDITION = r"\b(?:if|while|switch)\s*$|\b(?:catch|else)\b[^{}]*$|\?\s*$|&&\s*$"
+_CONDITION = r"\b(?:if|while|switch|match|catch|else)\b|(?:&&|\|\||\?\?|\?)\s*(?:[\w$.]+\s*(?:=>)?\s*)?$"
+_NOTHING = r"(?:\[\s*\]\s*\.\w+|\bof\s*\[\s*\]\s*\)|\bin\s+0\.\.0|;\s*false\s*;\s*\))\s*$"
+"""A loop that goes through nothing."""
 _DEFERRED = r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick|then|catch|on|once)\s*$"
 
 
@@ -190,21 +192,27 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
 
 def _guard(block: str, start: int, position: int) -> str:
     """What stands between a test and an assertion of it: `if (…)`, `setTimeout(`; empty: nothing."""
-    stack: list[tuple[int, str]] = []
-    closed = (0, "")
+    stack: list[int] = []
     for found in rx(STRING + r"|[(){}\[\]]").finditer(block, start, position):
         if found[0] in "([{":
-            head = block[max(0, found.start() - 200) : found.start()]
-            stack.append(closed if found[0] == "{" and head.rstrip().endswith(")") else (found.start(), head))
+            stack.append(found.start())
         elif found[0] in ")]}" and stack:
-            at, head = closed = stack.pop()
-            after = block[found.end() : position].strip()
-            if found[0] == ")" and not after and re.search(r"\bif\s*$", head):
-                return " ".join(f"if {block[at : found.end()]}".split())
-    for at, head in stack:
-        if re.search(_CONDITION, head) or re.search(_DEFERRED, head):
-            return " ".join((head[-30:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
+            stack.pop()
+    for at in (*stack, position):
+        # The statement so far: what is in brackets that were closed again is no statement of its own.
+        head = whole = block[max(start, at - 300) : at]
+        while (closed := rx(r"[\[{(][^\[\](){}]*[\])}](?!\s*$)|\([^\[\](){}]*\)").sub("", head)) != head:
+            head = closed
+        head = rx(r"[;{}]").split(head)[-1]
+        if rx(f"{_CONDITION}|{_DEFERRED}").search(head) or rx(_NOTHING).search(whole) or _uncalled(head, block):
+            return " ".join((whole[-40:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
     return ""
+
+
+def _uncalled(head: str, block: str) -> bool:
+    """It is the head of a function that nobody calls."""
+    made = rx(r"\b(?:const|let|var)\s+_?(\w+)\s*=[^=]*(?:=>|\|)|\bfunction\s+(\w+)\s*$").search(head)
+    return made is not None and len(re.findall(rf"\b_?{made[1] or made[2]}\b", block)) < 2
 
 
 def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
