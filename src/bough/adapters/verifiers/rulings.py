@@ -142,17 +142,25 @@ def refuted(text: str) -> str:
     return hashlib.sha256(plain.encode()).hexdigest() if _ASSERTED.search(text) and not _BROKEN.search(text) else ""
 
 
+def refutable(baseline: Known) -> bool:
+    """Something was refuted at the base of which it can be seen whether it still is."""
+    return baseline.exit_status not in (0, None) and bool(baseline.refuted or _refuted(baseline.report))
+
+
+def _refuted(report: Report) -> dict[str, str]:
+    """What assertions said, but for numbers, by test."""
+    failed = [case for case in report.cases if case.outcome == "failed" and case.message]
+    return {case.id: re.sub(r"\d+", "", case.message) for case in failed if not _BROKEN.search(case.message)}
+
+
 def still(baseline: Known, again: Ran) -> str:
     """What failed at the base and fails in the same way with the base's tests on the code of now; empty: nothing."""
-    if again.finished.exit_status in (0, None) or baseline.exit_status in (0, None):
+    if again.finished.exit_status in (0, None):
         return ""
-    said = {case.id: re.sub(r"\d+", "", case.message) for case in again.report.cases if case.outcome == "failed"}
-    named = [case for case in baseline.report.cases if case.outcome == "failed"]
-    for case in named:
-        same = case.message and said.get(case.id) == re.sub(r"\d+", "", case.message)
-        if same and not _BROKEN.search(case.message):
-            return case.id
-    return "the check" if not named and baseline.refuted and baseline.refuted == refuted(again.text) else ""
+    was, now = _refuted(baseline.report), _refuted(again.report)
+    if not any(case.outcome in ("failed", "error") for case in baseline.report.cases):
+        return "the check" if baseline.refuted and baseline.refuted == refuted(again.text) else ""
+    return next((name for name, said in was.items() if now.get(name) == said), "")
 
 
 def rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:

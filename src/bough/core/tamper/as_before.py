@@ -17,7 +17,7 @@ from bough.core.tamper.wording import listed
 
 _FOLDERS = listed("test tests spec specs e2e __tests__ __mocks__ __snapshots__")
 _SETTINGS = re.compile(
-    r"(?:jest|vitest?|playwright|cypress|ava|karma|babel)\.\w[\w.]*|\.babelrc.*|\.swcrc|\.mocharc.*|\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|bunfig\.toml"
+    r"(?:jest|vite(?:st)?|playwright|cypress|ava|karma|babel)\.\w[\w.]*|\.babelrc.*|\.swcrc|\.mocharc.*|\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|bunfig\.toml"
     r"|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.?[jJ]ustfile|Taskfile\.ya?ml"
 )
 _SCRIPTED = listed("scripts jest vitest mocha ava")
