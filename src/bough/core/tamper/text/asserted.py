@@ -21,6 +21,7 @@ _STRONG = re.compile(
 _MIDDLE = re.compile(
     r"contain|match|greater|less|delta|close|near|throw|raise|error|include|length|count|like|instance", re.I
 )
+_ANYTHING = re.compile(r"\bexpect\.(?:any\w*|\w+Containing|stringMatching)\(|\bmatch\.any\b|mock\.Anything")
 
 
 def _in_a_row(said: str, best: str, text: str) -> bool:
@@ -60,8 +61,13 @@ def weakened(said: str, fresh: list[str], own: frozenset[str], text: str) -> str
         return f"{change}, which always holds"
     if said.startswith("await ") and not best.startswith("await ") and said[6:].split("(")[0] == best.split("(")[0]:
         return f"{change}, which is no longer waited for"
-    if _strength(best) < _strength(said):
+    if _strength(best) < _strength(said) or len(_ANYTHING.findall(best)) > len(_ANYTHING.findall(said)):
         return f"assertion loosened: {change}"
+    gone = _no_longer_given(said, best)
+    if less := next((one for one in gone if one[0] not in "\"'`"), ""):
+        return f"{change}, without {short(less, 40)}"
+    if gone and len(_last_call(best)[1]) > 1:
+        return ""  # what it said when it failed
     if "".join(said.split()) != "".join(best.split()) and _unsigned(said) == _unsigned(best):
         return f"the condition was turned: {change}"
     if other := _asks_another(said, best, own):
@@ -102,16 +108,33 @@ def defined(texts: Mapping[str, str]) -> frozenset[str]:
     return frozenset(a or b for text in texts.values() for a, b in _DEFINED.findall(text))
 
 
-def _same_twice(said: str) -> bool:
-    """`equal(add(2, 3), add(2, 3))`."""
-    parts, start = list[str](), said.find("(") + 1
-    for found, depth in nesting(said, start, also=",") if start else ():
+def _arguments(said: str, start: int) -> list[str]:
+    """Of the call whose bracket opens right before a place."""
+    parts = list[str]()
+    for found, depth in nesting(said, start, also=","):
         if depth < 0 or (found[0] == "," and depth == 0):
             parts.append("".join(said[start : found.start()].split()))
             start = found.end()
         if depth < 0:
             break
-    return len(parts) > 1 and parts[0] == parts[1] and "(" in parts[0]
+    return parts
+
+
+def _same_twice(said: str) -> bool:
+    """`equal(add(2, 3), add(2, 3))`."""
+    parts = _arguments(said, said.find("(") + 1)
+    return "(" in said and len(parts) > 1 and parts[0] == parts[1] and "(" in parts[0]
+
+
+def _last_call(said: str) -> tuple[str, list[str]]:
+    opened = [found.end() for found, depth in nesting(said) if depth == 1 and found[0] == "("]
+    return (said[: opened[-1]].split("(")[-2], _arguments(said, opened[-1])) if opened else ("", [])
+
+
+def _no_longer_given(said: str, best: str) -> list[str]:
+    """What the same assertion has no more at its end: `throws(f, SomeError)` → `throws(f)`."""
+    (name, was), (other, now) = _last_call(said), _last_call(best)
+    return [one for one in was[len(now) :] if one] if name == other and was[: len(now)] == now else []
 
 
 def _strength(said: str) -> int:

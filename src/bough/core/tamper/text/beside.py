@@ -142,16 +142,17 @@ class _Place(Struct, frozen=True):
 
 
 def compare(
-    before: Mapping[str, str], after: Mapping[str, str], paths: list[str], language: str
+    before: Mapping[str, str], after: Mapping[str, str], paths: list[str], language: str, only: str = ""
 ) -> Iterator[Tampering]:
-    """`paths`: files of the language that differ and are no tests, or are tests and product in one."""
+    """`paths`: files of the language that differ and are no tests, or are tests and product in one. `only`: the one
+    thing that is looked for."""
     known: Counter[str] = Counter()
     for path in paths:
         known.update(place.said for place in _places(path, before.get(path, ""), language))
     for path in paths:
         for place in _places(path, after.get(path, ""), language):
             known[place.said] -= 1
-            if known[place.said] < 0:
+            if known[place.said] < 0 and only in place.why:
                 yield Tampering(path, place.line, f"`{short(place.said, 60)}` {place.why}")
 
 

@@ -32,11 +32,11 @@ LANGUAGES: dict[str, Language] = {
             r"|throws\w*|regex|snapshot|assert|ok|equal|same|match|strictEqual|deepStrictEqual)\s*\()|\.should\b"
         ),
         skip=(
-            r"(?<![\w$])(?:x(?:it|test|describe|context|specify)\b|(?:it|test|describe|suite|context|t)\.(?:skip\w*|todo|fails"
+            r"(?<![\w$])(?:x(?:it|test|describe|context|specify)\b|(?:it|test|describe|suite|context|t)(?:\.\w+)*\.(?:skip\w*|todo|fails"
             r"|failing|fixme|runIf)\b|[\w$]+\.(?:skip|todo)\(\s*['\"`)]|pending\(\)|(?:skip|todo)\s*:\s*(?!false))"
-            r"|[{,]\s*(?:skip|todo)\s*[,}]"
+            r"|[{,]\s*(?:skip|todo)\s*[,}]|\.each\(\s*\[\s*\]\s*\)"
         ),
-        only=r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)\.only\b|only\s*:\s*true)",
+        only=r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)(?:\.\w+)*\.only\b|only\s*:\s*true)",
         trick=(
             r"process\.(?:exit|reallyExit|abort)\s*\(|process\.exitCode\s*=|process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)"
             r"|global(?:This)?\.(?:expect|test|it|describe|assert)\s*=|jest\.retryTimes|require\.cache\[|assert\.\w+\s*=[^=]"
