@@ -63,11 +63,8 @@ def weakened(said: str, fresh: list[str], own: frozenset[str], text: str) -> str
         return f"{change}, which is no longer waited for"
     if _strength(best) < _strength(said) or len(_ANYTHING.findall(best)) > len(_ANYTHING.findall(said)):
         return f"assertion loosened: {change}"
-    gone = _no_longer_given(said, best)
-    if less := next((one for one in gone if one[0] not in "\"'`"), ""):
+    if less := next((one for one in _no_longer_given(said, best) if one[0] not in "\"'`"), ""):
         return f"{change}, without {short(less, 40)}"
-    if gone and len(_last_call(best)[1]) > 1:
-        return ""  # what it said when it failed
     if "".join(said.split()) != "".join(best.split()) and _unsigned(said) == _unsigned(best):
         return f"the condition was turned: {change}"
     if other := _asks_another(said, best, own):
@@ -128,13 +125,14 @@ def _same_twice(said: str) -> bool:
 
 def _last_call(said: str) -> tuple[str, list[str]]:
     opened = [found.end() for found, depth in nesting(said) if depth == 1 and found[0] == "("]
-    return (said[: opened[-1]].split("(")[-2], _arguments(said, opened[-1])) if opened else ("", [])
+    given = [one for one in _arguments(said, opened[-1]) if one] if opened else []
+    return said[: opened[-1]].split("(")[-2] if opened else "", given
 
 
 def _no_longer_given(said: str, best: str) -> list[str]:
     """What the same assertion has no more at its end: `throws(f, SomeError)` → `throws(f)`."""
     (name, was), (other, now) = _last_call(said), _last_call(best)
-    return [one for one in was[len(now) :] if one] if name == other and was[: len(now)] == now else []
+    return was[len(now) :] if name == other and was[: len(now)] == now else []
 
 
 def _strength(said: str) -> int:
