@@ -22,7 +22,6 @@ _LEAVES = r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])"
 _LOADED = r"\b(?:require|import)\s*\([^)]*\)"
 _CONDITION = r"\b(?:if|while|switch|match|catch|else)\b|(?:&&|\|\||\?\?|\?)\s*(?:[\w$.]+\s*(?:=>)?\s*)?$"
 _NOTHING = r"(?:\[\s*\]\s*\.\w+|\bof\s*\[\s*\]\s*\)|\bin\s+0\.\.0|;\s*false\s*;\s*\))\s*$"
-"""A loop that goes through nothing."""
 _DEFERRED = r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick|then|catch|on|once)\s*$"
 
 
@@ -204,9 +203,18 @@ def _guard(block: str, start: int, position: int) -> str:
         while (closed := rx(r"[\[{(][^\[\](){}]*[\])}](?!\s*$)|\([^\[\](){}]*\)").sub("", head)) != head:
             head = closed
         head = rx(r"[;{}]").split(head)[-1]
-        if rx(f"{_CONDITION}|{_DEFERRED}").search(head) or rx(_NOTHING).search(whole) or _uncalled(head, block):
+        if rx(f"{_CONDITION}|{_DEFERRED}").search(head) or _over_nothing(whole, block) or _uncalled(head, block):
             return " ".join((whole[-40:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
     return ""
+
+
+def _over_nothing(head: str, block: str) -> bool:
+    """It is the head of a loop over `[]`, or over a list by the name of one that stays empty."""
+    through = rx(r"\bof\s+(\w+)\s*\)\s*$|(\w+)\.\w+\s*$").search(head)
+    if through is None:
+        return rx(_NOTHING).search(head) is not None
+    name = through[1] or through[2]
+    return re.search(rf"\b{name}\s*=\s*\[\s*\]", block) is not None and f"{name}.push" not in block
 
 
 def _uncalled(head: str, block: str) -> bool:
