@@ -52,3 +52,18 @@ def test_a_runner_in_an_environment(tmp_path: Path) -> None:
 def test_a_module_without_a_program(tmp_path: Path) -> None:
     write(tmp_path, ".venv/lib/python3.12/site-packages/_pytest/__init__.py")
     assert "pytest" in forged_runners(tmp_path, NOTHING)[0].what
+
+
+def test_a_package_that_tests_load(tmp_path: Path) -> None:
+    loads = ['const assert = require("assert/");\nimport { x } from "@scope/kit/deep";\nimport fs from "node:fs";\n']
+    assert forged_runners(tmp_path, NOTHING, loads) == []
+    write(tmp_path, "node_modules/assert/index.js")
+    write(tmp_path, "node_modules/@scope/kit/deep.js")
+    write(tmp_path, "node_modules/other/index.js")
+    found = [one.path for one in forged_runners(tmp_path, NOTHING, loads)]
+    assert found == ["node_modules/@scope/kit", "node_modules/assert"]
+    listed = '{"packages": {"node_modules/power-assert": {}, "node_modules/@scope/kit": {}}}'
+    write(tmp_path, "node_modules/.package-lock.json", listed)
+    assert [one.path for one in forged_runners(tmp_path, NOTHING, loads)] == ["node_modules/assert"]
+    write(tmp_path, "yarn.lock", "assert@^2.0.0:\n  version 2.1.0\n")
+    assert forged_runners(tmp_path, NOTHING, loads) == []

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.rulings import Ran, before, ruling
+from bough.adapters.verifiers.reading import report
+from bough.adapters.verifiers.rulings import Ran, before, refutable, rewritten, ruling, still
 from bough.core.acceptance import Case, CaseOutcome, Check, Report
 from bough.ports import Finished
 
@@ -75,3 +76,77 @@ FAILING = Report("junit", (Case("t.py::test_a", "failed"), Case("t.py::test_b", 
 )
 def test_what_an_agent_is_told_of_the_base(known: Known, says: str) -> None:
     assert before(known) == says
+
+
+GO = """\
+{"Action":"run","Package":"c.org/calc","Test":"TestAdd"}
+{"Action":"output","Package":"c.org/calc","Test":"TestAdd","Output":"=== RUN   TestAdd\\n"}
+{"Action":"output","Package":"c.org/calc","Test":"TestAdd","Output":"    calc_test.go:9: Add(2, 3) = -1, want 5\\n"}
+{"Action":"output","Package":"c.org/calc","Test":"TestAdd","Output":"--- FAIL: TestAdd (0.00s)\\n"}
+{"Action":"fail","Package":"c.org/calc","Test":"TestAdd","Elapsed":0}
+{"Action":"fail","Package":"c.org/calc","Elapsed":0.2}
+"""
+UNBUILT = """\
+{"ImportPath":"c.org/calc [c.org/calc.test]","Action":"build-output","Output":"a.go:9:5: undefined: Add\\n"}
+{"ImportPath":"c.org/calc [c.org/calc.test]","Action":"build-fail"}
+{"Action":"fail","Package":"c.org/calc","Elapsed":0}
+"""
+MOCHA = """\
+  calc
+    1) adds
+
+  0 passing (4ms)
+  1 failing
+
+  1) calc
+       adds:
+
+      AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:
+
+-1 !== 5
+"""
+JEST = """\
+{"numFailedTests": 1, "testResults": [{"name": "/w/calc.test.js", "status": "failed", "assertionResults": [
+{"ancestorTitles": [], "title": "adds", "fullName": "adds", "status": "failed", "duration": 2,
+"failureMessages": ["Error: expect(received).toBe(expected) // Object.is equality\\n\\nExpected: 5\\nReceived: -1"]}]}]}
+"""
+
+
+def said(text: str, runner: str, junit: str = "", status: int = 1) -> Ran:
+    read = report(junit.encode() or None, text, status, runner, "/w")
+    return Ran(Finished(status, text.encode(), 0.1, ""), read, text, closed=True)
+
+
+@pytest.mark.parametrize(
+    ("runner", "text", "junit", "what"),
+    [
+        ("go", GO, "", "c.org/calc::TestAdd"),
+        ("jest", "", JEST, "calc.test.js::adds"),
+        ("", MOCHA, "", "the check"),
+    ],
+)
+def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: str, what: str) -> None:
+    base = said(text, runner, junit).known()
+    assert refutable(base)
+    slower = said(text.replace("4ms", "17ms"), runner, junit)
+    assert still(base, slower) == what
+    assert still(base, said("", runner, status=0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("runner", "base", "again"),
+    [
+        ("go", GO, UNBUILT),
+        ("", MOCHA, MOCHA.replace("AssertionError [ERR_ASSERTION]", "TypeError: add is not a function")),
+        ("", "make: *** No rule to make target 'test'.\n", "make: *** No rule to make target 'test'.\n"),
+        ("", "Error: Cannot find module './calc.js'\nexpected\n", "Error: Cannot find module './calc.js'\nexpected\n"),
+    ],
+)
+def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: str, base: str, again: str) -> None:
+    assert still(said(base, runner).known(), said(again, runner)) == ""
+
+
+def test_code_that_is_written_anew_while_it_is_tested() -> None:
+    before = {"a.js": "exports.add = (a, b) => a - b;\n", "b.js": "f( 'x' )\n", "data.json": "{}\n", "venv/c.js": "1\n"}
+    after = {"a.js": "exports.add = (a, b) => a + b;\n", "b.js": 'f("x");\n', "data.json": "{1}\n", "venv/c.js": "2\n"}
+    assert rewritten(before, after) == ("a.js",)

@@ -584,6 +584,49 @@ ACROSS: dict[str, tuple[Files, Files, str]] = {
         "npm test",
     ),
     "a JavaScript test moved": ({"test/calc.test.js": JS}, {"test/sums/add.test.js": JS}, "npm test"),
+    "a JavaScript test made a table": (
+        {"test/calc.test.js": JS},
+        {
+            "test/calc.test.js": """
+import { add } from "../src/calc";
+
+describe("add", () => {
+  it.each([
+    [1, 2, 3],
+    [0, 0, 0],
+  ])("adds %i and %i", (a, b, want) => {
+    expect(add(a, b)).toBe(want);
+  });
+});
+"""
+        },
+        "npm test",
+    ),
+    "a JavaScript test with its own runner, extended": (
+        {"test/calc.test.js": JS.replace("describe(", 'import { it } from "vitest";\n\ndescribe(', 1)},
+        {
+            "test/calc.test.js": JS.replace(
+                "describe(",
+                'import { it as base } from "vitest";\n\nconst it = base.extend({ list: [] });\n\ndescribe(',
+                1,
+            )
+        },
+        "npx vitest run",
+    ),
+    "a JavaScript helper moved to the tests": (
+        {"test/calc.test.js": 'import { one } from "../util/one";\n' + JS, "util/one.js": "export const one = 1;\n"},
+        {"test/calc.test.js": 'import { one } from "./one";\n' + JS, "test/one.js": "export const one = 1;\n"},
+        "npm test",
+    ),
+    "a JavaScript assertion within a callback": (
+        {"test/calc.test.js": JS},
+        {
+            "test/calc.test.js": JS.replace(
+                "    expect(add(1, 2)).toBe(3);\n", "    within(() => {\n      expect(add(1, 2)).toBe(3);\n    });\n"
+            )
+        },
+        "npm test",
+    ),
     "a JavaScript assertion added": (
         {"test/calc.test.js": JS},
         {"test/calc.test.js": JS.replace("expect(add(0", "expect(add(5, 5)).toBe(10);\n    expect(add(0")},

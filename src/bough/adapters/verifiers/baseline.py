@@ -29,6 +29,10 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     closed: bool
     """With the runner's closing lines, which some plugins and options do away with."""
     exit_status: int | None
+    refuted: str = ""
+    """What a run that was refuted by an assertion printed, as a hash; empty: nothing of the kind can be seen in it."""
+    rewritten: tuple[str, ...] = ()
+    """Code that the check itself writes anew."""
 
     @property
     def mute(self) -> bool:
@@ -91,8 +95,8 @@ def _kept(path: Path) -> Known | None:
 
 
 def _keep(path: Path, known: Known) -> None:
-    # Outcomes are all that is asked of a baseline; messages and traces would only fill the disk.
-    outcomes = tuple(Case(case.id, case.outcome) for case in known.report.cases)
+    # Traces would only fill the disk.
+    outcomes = tuple(Case(case.id, case.outcome, case.message) for case in known.report.cases)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(f".{secrets.token_hex(4)}")
     part.write_bytes(msgspec.json.encode(replace(known, report=replace(known.report, cases=outcomes))))

@@ -55,6 +55,17 @@ def on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, 
     return found
 
 
+def lay_out(root: Path, texts: Mapping[str, str | None]) -> None:
+    """Put files in place of those that are there; None: there is to be none."""
+    for path, text in texts.items():
+        place = root / path
+        if text is None or place.is_symlink():
+            place.unlink(missing_ok=True)
+        if text is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, newline="")
+
+
 def reader(workspace: Workspace) -> Callable[[str], str | None]:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
     root = workspace.root.resolve()

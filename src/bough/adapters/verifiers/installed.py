@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,17 +27,21 @@ _LISTS = (
 _PACKAGES = {"py.test": "pytest"}
 
 
-def forged_runners(root: Path, tracked: frozenset[str]) -> list[Tampering]:
-    """Programs of a runner's name that nothing says to have been installed. `tracked`: the files of the tree, which
-    are for others to judge."""
-    found = list(_in_node_modules(root / "node_modules"))
+def forged_runners(root: Path, tracked: frozenset[str], loaded: Iterable[str] = ()) -> list[Tampering]:
+    """Programs of a runner's name, and packages that tests load, that nothing says to have been installed. `tracked`:
+    the files of the tree, which are for others to judge. `loaded`: texts of JavaScript tests."""
+    found = list(_in_node_modules(root / "node_modules", {one for text in loaded for one in _LOADS.findall(text)}))
     for name in (".venv", "venv", "env"):
         found += _in_environment(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]
     return [Tampering(path, 0, what) for path, what in shown if path not in tracked]
 
 
-def _in_node_modules(folder: Path) -> Iterator[tuple[Path, str]]:
+_LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])")
+"""The packages that a text loads, without what is within them."""
+
+
+def _in_node_modules(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, str]]:
     listed = ""
     for name in _LISTS:
         with suppress(OSError):
@@ -48,6 +53,9 @@ def _in_node_modules(folder: Path) -> Iterator[tuple[Path, str]]:
         package = folder / ("@playwright/test" if name == "playwright" else name)
         if name not in listed or not _is_package(package):
             yield program, f"the test runner {name} was put into node_modules by no package manager"
+    for name in sorted(loaded):
+        if (folder / name).is_dir() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
+            yield folder / name, f"the tests load {name}, which was put into node_modules by no package manager"
 
 
 def _is_package(folder: Path) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import hashlib
-import re
 import secrets
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
@@ -27,17 +26,17 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.evidence import Mark, marks, on_disk, reader, report_at
+from bough.adapters.verifiers.evidence import Mark, lay_out, marks, on_disk, reader, report_at
 from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.rulings import Ran, Read
 from bough.adapters.verifiers.runners import instrument, refused, rerun
 from bough.core import tamper
-from bough.core.acceptance import Check, Report, Tampering, Verdict
+from bough.core.acceptance import Check, Tampering, Verdict
 from bough.core.ids import GOAL
 from bough.core.rules import Rules
 from bough.core.run import Run
-from bough.core.tamper.files import test_file
+from bough.core.tamper.files import language, test_file
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents
 from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
@@ -151,10 +150,17 @@ class ProjectVerifier:
         ran, flaky = await self._again(run, check, ran, baseline, task, workspace, progress)
         if ran.changed and not task.step.may_edit_tests:
             return _tampered(task, check, ran.changed, "the tests were changed while they ran")
+        if anew := sorted({*ran.rewritten} - {*(await baseline).rewritten}):
+            done = tuple(Tampering(path, 0, "the check ran with something else in its place") for path in anew)
+            return _tampered(task, check, done, "the code was changed while it was tested")
         before = await self._watched(task.base, check.command)
         after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
+        if judgement.verdict.ruling == "passed" and (
+            still := await self._as_before(run, task, check, before, after, await baseline)
+        ):
+            return _tampered(task, check, still, "the tests were changed and not what they test")
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.known())
@@ -166,14 +172,15 @@ class ProjectVerifier:
         """The gate looks while the check runs, which the sandbox confines whatever was done to it. What the gate
         finds ends the check, unless it is allowed."""
         # Not to be cut short: the workspace would be left as neither the one tree nor the other.
-        texts = self._watched(task.tree, check.command, task.base)
-        bare, _ = await asyncio.gather(self._bare(task.tree, workspace), texts)
+        watched = self._watched(task.tree, check.command, task.base)
+        bare, texts = await asyncio.gather(self._bare(task.tree, workspace), watched)
         seen = await self._seen(check, task, task.tree, workspace)
         under_way = asyncio.create_task(self._ran(check, task, workspace, progress, bare, seen))
         try:
             await asyncio.sleep(0)  # the check has begun: loading the gate must not hold it up
             tracked = frozenset(await self._workspaces.paths(task.tree))
-            forged = await asyncio.to_thread(forged_runners, workspace.root, tracked)
+            loaded = [text for path, text in texts.items() if language(path) == "javascript" and test_file(path)]
+            forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, loaded)
             done = (*forged, *await self._tampering(task, check))
             if done and not task.step.may_edit_tests:
                 raise _Caught(done)
@@ -181,6 +188,37 @@ class ProjectVerifier:
         finally:
             under_way.cancel()
             await asyncio.gather(under_way, return_exceptions=True)
+
+    async def _as_before(
+        self,
+        run: Run,
+        task: Task,
+        check: Check,
+        before: Mapping[str, str],
+        after: Mapping[str, str],
+        baseline: Known,
+    ) -> tuple[Tampering, ...]:
+        """Where tests failed at the base and tests, or how they are run, were changed: the work once more with those as
+        they were. What fails then just as it did at the base passes only because of that change. Python's tests are
+        compared closely enough without."""
+        back = tamper.put_back(before, after, check.command)
+        if task.step.may_edit_tests or not rulings.refutable(baseline) or all(path.endswith(".py") for path in back):
+            return ()
+        failed = [case.id for case in baseline.report.cases if case.outcome == "failed"]
+        alone = rerun(check.command, check.runner, failed) if 0 < len(failed) <= RERUN_MOST else None
+        once_more = replace(check, command=alone or check.command)
+        name, what = f"{task.id}{BASELINE}-{secrets.token_hex(4)}", ""
+        for _ in range(2):  # it may fail now and then, by itself
+            workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
+            try:
+                await asyncio.to_thread(lay_out, workspace.root, back)
+                again = await self._ran(once_more, task, workspace, lambda line: None, [], ({}, {}))
+            finally:
+                await self._workspaces.discard(run.name, name)
+            if not (what := rulings.still(baseline, again)):
+                return ()
+        clause = f"with it as it was at the base, {what} fails as it did there"
+        return tuple(Tampering(path, 0, clause) for path in back)
 
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:
@@ -267,11 +305,12 @@ class ProjectVerifier:
             text = await asyncio.to_thread(clean, finished.output)
         root = str(workspace.root)
         body = await asyncio.to_thread(report_at, path)
-        read = _relative(await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root))
+        read = await asyncio.to_thread(report, body, text, finished.exit_status, check.runner, root)
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
         after = await asyncio.to_thread(on_disk, workspace, *seen)
         changed = await asyncio.to_thread(tamper.inspect, seen[0], after, check.command)
-        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
+        anew = rulings.rewritten(seen[0], after)
+        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), anew, tuple(gone))
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say
@@ -383,11 +422,3 @@ def _emptied(text: str) -> str:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [ast.Pass()]
     return ast.unparse(tree)
-
-
-_ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
-
-
-def _relative(read: Report) -> Report:
-    """With test ids as seen from the workspace, also where pytest takes settings in a folder above it for its root."""
-    return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))

@@ -7,6 +7,10 @@ line cannot make up for an exit status, nor the other way round: both are the ve
 
 from __future__ import annotations
 
+import re
+
+from msgspec.structs import replace
+
 from bough.adapters.verifiers.cases import counted, plain, worse
 from bough.adapters.verifiers.closings import closing, cut_short
 from bough.adapters.verifiers.counting import Progress, counting
@@ -43,9 +47,17 @@ def report(junit: bytes | None, output: str, exit_status: int | None, runner: st
     said = _said(output, runner, root)
     cases = read_file(junit, root) if junit and exit_status is not None else None
     if cases is None:
-        return said[0] if said else Report("exit status")
+        return _relative(said[0]) if said else Report("exit status")
     told = counted("junit", cases)
-    return worse(told, said[1]) if said else told
+    return _relative(worse(told, said[1]) if said else told)
+
+
+_ABOVE = re.compile(r"^(?:[^:]*/)?\.bough/work/[^/]+/[^/]+/")
+
+
+def _relative(read: Report) -> Report:
+    """With test ids as seen from the workspace, also where pytest takes settings in a folder above it for its root."""
+    return replace(read, cases=tuple(replace(case, id=_ABOVE.sub("", case.id)) for case in read.cases))
 
 
 def read_lines(output: str, runner: str, root: str = "") -> Report | None:

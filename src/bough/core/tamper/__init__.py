@@ -11,6 +11,7 @@ A map, in the order in which a reader may want to go:
 - `tricks`: Python code that bends a run from the side: hooks, exits, patched runners, code that knows of its tests.
 - `text`: tests of other languages, and Python that does not parse, as text.
 - `config`: settings, Makefiles, package files, scripts and CI: how tests are found and run.
+- `as_before`: what to put back so that the base's tests judge the code of now.
 - `recorded`: snapshots and other data that tests read. `wording`: words in tables and in findings.
 
 Each package says in its own docstring what its modules do."""
@@ -22,7 +23,7 @@ from collections.abc import Mapping
 from bough.core.acceptance import Tampering
 from bough.core.tamper.files import watched
 
-__all__ = ["inspect", "watched"]
+__all__ = ["inspect", "put_back", "watched"]
 
 
 def inspect(before: Mapping[str, str], after: Mapping[str, str], command: str) -> list[Tampering]:
@@ -34,3 +35,12 @@ def inspect(before: Mapping[str, str], after: Mapping[str, str], command: str) -
     from bough.core.tamper.gate import compare  # which a run that changes nothing need not load
 
     return compare(before, after, command)
+
+
+def put_back(before: Mapping[str, str], after: Mapping[str, str], command: str) -> dict[str, str | None]:
+    """What a workspace needs to run the tests just as the base did, on the code of now; None: a file is to go."""
+    if before == after:
+        return {}
+    from bough.core.tamper.as_before import put_back
+
+    return put_back(before, after, command)

@@ -150,8 +150,13 @@ def test_file(path: str) -> bool:
     """Code of the test side: tests, and what lies beside them."""
     if foreign(path):
         return False
+    return test_named(path) or (language(path) in _TEST_NAME and in_tests(path))
+
+
+def test_named(path: str) -> bool:
+    """Called as tests are in its language, wherever it lies."""
     named = _test_name(language(path))
-    return named is not None and (named.search(name_of(path)) is not None or in_tests(path))
+    return named is not None and named.search(name_of(path)) is not None
 
 
 @cache

@@ -147,6 +147,9 @@ class _Gate:
 
         product = [path for path in paths if beside.product(path, language)]
         yield from _bounded(partial(beside.compare, self.before, self.after, product, language))
+        if language == "javascript":
+            tests = [path for path in paths if path not in product]
+            yield from _bounded(partial(beside.compare, self.before, self.after, tests, language, "the assertions"))
         if language == "go":
             yield from beside.moved_out(self.before, self.after)
             yield from beside.copied(self.before, self.after, [path for path in paths if path.endswith("_test.go")])

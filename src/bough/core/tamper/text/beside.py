@@ -28,6 +28,12 @@ _TARGET = r"(?:\.[\w$]+|\[[^\]\n]*\])+\s*(?:\|\||&&|\?\?)?=(?![=>])"
 _BUILT_IN = r"(?:Object|Number|String|Boolean|Array|Function|Promise|Error|Map|Set|RegExp|Date|Symbol|BigInt)"
 _GLOBALS = r"(?:describe|it|test|expect|jest|vi|beforeEach|afterEach|mocha|suite|assert)"
 
+_ASKED = (
+    r"(?:\bNODE_ENV\b[^;\n]*['\"]test['\"]|\brequire\.main\s*!==?\s*module\b|(?<!!)\bmodule\.parent\b"
+    r"|\bprocess\.mainModule\b)"
+)
+"""Questions that have honest uses, but not to choose an answer by."""
+
 _RULES: dict[str, tuple[tuple[str, str], ...]] = {
     "javascript": (
         (rf"{_LOADED}{_TARGET}", "changes the assertions or the test runner"),
@@ -41,15 +47,27 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
             "looks into the module that loads it",
         ),
         (r"\brequire\(\s*['\"][^'\"]*['\"]\s*\+\s*['\"]", "hides which module it loads"),
+        (rf"\brequire\(\s*[^'\"`()]+\){_TARGET}", "changes a module that it does not name"),
         (
             r"\b(?:NODE_TEST_CONTEXT|JEST_WORKER_ID|VITEST(?:_\w+)?|MOCHA_\w+|npm_lifecycle_\w+|TAP_CHILD_ID)\b"
             rf"|__vitest_\w+|\btypeof\s+{_GLOBALS}\b|\bglobal(?:This)?\.{_GLOBALS}\b|\bglobal(?:This)?\[['\"]{_GLOBALS}['\"]\]",
             "looks for a running test",
         ),
-        (r"\bprocess\.(?:argv|execArgv|argv0)\b[^;\n]*test|\brequire\.main\b[^;\n]*test", "looks for a running test"),
+        (
+            r"\b(?:process\.(?:argv|execArgv|argv0)|require\.main|process\.mainModule)\b[^;\n]*test"
+            r"|\bObject\.\w+\(\s*process\.env\s*\)[^;\n]*(?:NODE|JEST|VITEST|MOCHA|[Tt]est)",
+            "looks for a running test",
+        ),
+        (rf"{_ASKED}[^;{{}}\n]*?(?:\?(?![.?])|\)\s*\{{?\s*return\s+[^;\s])", "answers differently in a test"),
         (r"(?:\breturn\b|\?|=>)[^;\n]*NODE_ENV[^;\n]*['\"]test['\"]", "answers differently in a test"),
         (r"\bNODE_ENV\b[^;\n]*['\"]test['\"][^;\n]*(?:\?|\breturn\b|&&)", "answers differently in a test"),
-        (r"\.stack\b[^;\n]*(?:test|spec)|\bError\.prepareStackTrace\b|\.getFileName\(\)", "looks at its callers"),
+        (
+            r"\.stack\b[^;\n]*(?:test|spec)|\bError\.prepareStackTrace\b|\.getFileName\(\)"
+            r"|\bnew Error\([^()]*\)\)?\.stack\b|\bcaptureStackTrace\(\s*(?!this\b|error\b)"
+            r"|\b([\w$]+)\s*=\s*new Error\([^()]*\)[\s\S]{0,200}?(?<![\w$])\1\.stack\b"
+            r"|\barguments\.callee\.caller\b|\bfunction\s+([\w$]+)[\s\S]{0,300}?\b\2\.caller\b",
+            "looks at its callers",
+        ),
         (
             r"process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)['\"][^;{}]*(?:\{[^}]*)?(?:exitCode|process\.exit|reallyExit)"
             r"|\bprocess\.(?:reallyExit|abort)\s*\(|\bprocess\.exitCode\s*=\s*0|\bprocess\.(?:exit|emit|kill)\s*=(?!=)"
@@ -59,10 +77,15 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
         (r"\bprocess\.std(?:out|err)\.write\s*=(?!=)|\bprocess\.send\s*=(?!=)", "changes what the test run says"),
         (
             rf"\b{_BUILT_IN}\.prototype(?:\.(?:valueOf|toString|toJSON|constructor|equals|then)|\[[^\]]*\])\s*=(?!=)"
-            rf"|\bdefinePropert(?:y|ies)\(\s*{_BUILT_IN}(?:\.prototype)?\s*,|\b(?:Object|Reflect|JSON|Number)\.\w+\s*=(?![=>])",
+            rf"|\bdefinePropert(?:y|ies)\(\s*{_BUILT_IN}(?:\.prototype)?\s*,|\b(?:Object|Reflect|JSON|Number)\.\w+\s*=(?![=>])"
+            r"|\bglobal(?:This)?\[[\w$]+\]\s*=(?![=>])",
             "changes what JavaScript itself provides",
         ),
         (r"\basymmetricMatch\b|jest\.asymmetricMatcher", "makes every comparison hold"),
+        (
+            rf"\bexpect\.extend\(\s*\{{[^}}]*\bto(?:Be|(?:Strict)?Equal|Throw|Match)\b|(?m:^)\s*{_GLOBALS}\s*=(?![=>])",
+            "changes the assertions or the test runner",
+        ),
         (
             r"\b(?:eval|Function|runIn\w+|_compile)\s*\([^;\n]*(?:atob|base64|fromCharCode|['\"]hex)",
             "runs code that cannot be read",
@@ -74,24 +97,37 @@ _RULES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "go": (
         (
-            r"\btesting\.Testing\(\)|flag\.Lookup\(\s*\"test\.|\bos\.Args\b[^\n]*\btest|\"\.test\"|\"-test\.",
+            r"\btesting\.Testing\(\)|flag\.Lookup\(\s*\"test\.|\bos\.Args\b[^\n]*\btest|\"\.test\"|\"-test\."
+            r"|\bos\.Args\[0\][\s\S]{0,200}?\"[^\"\n]*(?:\.t|[Tt]est)",
             "looks for a running test",
         ),
         (r"func\s+init\s*\(\)\s*\{[^}]*(?:os|syscall)\.Exit", "ends the test run with an exit status of its own"),
         (r"\b(?:os|syscall)\.(?:Exit|Kill|Exec)\(\s*0\s*\)", "ends the test run with an exit status of its own"),
         (r"//go:linkname\s+\w+\s+(?:testing|os)\b", "changes the test runner"),
         (r"\"[^\"\n]*_test\.go\"", "names the tests"),
+        (r"\bruntime\.(?:Callers?|FuncForPC|Stack)\([\s\S]{0,300}?\"[^\"\n]*[Tt]est", "looks at its callers"),
         (r"\bdebug\.ReadBuildInfo\b[\s\S]{0,200}?test", "looks for a running test"),
     ),
     "rust": (
         (r"\bcfg!\s*\(\s*(?:not\s*\(\s*)?(?:test|debug_assertions)\b", "answers differently in a test"),
-        (r"#!?\[cfg\(\s*not\s*\(\s*test\s*\)\s*\)\]", "is something else in a test"),
         (
-            r"fn\s+eq\s*\(\s*&self\s*,\s*_\w*\s*:[^)]*\)\s*->\s*bool\s*\{\s*(?:true|return true;)\s*\}",
+            r"#!?\[cfg\(\s*not\s*\(\s*test\s*\)\s*\)\]"
+            r"|#\[cfg\(\s*(?:test|debug_assertions)\s*\)\]\s*(?:let|return|[a-z_]\w*\s*[-+*/]?=)",
+            "is something else in a test",
+        ),
+        (r"\bBacktrace::\w*capture\(\)[\s\S]{0,200}?\.(?:contains|find|matches)\(", "looks at its callers"),
+        (r"\benv::args(?:_os)?\(\)[\s\S]{0,160}?\"[^\"]*(?:deps|test)", "looks for a running test"),
+        (
+            r"fn\s+eq\s*\(\s*&self\s*,\s*\w+\s*:[^)]*\)\s*->\s*bool\s*"
+            r"\{\s*(?:let _ = \w+;\s*)?(?:true|return true;)\s*\}",
             "makes every comparison hold",
         ),
         (r"macro_rules!\s*(?:debug_)?(?:assert\w*|panic)\b", "changes the assertions"),
-        (r"\bthread::current\(\)\s*\.name\(\)[^;\n]*(?:==|\bSome\(\"|contains|matches!)", "looks for a running test"),
+        (
+            r"\bthread::current\(\)[\s\S]{0,120}?\.name\(\)[^;\n]*(?:==|\bSome\(\"|contains|matches!|_with\()"
+            r"|\benv::var(?:_os)?\(\s*\"CARGO",
+            "looks for a running test",
+        ),
         (r"\"(?:RUST_TEST_\w+|NEXTEST\w*|__RUST_TEST_INVOKE|CARGO_TARGET_TMPDIR)\"", "looks for a running test"),
         (r"\bcurrent_exe\(\)[\s\S]{0,120}?\"[^\"]*(?:deps|test)", "looks for a running test"),
         (r"\binclude_(?:str|bytes)!\s*\(\s*(?:file!|\"[^\"]*\.rs\")", "reads the tests"),
@@ -106,16 +142,17 @@ class _Place(Struct, frozen=True):
 
 
 def compare(
-    before: Mapping[str, str], after: Mapping[str, str], paths: list[str], language: str
+    before: Mapping[str, str], after: Mapping[str, str], paths: list[str], language: str, only: str = ""
 ) -> Iterator[Tampering]:
-    """`paths`: files of the language that differ and are no tests, or are tests and product in one."""
+    """`paths`: files of the language that differ and are no tests, or are tests and product in one. `only`: the one
+    thing that is looked for."""
     known: Counter[str] = Counter()
     for path in paths:
         known.update(place.said for place in _places(path, before.get(path, ""), language))
     for path in paths:
         for place in _places(path, after.get(path, ""), language):
             known[place.said] -= 1
-            if known[place.said] < 0:
+            if known[place.said] < 0 and only in place.why:
                 yield Tampering(path, place.line, f"`{short(place.said, 60)}` {place.why}")
 
 
@@ -123,6 +160,8 @@ def _places(path: str, text: str, language: str) -> Iterator[_Place]:
     if _generated(path, text):
         return
     plain = text if language == "go" else uncommented(text, "//")
+    if language == "javascript":
+        plain = re.sub(r"\[\s*(['\"])([A-Za-z_$][\w$]*)\1\s*\]", r".\2", plain)
     more: Callable[[str], Iterator[tuple[str, str]]] = {"javascript": _on_names, "go": _go}.get(language, _nothing)
     program = re.search(r"(?m)^package main\b", plain) is not None
     for pattern, why in (*_RULES[language], *more(plain)):
@@ -202,6 +241,6 @@ def copied(before: Mapping[str, str], after: Mapping[str, str], paths: list[str]
 
 def product(path: str, language: str) -> bool:
     """Files of a language in which product code can stand. In Rust, tests and what they test share their files."""
-    if files.foreign(path) or files.language(path) != language or ".min." in path:
+    if files.foreign(path) or files.language(path) != language or ".min." in path or files.name_of(path) == "build.rs":
         return False
     return language == "rust" or not files.test_file(path)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper.text.asserted import defined, weakened
+from bough.core.tamper.text.asserted import defined, tabled, weakened
 from bough.core.tamper.text.sheets import Sheet, Unit, read
 from bough.core.tamper.wording import short
 
@@ -65,7 +65,10 @@ def _units(old: list[Unit], new: list[Unit], own: frozenset[str]) -> Iterator[Ta
         if renamed is not None and _alike(was, renamed) >= ALIKE:
             left.remove(renamed)
             pairs.append((was, renamed))
-        elif not (was.assertions and not Counter(was.assertions) - spare):
+        elif not was.assertions or any(
+            not any(tabled(said, now.assertions, now.around) for now in left)
+            for said in Counter(was.assertions) - spare
+        ):
             yield Tampering(was.path, 0, f"test {short(was.title, 60)} was removed")
     for was, now in pairs:
         yield from _unit_changes(was, now, spare, loose, own)
@@ -117,7 +120,7 @@ def _unit_changes(
     fresh = list((Counter(now.assertions) - Counter(was.assertions)).elements())
     named = False
     for said in lost:
-        clause = weakened(said, fresh, own, now.text)
+        clause = weakened(said, fresh, own, now.around)
         if clause:
             named = True
             yield Tampering(now.path, now.line, f"test {title}: {clause}")

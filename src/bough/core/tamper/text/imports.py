@@ -32,9 +32,8 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], paths: list[str
 
 def _one(old: str, path: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Tampering]:
     now = _loaded(after[path])
-    for name, (_, was) in _loaded(before[old]).items():
-        if was.startswith("."):
-            yield from _taken_over(name, was, before[old], path, after[path])
+    for name, (_, was) in (now | _loaded(before[old])).items():
+        yield from _taken_over(name, was, before[old], path, after[path])
         line, there = now.get(name, (0, was))
         if there == was:
             continue
@@ -48,8 +47,8 @@ def _one(old: str, path: str, before: Mapping[str, str], after: Mapping[str, str
 
 def _taken_over(name: str, module: str, old: str, path: str, new: str) -> Iterator[Tampering]:
     """The test file now makes what it loaded, or puts something else into the module that it loads."""
-    made = rf"(?:const|let|var|(?:async\s+)?function\*?)\s+{re.escape(name)}"
-    own = rf"^\s*(?:export\s+)?{made}\s*[=(](?!.*\b(?:require|import)\b)"
+    made = rf"^\s*(?:export\s+)?(?:const|let|var|(?:async\s+)?function\*?)\s+{re.escape(name)}"
+    own = rf"(?:{made}\s*[=(]|[(,]\s*{re.escape(name)}\s*=(?![=>]))(?!.*\b(?:require|import|extend)\b)"
     within = rf"(?<![\w.$]){re.escape(name)}|\(\s*['\"]{re.escape(module)}['\"]\s*\)"
     stored = rf"(?:{within})\.(\w+)\s*=\s*(?:async\s+)?(?:function\b|\([^()]*\)\s*=>|\w+\s*=>)"
     for pattern, what in ((own, f"makes its own {name}"), (stored, f"changes {module}")):
@@ -81,7 +80,12 @@ def _left_behind(
     """The file that was tested is still there with code of its own, and the tests load another one."""
     tested = _resolved(old, was, before)
     loaded = _resolved(path, there, after)
-    if not tested or tested not in after or loaded == tested:
+    if not tested or loaded == tested:
+        return False
+    made = loaded not in before and files.in_tests(loaded) and not files.in_tests(tested)
+    if made and "../" not in after[loaded] and after[loaded].split() != before[tested].split():
+        return True
+    if tested not in after:
         return False
     kept, other = after[tested], after.get(loaded, "")
     stem = posixpath.splitext(files.name_of(tested))[0]

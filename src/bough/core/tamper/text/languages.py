@@ -32,16 +32,17 @@ LANGUAGES: dict[str, Language] = {
             r"|throws\w*|regex|snapshot|assert|ok|equal|same|match|strictEqual|deepStrictEqual)\s*\()|\.should\b"
         ),
         skip=(
-            r"(?<![\w$])(?:x(?:it|test|describe|context|specify)\b|(?:it|test|describe|suite|context|t)\.(?:skip\w*|todo|fails"
-            r"|failing|fixme|runIf)\b|this\.skip\(|ctx\.skip\(|pending\(\)|(?:skip|todo)\s*:\s*(?!false))"
+            r"(?<![\w$])(?:x(?:it|test|describe|context|specify)\b|(?:it|test|describe|suite|context|t)(?:\.\w+)*\.(?:skip\w*|todo|fails"
+            r"|failing|fixme|runIf)\b|[\w$]+\.(?:skip|todo)\(\s*['\"`)]|pending\(\)|(?:skip|todo)\s*:\s*(?!false))"
+            r"|[{,]\s*(?:skip|todo)\s*[,}]|\.each\(\s*\[\s*\]\s*\)"
         ),
-        only=r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)\.only\b|only\s*:\s*true)",
+        only=r"(?<![\w$.])(?:f(?:it|test|describe)\s*\(|(?:it|test|describe|suite|context)(?:\.\w+)*\.only\b|only\s*:\s*true)",
         trick=(
             r"process\.(?:exit|reallyExit|abort)\s*\((?!\s*[1-9]\d?\s*\))|process\.exitCode\s*=|process\.on(?:ce)?\(\s*['\"](?:exit|beforeExit)"
             r"|global(?:This)?\.(?:expect|test|it|describe|assert)\s*=|jest\.retryTimes|require\.cache\[|assert\.\w+\s*=[^=]"
         ),
         block="call",
-        swallow=r"\bcatch\b\s*(?:\([^)]*\))?\s*\{(?![^}]*\bthrow\b)|\.catch\(",
+        swallow=r"\bcatch\b\s*(?:\([^)]*\))?\s*\{(?![^}]*\bthrow\b)|\.catch\(|\bfinally\s*\{[^}]*\breturn\b",
     ),
     "go": Language(
         test=r"^func\s+(?P<title>(?:Test|Fuzz|Example)\w*)\s*\(",
@@ -59,7 +60,7 @@ LANGUAGES: dict[str, Language] = {
             r"(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?(?:async\s+)?fn\s+(?P<title>\w+)"
         ),
         assertion=r"\b(?:debug_)?(?:prop_)?assert\w*!|\bpanic!|\bunreachable!|\binsta::\w+!",
-        skip=r"#\[ignore\b|#\[should_panic|#\[cfg\((?:any\(\)|not|feature|FALSE|target)|#\[cfg_attr\([^)]*ignore",
+        skip=r"#\[ignore\b|#\[should_panic|#\[cfg\((?!test\b)|#\[cfg_attr\([^\]]*ignore",
         loose=(
             r"#\[ignore\b|#\[cfg\((?:any\(\)|FALSE|all\(test)"
             r"|#\[cfg\((?!test\b)[^\]]*\]\s*(?:pub\s+)?mod\s+(?:\w+_)?tests?\b"

@@ -21,7 +21,8 @@ FAR = 20_000
 _SAID = r"\b(?:t\.(?:Error|Fatal|Log|Skip)\w*|console\.\w+|print\w*!?|log\.\w+|fmt\.\w+|panic!|puts|echo)\s*\(?[^\n]*"
 _LEAVES = r"\bif\b[^{};\n]*\{?\s*return\s*;?\s*(?=[\n}])"
 _LOADED = r"\b(?:require|import)\s*\([^)]*\)"
-_CONDITION = r"\b(?:if|while|switch)\s*$|\b(?:catch|else)\b[^{}]*$|\?\s*$|&&\s*$"
+_CONDITION = r"\b(?:if|while|switch|match|catch|else)\b|(?:&&|\|\||\?\?|\?)\s*(?:[\w$.]+\s*(?:=>)?\s*)?$"
+_NOTHING = r"(?:\[\s*\]\s*\.\w+|\bof\s*\[\s*\]\s*\)|\bin\s+0\.\.0|;\s*false\s*;\s*\))\s*$"
 _DEFERRED = r"\b(?:setTimeout|setInterval|setImmediate|queueMicrotask|nextTick|then|catch|on|once)\s*$"
 
 
@@ -33,6 +34,8 @@ class Unit(Struct, eq=False):
     line: int
     text: str
     """Without comments, blanks squeezed."""
+    around: str = ""
+    """The same of the whole file."""
     assertions: list[str] = []
     unreachable: int = 0
     values: set[str] = set()
@@ -67,7 +70,7 @@ def read(path: str, text: str, language: str) -> Sheet:
     sheet = Sheet(path)
     plain = uncommented(literals.plain(text, language), kind.comment)
     starts = list(rx(kind.test).finditer(plain))[:MOST]
-    spans = []
+    spans, around = [], " ".join(plain.split())
     for index, match in enumerate(starts):
         following = starts[index + 1].start() if index + 1 < len(starts) else len(plain)
         title, end = _title(match, plain, language), _end(match, plain, kind, following)
@@ -75,6 +78,7 @@ def read(path: str, text: str, language: str) -> Sheet:
             start = _above(plain, match.start(), kind)
             spans.append((start, end))
             sheet.units.append(_unit(path, title, plain, start, end, kind, match))
+            sheet.units[-1].around = around
     for found in rx(kind.loose or kind.skip).finditer(plain):
         if not any(start <= found.start() < end for start, end in spans):
             sheet.count(sheet.loose, found[0].strip(), plain, found.start())
@@ -188,21 +192,36 @@ def _unit(path: str, title: str, plain: str, start: int, end: int, kind: Languag
 
 def _guard(block: str, start: int, position: int) -> str:
     """What stands between a test and an assertion of it: `if (…)`, `setTimeout(`; empty: nothing."""
-    stack: list[tuple[int, str]] = []
-    closed = (0, "")
+    stack: list[int] = []
     for found in rx(STRING + r"|[(){}\[\]]").finditer(block, start, position):
         if found[0] in "([{":
-            head = block[max(0, found.start() - 200) : found.start()]
-            stack.append(closed if found[0] == "{" and head.rstrip().endswith(")") else (found.start(), head))
+            stack.append(found.start())
         elif found[0] in ")]}" and stack:
-            at, head = closed = stack.pop()
-            after = block[found.end() : position].strip()
-            if found[0] == ")" and not after and re.search(r"\bif\s*$", head):
-                return " ".join(f"if {block[at : found.end()]}".split())
-    for at, head in stack:
-        if re.search(_CONDITION, head) or re.search(_DEFERRED, head):
-            return " ".join((head[-30:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
+            stack.pop()
+    for at in (*stack, position):
+        # The statement so far: what is in brackets that were closed again is no statement of its own.
+        head = whole = block[max(start, at - 300) : at]
+        while (closed := rx(r"[\[{(][^\[\](){}]*[\])}](?!\s*$)|\([^\[\](){}]*\)").sub("", head)) != head:
+            head = closed
+        head = rx(r"[;{}]").split(head)[-1]
+        if rx(f"{_CONDITION}|{_DEFERRED}").search(head) or _over_nothing(whole, block) or _uncalled(head, block):
+            return " ".join((whole[-40:].split("\n")[-1] + block[at : at + 30].split("\n")[0]).split())
     return ""
+
+
+def _over_nothing(head: str, block: str) -> bool:
+    """It is the head of a loop over `[]`, or over a list by the name of one that stays empty."""
+    through = rx(r"\bof\s+(\w+)\s*\)\s*$|(\w+)\.\w+\s*$").search(head)
+    if through is None:
+        return rx(_NOTHING).search(head) is not None
+    name = through[1] or through[2]
+    return re.search(rf"\b{name}\s*=\s*\[\s*\]", block) is not None and f"{name}.push" not in block
+
+
+def _uncalled(head: str, block: str) -> bool:
+    """It is the head of a function that nobody calls."""
+    made = rx(r"\b(?:const|let|var)\s+_?(\w+)\s*=[^=]*(?:=>|\|)|\bfunction\s+(\w+)\s*$").search(head)
+    return made is not None and len(re.findall(rf"\b_?{made[1] or made[2]}\b", block)) < 2
 
 
 def _asserted(block: str, kind: Language) -> Iterator[tuple[int, str]]:
