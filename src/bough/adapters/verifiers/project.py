@@ -22,7 +22,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.tools.text import clean, head_and_tail
-from bough.adapters.verifiers import rulings
+from bough.adapters.verifiers import asbefore, rulings
 from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
@@ -155,6 +155,11 @@ class ProjectVerifier:
         after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
+        if judgement.verdict.ruling == "passed" and not task.step.may_edit_tests:
+            back = asbefore.put_back(before, after)
+            bent = await self._as_before(check, task, (await baseline).report, back, workspace, progress)
+            if bent:
+                return _tampered(task, check, bent, "the tests were tampered with")
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.known())
@@ -316,6 +321,22 @@ class ProjectVerifier:
             return ran, flaky
         again = await self._run(check, task, task.tree, workspace, progress)
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
+
+    async def _as_before(
+        self, check: Check, task: Task, baseline: Report, back: dict[str, str | None], workspace: Workspace, say: Say
+    ) -> tuple[Tampering, ...]:
+        """Tests that failed at the base and fail still once the tests are put back as they were."""
+        ids = asbefore.failed_before(baseline) if back else []
+        if not ids:
+            return ()
+        command = (rerun(check.command, check.runner, ids) if len(ids) <= RERUN_MOST else None) or check.command
+        gone = await self._bare(task.tree, workspace)
+        try:
+            await asyncio.to_thread(asbefore.lay_back, workspace.root, back)
+            ran = await self._ran(replace(check, command=command), task, workspace, say, gone, ({}, {}))
+        finally:
+            await workspace.restore(task.tree)
+        return asbefore.bent(ran.report, ids, back)
 
     async def _sometimes(self, run: Run, task: Task, check: Check, ids: tuple[str, ...]) -> set[str]:
         """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""
