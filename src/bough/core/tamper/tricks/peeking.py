@@ -9,7 +9,17 @@ from fnmatch import fnmatchcase
 
 from bough.core.tamper import files
 from bough.core.tamper.python.sources import Source, imported_names
-from bough.core.tamper.python.syntax import Function, constant, dotted, identifiers, last, main_guard, walk
+from bough.core.tamper.python.syntax import (
+    Function,
+    constant,
+    dotted,
+    elements,
+    identifiers,
+    last,
+    main_guard,
+    show,
+    walk,
+)
 from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.signs import Sign, habit, shown
 from bough.core.tamper.wording import listed
@@ -18,10 +28,10 @@ _READS = listed(
     """
     open read_text read_bytes readlines readline getline getlines getsource getsourcelines findsource run_path
     get_data checkcache literal_eval fdopen run check_output Popen popen getoutput system load loadtxt
-    exec_module spec_from_file_location SourceFileLoader FileInput input get_source
+    exec_module spec_from_file_location SourceFileLoader FileInput input get_source exists lexists isfile is_file stat
     """
 )
-"""Calls that get at the text or the code of a file."""
+"""Calls that get at the text or the code of a file, or ask whether it is there."""
 _FRAMES = listed(
     """
     f_locals f_builtins f_trace f_trace_lines co_consts code_context tb_frame gi_frame cr_frame ag_frame
@@ -242,12 +252,23 @@ def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
 
 
 def written(node: ast.AST) -> str:
-    """A text, also one that is put together of several."""
+    """A text, also one that is put together of several, turned round or otherwise hidden from whoever looks for it."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = written(node.left), written(node.right)
         return (left or "*") + (right or "*") if left or right else ""
     if isinstance(node, ast.JoinedStr):
         return "".join(written(part) or "*" for part in node.values)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        turned = constant(node.slice.step) == -1 or show(node.slice) == "::-1"
+        return written(node.value)[::-1] if turned else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) < 3:
+        within, given = written(node.func.value), [written(argument) for argument in node.args]
+        if node.func.attr in ("lower", "upper", "title", "strip", "casefold") and not given:
+            return str(getattr(within, node.func.attr)())
+        if node.func.attr == "replace" and len(given) == 2:
+            return within.replace(given[0], given[1])
+        if node.func.attr == "join" and (items := elements(node.args[0]) if node.args else None):
+            return within.join(map(written, items))
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
