@@ -192,6 +192,11 @@ class ProjectVerifier:
             return []
         before = await self._watched(task.base, check.command)
         after = await self._watched(task.tree, check.command, task.base)
+        changed = (change.path for change in await self._workspaces.changes(task.base, task.tree))
+        data = tamper.read_by_tests((path for path in changed if path not in before and path not in after), before)
+        if data:
+            before = {**before, **await self._workspaces.texts(task.base, data)}
+            after = {**after, **await self._workspaces.texts(task.tree, data)}
         done = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return done or await self._hollow(task, check, before, after)
 
