@@ -28,10 +28,10 @@ def put_back(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, s
     """The files of tests that differ, as they were at the base; None for one that was not there."""
     found: dict[str, str | None] = {}
     for path in sorted({*before, *after}):
-        old, new = before.get(path), after.get(path)
-        if old == new or language(path) not in _LANGUAGES or not test_file(path):
+        old = before.get(path)
+        if old == after.get(path) or language(path) not in _LANGUAGES or not test_file(path):
             continue
-        if name_of(path) == "conftest.py" or _TESTS.search(old if old is not None else new or ""):
+        if old is None or name_of(path) == "conftest.py" or _TESTS.search(old):
             found[path] = old
     return found
 

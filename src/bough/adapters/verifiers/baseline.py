@@ -29,6 +29,8 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     closed: bool
     """With the runner's closing lines, which some plugins and options do away with."""
     exit_status: int | None
+    ended: bool = False
+    """With what pytest leaves behind at the end of a session."""
 
     @property
     def mute(self) -> bool:

@@ -23,6 +23,11 @@ def report_at(path: Path) -> bytes | None:
     return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
 
 
+def came_to_its_end(report: Path) -> bool:
+    """pytest writes its cache, which it was told to keep beside the report, as the last thing of a whole session."""
+    return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
+
+
 Mark = tuple[int, int, int]
 """What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
 file's content as it likes, but not this one."""

@@ -27,7 +27,7 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.evidence import Mark, marks, on_disk, reader, report_at
+from bough.adapters.verifiers.evidence import Mark, came_to_its_end, marks, on_disk, reader, report_at
 from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.rulings import Ran, Read
@@ -281,7 +281,8 @@ class ProjectVerifier:
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
         after = await asyncio.to_thread(on_disk, workspace, *seen)
         changed = await asyncio.to_thread(tamper.inspect, seen[0], after, check.command)
-        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), tuple(gone))
+        ended = await asyncio.to_thread(came_to_its_end, path)
+        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), ended, tuple(gone))
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say

@@ -27,6 +27,8 @@ class Ran(Struct, frozen=True):
     """The output has the runner's closing lines."""
     changed: tuple[Tampering, ...] = ()
     """What it did to the tests while it ran."""
+    ended: bool = False
+    """It left behind what pytest writes at the end of a session."""
     gone: tuple[str, ...] = ()
     """What lay in the workspace and is not of the tree: it was removed before."""
 
@@ -35,7 +37,7 @@ class Ran(Struct, frozen=True):
         return [case for case in self.report.cases if case.outcome in ("failed", "error")]
 
     def known(self) -> Known:
-        return Known(self.report, self.closed, self.finished.exit_status)
+        return Known(self.report, self.closed, self.finished.exit_status, self.ended)
 
 
 def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
@@ -50,6 +52,8 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
         return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
     if check.runner == "pytest" and baseline.closed and not ran.closed:
         return "pytest left a report, but ended without its closing line: it did not get to its end", False
+    if baseline.ended and not ran.ended:
+        return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
     if read.how != "exit status" and not read.passed:
         return "the check ended with exit status 0, but no test ran" + _left_out(ran), False
     if lost:

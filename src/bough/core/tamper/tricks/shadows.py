@@ -141,7 +141,9 @@ def taken_over(was: Source, now: Source) -> Iterator[Tampering]:
             continue
         if name not in after:
             yield from _through_another(name, origin, was, now)
-            yield from _through_all(name, origin, was, now, after["*"])
+        last_import = max((line for line, _ in after[name]), default=0)
+        later = [star for star in after["*"] if star[0] > last_import and star[1] not in was.imports.values()]
+        yield from _through_all(name, origin, was, now, later)
         for line, origin_now in after[name]:
             if origin_now in (origin, *(one for _, one in before[name])):
                 continue
@@ -181,7 +183,7 @@ def _through_another(name: str, origin: Import, was: Source, now: Source) -> Ite
 def _through_all(
     name: str, origin: Import, was: Source, now: Source, stars: list[tuple[int, Import]]
 ) -> Iterator[Tampering]:
-    """The name is no longer imported by itself, and comes with `from another import *`."""
+    """The name comes with `from another import *`, no longer by itself."""
     for line, star in stars:
         through = Import(star.module, origin.attribute or name, star.level)
         if _left_behind(was, now, origin, through):
