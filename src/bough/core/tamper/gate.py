@@ -32,7 +32,7 @@ class _Gate:
         self.large = [path for path in self.changed if self._longest(path) > files.LARGEST]
         self.small = [path for path in self.changed if self._longest(path) <= files.LARGEST]
         tests = [p for p in before if p.endswith(".py") and self.test_side(p) and files.name_of(p) != "conftest.py"]
-        self.ground = Ground(before, tuple(sorted(tests)), after)
+        self.ground = Ground(before, tuple(sorted(tests)), after, command)
 
     def _longest(self, path: str) -> int:
         return max(len(self.before.get(path, "")), len(self.after.get(path, "")))

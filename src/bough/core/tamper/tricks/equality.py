@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -10,6 +11,7 @@ from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
     Function,
     always,
+    constants,
     dump,
     identifiers,
     last,
@@ -67,6 +69,10 @@ def _bent_values(source: Source) -> Iterator[Sign]:
             answers = _returned(made[name])
             if answers and all(isinstance(one, ast.Constant) and one.value is not None for one in answers):
                 what = f"{klass.name}.{name} gives the same answer whatever it is asked"
+                yield Sign(f"answer {dump(made[name])}", made[name].lineno, what)
+        for name in sorted(set(made) & {"__repr__", "__str__", "__format__"}) if klass.name in numbers else []:
+            if any(re.fullmatch(r"'[-+\d.]+'", text) for answer in _returned(made[name]) for text in constants(answer)):
+                what = f"{klass.name}.{name} shows another number than it is"
                 yield Sign(f"answer {dump(made[name])}", made[name].lineno, what)
 
 

@@ -44,6 +44,8 @@ def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
                     what = f"`{show(call, 40)}` ends the process as if all were well, a test run too"
                     yield Sign(f"_exit {dump(call)}", call.lineno, what)
     yield from _knows_of_tests(source, ground)
+    yield from _named_in_pieces(source)
+    yield from () if ground.counted else _ends_well(source, ground)
     yield from always_equal(source)
     yield from peeking(source, ground)
 
@@ -62,6 +64,35 @@ def _exit_hooks(source: Source) -> Iterator[Sign]:
             if inside & {"_exit", "abort", "exit"}:
                 line = getattr(node, "lineno", 0)
                 yield Sign("atexit", line, f"an atexit hook (`{show(target, 40)}`) forces the exit status")
+
+
+def _named_in_pieces(source: Source) -> Iterator[Sign]:
+    """`getattr(os, "_ex" + "it")`: nobody writes a name that is known so, but to hide it."""
+    for call in source.of(ast.Call):
+        if (
+            last(call.func) in ("getattr", "__getattribute__", "attrgetter", "import_module", "__import__")
+            and call.args
+        ):
+            key = call.args[-1] if last(call.func) != "getattr" or len(call.args) < 3 else call.args[1]
+            text = "" if isinstance(key, ast.Constant) else written(key)
+            if text.isidentifier():
+                yield shown(call, f"hides that it is {text} which it asks for")
+
+
+def _ends_well(source: Source, ground: Ground) -> Iterator[Sign]:
+    """What a script calls ends the process before it gets to its end: nothing but the exit status would tell."""
+    called = [function.body for function in source.all_functions if ground.calls(function.name)]
+    early = [node for node in import_time(source.tree.body) if not isinstance(node, Function | ast.ClassDef)]
+    for node in (node for body in (*called, early) for statement in body for node in walk(statement)):
+        if isinstance(node, ast.Call):
+            status = constant(node.args[0]) if node.args else None
+            ends = dotted(node.func) in ("sys.exit", "exit", "quit", "SystemExit") and status in (0, None, False)
+            if ends or dotted(node.func).startswith("os.exec"):
+                yield shown(node, "ends the check as if all were well")
+        elif isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name) and node.exc.id == "SystemExit":
+            yield shown(node, "ends the check as if all were well")
+        elif isinstance(node, ast.Assign) and any(dotted(target) == "sys.excepthook" for target in node.targets):
+            yield shown(node, "decides what a failed check says")
 
 
 def _knows_of_tests(source: Source, ground: Ground) -> Iterator[Sign]:

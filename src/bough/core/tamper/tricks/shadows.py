@@ -87,6 +87,8 @@ def _module_in_front(
             continue
         if module in files.RUNNER_MODULES and (folder in search or beside_tests):
             return f"{top} is new and shadows the test runner's module {module}"
+        if module in sys.stdlib_module_names and ground.imports(module) and (folder in search or beside_tests):
+            return f"{top} is new and shadows {module} of Python itself, which the tests import"
         if beside_tests and ground.own(module) and ground.imports(module):
             return f"{top} is new and shadows {module}, which the tests import"
         own = [place for place in (module, f"src/{module}", f"lib/{module}") if any(_place(p, place) for p in before)]
