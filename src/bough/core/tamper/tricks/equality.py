@@ -105,8 +105,8 @@ def _plainly(made: Function, redefined: set[str]) -> bool:
             return plain(answer.body) and plain(answer.orelse)
         if isinstance(answer, ast.Compare) and isinstance(answer.ops[0], ast.Eq | ast.Is):
             return len(whole(answer.left) ^ whole(answer.comparators[0])) == 2
-        close = "isclose" in identifiers(answer) or (isinstance(answer, ast.Compare) and "abs" in identifiers(answer))
-        if close and not {"__sub__", "__rsub__", "__abs__"} & redefined:
+        near = isinstance(answer, ast.Compare) and "abs" in identifiers(answer)
+        if last(answer) == "isclose" or (near and not {"__sub__", "__rsub__", "__abs__"} & redefined):
             return not _wide(answer)
         return _refuses(answer) or (isinstance(answer, ast.Call) and last(answer.func) == _EQUAL)
 
