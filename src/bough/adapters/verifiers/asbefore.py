@@ -1,19 +1,22 @@
 """The tests of the base, asked about the code of now.
 
 A test that failed at the base and passes now owes that to the code, or to what was done to the tests. Where tests were
-changed, the ones that failed are put back as they were and run once more: one that fails still, and not because what it
-asks is called otherwise now, was bent. That holds however it was done, also in ways that no comparison of texts sees.
+changed, those that failed, and those that were written otherwise, are put back as they were and run once more: one that
+fails, and not because what it asks is called otherwise now, was bent. That holds however it was done, also in ways that
+no comparison of texts sees.
 """
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from bough.core.acceptance import Report, Tampering
 from bough.core.tamper.files import language, name_of, test_file
 
+LINE_END = "\n"
 _LANGUAGES = ("python", "javascript", "go")
 """Those with tests in files of their own."""
 _TESTS = re.compile(r"\bdef test|\bclass \w*Test|\bassert|\b(?:it|test|describe)\s*\(|\bfunc Test")
@@ -50,19 +53,57 @@ def lay_back(root: Path, texts: Mapping[str, str | None]) -> None:
             place.write_text(text)
 
 
-def failed_before(baseline: Report) -> list[str]:
-    return [case.id for case in baseline.cases if case.outcome in ("failed", "error")]
+def asked_again(baseline: Report, texts: Mapping[str, str | None], after: Mapping[str, str]) -> dict[str, bool]:
+    """The ids of tests to run as they were: those that failed at the base, and (with true) those that passed there and
+    were written anew. What a test puts stand-ins in the place of may have moved: then it cannot be asked as it was."""
+    found = {case.id: False for case in baseline.cases if case.outcome in ("failed", "error")}
+    anew = {path: _written_anew(text, after[path]) for path, text in texts.items() if text and path in after}
+    for case in baseline.cases if any(anew.values()) else ():
+        plain = re.sub(r"\[.*", "", case.id)
+        file, _, name = plain.partition("::")
+        for path, names in anew.items():
+            dotted = path.removesuffix(".py").replace("/", ".")
+            title = name.replace("::", ".") if file == path else plain.removeprefix(f"{dotted}.")
+            if case.outcome == "passed" and title in names:
+                found[case.id] = True
+    return found
 
 
-def bent(report: Report, ids: Iterable[str], texts: Mapping[str, str | None]) -> tuple[Tampering, ...]:
-    """Of the tests that failed at the base, those that fail with the tests of then."""
-    known, found = {*ids}, []
+def _written_anew(old: str, new: str) -> set[str]:
+    """Tests of a Python file that are in both texts, and not alike, by name: `TestAdd.test_small`."""
+    try:
+        was, now = (_tests(ast.parse(text)) for text in (old, new))
+    except (SyntaxError, ValueError, RecursionError):
+        return set()
+    return {name for name, said in was.items() if name in now and now[name] != said and not _DOUBLES.search(said)}
+
+
+def _tests(tree: ast.Module | ast.ClassDef, within: str = "") -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            found |= _tests(node, f"{within}{node.name}.")
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
+            found[within + node.name] = ast.dump(node)
+    return found
+
+
+_DOUBLES = re.compile("patch|mock", re.I)
+_ASSERTED = re.compile(r"assert|AssertionError\b|Failed\b")
+
+
+def bent(report: Report, ids: Mapping[str, bool], texts: Mapping[str, str | None]) -> dict[str, Tampering]:
+    """Those of the tests that fail as they were at the base, by id."""
+    found = {}
     for case in report.cases:
         file = case.id.partition("::")[0]
         # Named, or of a file that could not be loaded then.
-        if case.outcome != "failed" or not {case.id, file} & known or _NOT_ASKED.match(case.message):
+        if case.outcome != "failed" or not {case.id, file} & {*ids} or _NOT_ASKED.match(case.message):
             continue
-        said = case.message.partition("\n")[0]
-        what = f"{case.id} still fails when the tests are put back as they were: {said}"
-        found.append(Tampering(file if file in texts else next(iter(texts)), 0, what))
-    return tuple(found)
+        passed = ids.get(case.id, False)
+        if passed and not _ASSERTED.match(case.message):
+            continue
+        how = "fails" if passed else "still fails"
+        what = f"{case.id} {how} when the tests are put back as they were: {case.message.partition(LINE_END)[0]}"
+        found[case.id] = Tampering(file if file in texts else next(iter(texts)), 0, what)
+    return found

@@ -157,7 +157,8 @@ class ProjectVerifier:
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
         if judgement.verdict.ruling == "passed" and not task.step.may_edit_tests:
             back = asbefore.put_back(before, after)
-            bent = await self._as_before(check, task, (await baseline).report, back, workspace, progress)
+            ids = asbefore.asked_again((await baseline).report, back, after) if back else {}
+            bent = await self._as_before(check, task, ids, back, workspace, progress) if ids else ()
             if bent:
                 return _tampered(task, check, bent, "the tests were tampered with")
         if judgement.verdict.ruling == "passed":
@@ -329,20 +330,32 @@ class ProjectVerifier:
         return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
 
     async def _as_before(
-        self, check: Check, task: Task, baseline: Report, back: dict[str, str | None], workspace: Workspace, say: Say
+        self,
+        check: Check,
+        task: Task,
+        ids: dict[str, bool],
+        back: dict[str, str | None],
+        workspace: Workspace,
+        say: Say,
     ) -> tuple[Tampering, ...]:
-        """Tests that failed at the base and fail still once the tests are put back as they were."""
-        ids = asbefore.failed_before(baseline) if back else []
-        if not ids:
+        """What tests of the base say of the work once they are put back as they were."""
+        narrow = rerun(check.command, check.runner, list(ids)) if len(ids) <= RERUN_MOST else None
+        alone = replace(check, command=narrow or check.command)
+
+        async def asked() -> dict[str, Tampering]:
+            gone = await self._bare(task.tree, workspace)
+            try:
+                await asyncio.to_thread(asbefore.lay_back, workspace.root, back)
+                return asbefore.bent((await self._ran(alone, task, workspace, say, gone, ({}, {}))).report, ids, back)
+            finally:
+                await workspace.restore(task.tree)
+
+        if not (found := await asked()):
             return ()
-        command = (rerun(check.command, check.runner, ids) if len(ids) <= RERUN_MOST else None) or check.command
-        gone = await self._bare(task.tree, workspace)
-        try:
-            await asyncio.to_thread(asbefore.lay_back, workspace.root, back)
-            ran = await self._ran(replace(check, command=command), task, workspace, say, gone, ({}, {}))
-        finally:
-            await workspace.restore(task.tree)
-        return asbefore.bent(ran.report, ids, back)
+        # Not by chance, and not because they are run without the others.
+        again = await asked()
+        failing = {case.id for case in (await self._run(alone, task, task.tree, workspace, say)).failing}
+        return tuple(one for id, one in found.items() if id in again and id not in failing)
 
     async def _sometimes(self, run: Run, task: Task, check: Check, ids: tuple[str, ...]) -> set[str]:
         """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""

@@ -247,7 +247,7 @@ def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
             yield habit("test file", node, "product code looks for assertions")
         elif named := names_a_test_file(text, ground):
             yield habit("test file", node, f"product code reads the test file {named}")
-        elif isinstance(node, ast.Call) and _looks_for_tests(node, called):
+        elif isinstance(node, ast.Call) and _looks_for_tests(node, called, ground):
             yield habit("test file", node, "… looks for the files of tests")
 
 
@@ -273,7 +273,9 @@ def written(node: ast.AST) -> str:
 
 
 def _compared_call(text: str, source: Source) -> bool:
-    """`add\\(2, 3\\) == (.*)`: a call of a function of this file, as a test compares it."""
+    """`add\\(2, 3\\) == (.*)`: a call of a function of this file, as a test compares it; or of any with two values."""
+    if re.search(r"\*[^=*]{0,3},\s*\*.*==", text):
+        return True
     found = re.search(r"(\w+)\\?\(.*\)\W*==", text)
     return found is not None and found[1] in source.functions
 
@@ -286,7 +288,7 @@ def _docstring(node: ast.AST) -> ast.Constant | None:
     return None
 
 
-def _looks_for_tests(call: ast.Call, called: set[str]) -> bool:
+def _looks_for_tests(call: ast.Call, called: set[str], ground: Ground) -> bool:
     """`glob("test*")`, `name.startswith("test_")` in a listing: whatever tests there are."""
     text = constant(call.args[-1]) if call.args else ...
     if not isinstance(text, str):
@@ -294,7 +296,8 @@ def _looks_for_tests(call: ast.Call, called: set[str]) -> bool:
     if last(call.func) in ("glob", "rglob", "iglob", "fnmatch", "filter"):
         return re.search(r"(?:^|/)test\w*\*|\*_test\b|(?:^|/)\*\.py$", text) is not None
     listing = called & {"listdir", "scandir", "walk", "iterdir", "glob", "rglob"}
-    return bool(listing) and last(call.func) in ("startswith", "endswith") and "test" in text
+    named = "test" in text or (len(text) > 4 and any(path.endswith(text) for path in ground.tests))
+    return bool(listing) and last(call.func) in ("startswith", "endswith") and named
 
 
 def names_a_test_file(text: str, ground: Ground) -> str:
