@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.old_tests import refutable, still
 from bough.adapters.verifiers.reading import report
-from bough.adapters.verifiers.rulings import Ran, before, refutable, rewritten, ruling, still
+from bough.adapters.verifiers.rulings import Ran, before, rewritten, ruling
 from bough.core.acceptance import Case, CaseOutcome, Check, Report
 from bough.ports import Finished
 

@@ -18,6 +18,8 @@ from msgspec.structs import replace
 
 from bough.core.acceptance import Case, Check, Report
 
+FORMAT = 2
+"""Of what is kept: what an earlier bough kept says too little."""
 CRASHED = 126
 """Exit statuses from here on are the system's or a signal's, not the runner's."""
 
@@ -33,6 +35,8 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     """What a run that was refuted by an assertion printed, as a hash; empty: nothing of the kind can be seen in it."""
     rewritten: tuple[str, ...] = ()
     """Code that the check itself writes anew."""
+    ended: bool = False
+    """With what pytest leaves behind at the end of a session."""
 
     @property
     def mute(self) -> bool:
@@ -64,7 +68,7 @@ class Baselines:
         return _kept(path)
 
     def _path(self, tree: str, check: Check) -> Path:
-        return self._folder / f"{tree}-{hashlib.sha256(check.command.encode()).hexdigest()[:16]}.json"
+        return self._folder / f"{tree}-{hashlib.sha256(check.command.encode()).hexdigest()[:16]}.{FORMAT}.json"
 
     def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Known]:
         path = self._path(tree, check)

@@ -23,6 +23,11 @@ def report_at(path: Path) -> bytes | None:
     return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
 
 
+def came_to_its_end(report: Path) -> bool:
+    """pytest writes its cache, which it was told to keep beside the report, as the last thing of a whole session."""
+    return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
+
+
 Mark = tuple[int, int, int]
 """What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
 file's content as it likes, but not this one."""
@@ -56,14 +61,18 @@ def on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, 
 
 
 def lay_out(root: Path, texts: Mapping[str, str | None]) -> None:
-    """Put files in place of those that are there; None: there is to be none."""
+    """Put files in place of those that are there; None: there is to be none. What lies there is the agent's: no link of
+    it is followed, and a file whose place is taken by a folder stays away."""
+    top = root.resolve()
     for path, text in texts.items():
         place = root / path
-        if text is None or place.is_symlink():
+        if not place.parent.resolve().is_relative_to(top):
+            continue
+        with suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
             place.unlink(missing_ok=True)
-        if text is not None:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, newline="")
+            if text is not None:
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(text, newline="")
 
 
 def reader(workspace: Workspace) -> Callable[[str], str | None]:

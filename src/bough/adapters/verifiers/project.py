@@ -21,12 +21,12 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.tools.text import clean, head_and_tail
-from bough.adapters.verifiers import rulings
+from bough.adapters.verifiers import old_tests, rulings
 from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.evidence import Mark, lay_out, marks, on_disk, reader, report_at
+from bough.adapters.verifiers.evidence import Mark, came_to_its_end, lay_out, marks, on_disk, reader, report_at
 from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.rulings import Ran, Read
@@ -160,7 +160,7 @@ class ProjectVerifier:
         if judgement.verdict.ruling == "passed" and (
             still := await self._as_before(run, task, check, before, after, await baseline)
         ):
-            return _tampered(task, check, still, "the tests were changed and not what they test")
+            return _tampered(task, check, still, "the tests were changed, and not only the code")
         if judgement.verdict.ruling == "passed":
             # The next task starts from this very tree: what was seen here is its baseline.
             self._baselines.know(task.tree, check, ran.known())
@@ -198,33 +198,44 @@ class ProjectVerifier:
         after: Mapping[str, str],
         baseline: Known,
     ) -> tuple[Tampering, ...]:
-        """Where tests failed at the base and tests, or how they are run, were changed: the work once more with those as
-        they were. What fails then just as it did at the base passes only because of that change. Python's tests are
-        compared closely enough without."""
+        """What tests of the base say of the work once they are put back as they were."""
         back = tamper.put_back(before, after, check.command)
-        if task.step.may_edit_tests or not rulings.refutable(baseline) or all(path.endswith(".py") for path in back):
+        ids = old_tests.asked_again(baseline, back, after)
+        if task.step.may_edit_tests or not ids:
             return ()
-        failed = [case.id for case in baseline.report.cases if case.outcome == "failed"]
-        alone = rerun(check.command, check.runner, failed) if 0 < len(failed) <= RERUN_MOST else None
-        once_more = replace(check, command=alone or check.command)
-        name, what = f"{task.id}{BASELINE}-{secrets.token_hex(4)}", ""
-        for _ in range(2):  # it may fail now and then, by itself
-            workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
-            try:
-                await asyncio.to_thread(lay_out, workspace.root, back)
-                again = await self._ran(once_more, task, workspace, lambda line: None, [], ({}, {}))
-            finally:
-                await self._workspaces.discard(run.name, name)
-            if not (what := rulings.still(baseline, again)):
-                return ()
-        clause = f"with it as it was at the base, {what} fails as it did there"
-        return tuple(Tampering(path, 0, clause) for path in back)
+        narrow = rerun(check.command, check.runner, list(ids)) if len(ids) <= RERUN_MOST else None
+        alone = replace(check, command=narrow or check.command)
+
+        async def bent() -> dict[str, Tampering]:
+            return old_tests.bent(baseline, await self._once(run, task, alone, back), ids, back)
+
+        if not (found := await bent()):
+            return ()
+        # Not by chance, and not because they are run without the others.
+        again = await bent()
+        failing = {case.id for case in (await self._once(run, task, alone, {})).failing}
+        return tuple(one for id, one in found.items() if id in again and id not in failing)
+
+    async def _once(self, run: Run, task: Task, check: Check, back: Mapping[str, str | None]) -> Ran:
+        """A check on the work in a checkout of its own, with files put back."""
+        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
+        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
+        try:
+            await asyncio.to_thread(lay_out, workspace.root, back)
+            return await self._ran(check, task, workspace, lambda line: None, [], ({}, {}))
+        finally:
+            await self._workspaces.discard(run.name, name)
 
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:
             return []
         before = await self._watched(task.base, check.command)
         after = await self._watched(task.tree, check.command, task.base)
+        changed = (change.path for change in await self._workspaces.changes(task.base, task.tree))
+        data = tamper.read_by_tests((path for path in changed if path not in before and path not in after), before)
+        if data:
+            before = {**before, **await self._workspaces.texts(task.base, data)}
+            after = {**after, **await self._workspaces.texts(task.tree, data)}
         done = await asyncio.to_thread(tamper.inspect, before, after, check.command)
         return done or await self._hollow(task, check, before, after)
 
@@ -310,7 +321,8 @@ class ProjectVerifier:
         after = await asyncio.to_thread(on_disk, workspace, *seen)
         changed = await asyncio.to_thread(tamper.inspect, seen[0], after, check.command)
         anew = rulings.rewritten(seen[0], after)
-        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), anew, tuple(gone))
+        ended = await asyncio.to_thread(came_to_its_end, path)
+        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), anew, ended, tuple(gone))
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say

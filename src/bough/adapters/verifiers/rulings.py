@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Collection, Mapping
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 
 from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
+from bough.adapters.verifiers.old_tests import refuted
 from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
 from bough.core.tamper.files import foreign, language
 from bough.ports import Finished
@@ -32,6 +32,8 @@ class Ran(Struct, frozen=True):
     """What it did to the tests while it ran."""
     rewritten: tuple[str, ...] = ()
     """Code that it put something else in the place of while it ran."""
+    ended: bool = False
+    """It left behind what pytest writes at the end of a session."""
     gone: tuple[str, ...] = ()
     """What lay in the workspace and is not of the tree: it was removed before."""
 
@@ -40,7 +42,8 @@ class Ran(Struct, frozen=True):
         return [case for case in self.report.cases if case.outcome in ("failed", "error")]
 
     def known(self) -> Known:
-        return Known(self.report, self.closed, self.finished.exit_status, refuted(self.text), self.rewritten)
+        said = refuted(self.text)
+        return Known(self.report, self.closed, self.finished.exit_status, said, self.rewritten, self.ended)
 
 
 def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
@@ -55,6 +58,8 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
         return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
     if check.runner == "pytest" and baseline.closed and not ran.closed:
         return "pytest left a report, but ended without its closing line: it did not get to its end", False
+    if baseline.ended and not ran.ended:
+        return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
     if read.how != "exit status" and not read.passed:
         return "the check ended with exit status 0, but no test ran" + _left_out(ran), False
     if lost:
@@ -134,40 +139,6 @@ def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
     # Some runners name only what failed: then what is not named passed.
     missing = "new" if len(before) >= baseline.passed + baseline.failed else "passed"
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
-
-
-_ASSERTED = re.compile(r"\bAssert\w*Error\b|\bassert\w* .*failed|\bexpect(?:ed)?\b|--- FAIL:|^not ok\b", re.I | re.M)
-_BROKEN = re.compile(
-    r"(?:Reference|Type|Syntax|Import|ModuleNotFound|Attribute|Name|FileNotFound)Error|MODULE_NOT_FOUND|ENOENT"
-    r"|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
-)
-
-
-def refuted(text: str) -> str:
-    """What a check printed, but for numbers, as a hash, when an assertion was refuted and nothing was amiss besides."""
-    plain = re.sub(r"\d+|\.bough/work/[^/\s]+/[^/\s]+", "", text)
-    return hashlib.sha256(plain.encode()).hexdigest() if _ASSERTED.search(text) and not _BROKEN.search(text) else ""
-
-
-def refutable(baseline: Known) -> bool:
-    """Something was refuted at the base of which it can be seen whether it still is."""
-    return baseline.exit_status not in (0, None) and bool(baseline.refuted or _refuted(baseline.report))
-
-
-def _refuted(report: Report) -> dict[str, str]:
-    """What assertions said, but for numbers, by test."""
-    failed = [case for case in report.cases if case.outcome == "failed" and case.message]
-    return {case.id: re.sub(r"\d+", "", case.message) for case in failed if not _BROKEN.search(case.message)}
-
-
-def still(baseline: Known, again: Ran) -> str:
-    """What failed at the base and fails in the same way with the base's tests on the code of now; empty: nothing."""
-    if again.finished.exit_status in (0, None):
-        return ""
-    was, now = _refuted(baseline.report), _refuted(again.report)
-    if not any(case.outcome in ("failed", "error") for case in baseline.report.cases):
-        return "the check" if baseline.refuted and baseline.refuted == refuted(again.text) else ""
-    return next((name for name, said in was.items() if now.get(name) == said), "")
 
 
 def rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:

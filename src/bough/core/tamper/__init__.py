@@ -1,6 +1,7 @@
 """The tamper gate: were tests, their configuration or the check weakened since the base? Pure, and never raises.
 
-`watched` says which files it wants to see, `inspect` compares them. What counts is what a test run can still find out:
+`watched` says which files it wants to see, `read_by_tests` which of those that changed besides, and `inspect` compares
+them. What counts is what a test run can still find out:
 an assertion that was made at the base has to be made now, by a test that the check collects, runs and believes.
 
 A map, in the order in which a reader may want to go:
@@ -18,12 +19,12 @@ Each package says in its own docstring what its modules do."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bough.core.acceptance import Tampering
-from bough.core.tamper.files import watched
+from bough.core.tamper.files import data, watched
 
-__all__ = ["inspect", "put_back", "watched"]
+__all__ = ["inspect", "put_back", "read_by_tests", "watched"]
 
 
 def inspect(before: Mapping[str, str], after: Mapping[str, str], command: str) -> list[Tampering]:
@@ -44,3 +45,13 @@ def put_back(before: Mapping[str, str], after: Mapping[str, str], command: str) 
     from bough.core.tamper.as_before import put_back
 
     return put_back(before, after, command)
+
+
+def read_by_tests(paths: Iterable[str], before: Mapping[str, str]) -> list[str]:
+    """Of paths that changed and are not watched, the data that tests of the base read: `inspect` is to see them too."""
+    found = [path for path in paths if data(path)]
+    if not found:
+        return []
+    from bough.core.tamper import recorded
+
+    return recorded.read_by_tests(found, before)

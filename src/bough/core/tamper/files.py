@@ -172,7 +172,11 @@ def test_data(path: str) -> bool:
     kind = ending(path)
     if kind in ("snap", "ambr", "golden", "approved") or "__snapshots__" in folders(path):
         return True
-    return (kind in _DATA or kind in _MORE_DATA) and _holds_data(folder_of(path))
+    return data(path) and _holds_data(folder_of(path))
+
+
+def data(path: str) -> bool:
+    return ending(path) in _DATA or ending(path) in _MORE_DATA
 
 
 def makefile(path: str) -> bool:

@@ -32,7 +32,7 @@ class _Gate:
         self.large = [path for path in self.changed if self._longest(path) > files.LARGEST]
         self.small = [path for path in self.changed if self._longest(path) <= files.LARGEST]
         tests = [p for p in before if p.endswith(".py") and self.test_side(p) and files.name_of(p) != "conftest.py"]
-        self.ground = Ground(before, tuple(sorted(tests)), after)
+        self.ground = Ground(before, tuple(sorted(tests)), after, command)
 
     def _longest(self, path: str) -> int:
         return max(len(self.before.get(path, "")), len(self.after.get(path, "")))
@@ -163,10 +163,14 @@ class _Gate:
 
     def _recorded(self) -> Iterable[Tampering]:
         data = [path for path in self.small if files.test_data(path) and not files.config_file(path)]
-        if not data:
+        aside = [p for p in self.small if p in self.before and not self.test_side(p) and not files.test_data(p)]
+        aside = [p for p in aside if p.endswith(".py") or not files.watched(p, self.command)]
+        if not data and not aside:
             return []
         from bough.core.tamper import recorded
 
+        aside = [path for path in aside if recorded.expecting(path, self.before[path])]
+        data += recorded.read_by_tests(aside, self.before)
         return recorded.compare(self.before, self.after, data)
 
 

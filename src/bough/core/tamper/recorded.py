@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from bough.core.acceptance import Tampering
 from bough.core.tamper import files
+from bough.core.tamper.python.syntax import constants, last, parse
 from bough.core.tamper.wording import listed, short
 
 _ASIDE = tuple(listed("readme requirements tsconfig .eslintrc docker-compose package changelog license cmake"))
@@ -16,6 +19,47 @@ _ASIDE = tuple(listed("readme requirements tsconfig .eslintrc docker-compose pac
 MOST_TRIED = 50
 """New items of a list of which one may be an old one that has grown."""
 DEEPEST = 6
+
+
+_WORDS = listed(
+    "case cases testcase testcases expected expectation expectations fixture fixtures golden goldens snapshot "
+    "snapshots vector vectors"
+)
+"""What files are called that tests hold the code against, as a word of their path."""
+_EXPECTING = re.compile(r"^.*\b(?:expected|wanted|answer)\b|\b(?:expected\w*|wanted|answer)[\"']?\s*[:=]", re.I)
+
+
+def read_by_tests(paths: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    """Those of the paths, wherever they lie, that tests of the base name and no other code does. `texts`: the base."""
+    python = {path: text for path, text in texts.items() if path.endswith(".py") and not files.foreign(path)}
+    tests = [text for path, text in python.items() if files.test_file(path)]
+    others = [text for path, text in python.items() if not files.test_file(path)]
+    found = []
+    for path in paths:
+        if files.foreign(path) or not (files.data(path) or path.endswith(".py")):
+            continue
+        names = _names(path)
+        if any(names.search(text) for text in tests) and not any(names.search(text) for text in others):
+            found.append(path)
+    return found
+
+
+def _names(path: str) -> re.Pattern[str]:
+    """How code that uses a file names it: by its name, by its folder, or as a module."""
+    name, folder = files.name_of(path), files.folder_of(path).rpartition("/")[2]
+    if path.endswith(".py"):
+        module = re.escape(name.removesuffix(".py"))
+        return re.compile(rf"^\s*(?:from\s+(?:[\w.]*\.)?{module}\s+import|(?:from|import)\b.*\b{module}\b)", re.M)
+    inside = rf"|[\"'/]{re.escape(folder)}[\"'/]" if folder else ""
+    return re.compile(rf"(?<![\w-]){re.escape(name)}(?![\w-]){inside}")
+
+
+def expecting(path: str, text: str) -> bool:
+    """It says what is expected, by its name or by the names in it; code says what is done."""
+    if path.endswith(".py") and re.search(r"^\s*(?:async\s+)?def\s", text, re.M):
+        return False
+    words = set(re.split(r"[\W_]+", path.lower()))
+    return bool(words & _WORDS) or (files.data(path) and _EXPECTING.search(text) is not None)
 
 
 def compare(before: Mapping[str, str], after: Mapping[str, str], changed: list[str]) -> Iterator[Tampering]:
@@ -27,7 +71,8 @@ def compare(before: Mapping[str, str], after: Mapping[str, str], changed: list[s
             if before[path] not in added and before[path].strip():
                 yield Tampering(path, 0, f"test data {path} was removed")
             continue
-        what = _lost(before[path], after[path])
+        lost = _literals_lost if path.endswith(".py") else _lost
+        what = lost(before[path], after[path])
         if what:
             yield Tampering(path, 0, f"test data changed: {what}")
 
@@ -44,6 +89,33 @@ def _lost(old: str, new: str) -> str:
         if plain and there[plain] < 0:
             return f"`{short(plain, 60)}` is gone"
     return ""
+
+
+def _literals_lost(old: str, new: str) -> str:
+    """Of a module that holds cases: values that are gone from it."""
+    was, now = parse(old), parse(new)
+    if not isinstance(was, ast.Module) or not isinstance(now, ast.Module):
+        return ""
+    before, after = _literals(was), _literals(now)
+    what = _missing(before, {**before, **after}, "", 0)
+    gone = constants(was) - constants(now)
+    return what or (f"`{short(min(gone), 60)}` is gone" if gone else "")
+
+
+def _literals(tree: ast.Module) -> dict[str, object]:
+    found = {}
+    for node in (node for node in tree.body if isinstance(node, ast.Assign)):
+        try:
+            found[last(node.targets[0])] = _as_json(ast.literal_eval(node.value))
+        except (ValueError, TypeError, MemoryError, RecursionError):
+            continue
+    return found
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, dict):
+        return {repr(key): _as_json(one) for key, one in value.items()}
+    return [_as_json(one) for one in value] if isinstance(value, list | tuple) else repr(value)
 
 
 def _plain(line: str) -> str:

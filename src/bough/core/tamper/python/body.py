@@ -13,6 +13,7 @@ from bough.core.tamper.python.facts import (
     BROAD,
     expressions,
     fails,
+    generator,
     grows,
     headed,
     patched,
@@ -82,8 +83,6 @@ class Found(Struct, eq=False):
     """Values that the test works with outside of its assertions."""
     skips: list[Skip] = []
     patches: list[Patch] = []
-    own: dict[str, int] = {}
-    """Names that the test binds itself, with the line."""
 
 
 class Place(Struct, frozen=True):
@@ -157,8 +156,6 @@ class Walk(Struct, eq=False):
                 self._block(case.body, at.aside(Guard(f"case {dump(case.pattern)}", "in case", case.pattern)))
         elif isinstance(node, Function):
             self._inner(node, at)
-        elif isinstance(node, ast.ClassDef):
-            self.found.own.setdefault(node.name, node.lineno)
         return isinstance(node, ast.Break | ast.Continue), at
 
     def _assert(self, node: ast.Assert, at: Place) -> bool:
@@ -195,9 +192,7 @@ class Walk(Struct, eq=False):
                 at.scope.names[target.id] = call("grown", assigned)
 
     def _assigned(self, target: ast.expr, node: ast.stmt, at: Place) -> None:
-        if isinstance(target, ast.Name):
-            self.found.own.setdefault(target.id, node.lineno)
-        elif isinstance(target, ast.Tuple | ast.List):
+        if isinstance(target, ast.Tuple | ast.List):
             for one in target.elts:
                 self._assigned(one, node, at)
         elif isinstance(target, ast.Attribute):
@@ -235,8 +230,10 @@ class Walk(Struct, eq=False):
     def _inlined(
         self, made: ast.Call, home: Source, function: Function, bound_self: bool, node: ast.stmt, at: Place
     ) -> None:
-        """What a function of the test side asserts is asserted here. An async one that nobody awaits runs nothing."""
-        if isinstance(function, ast.AsyncFunctionDef) and isinstance(node, ast.Expr) and node.value is made:
+        """What a function of the test side asserts is asserted here. An async one that nobody awaits runs nothing, and
+        neither does a generator."""
+        lazy = isinstance(function, ast.AsyncFunctionDef) or generator(function)
+        if lazy and isinstance(node, ast.Expr) and node.value is made:
             inside = Place(at.scope.enter(home, function, made, bound_self), at.guards, function)
             self._unreachable(function.body, inside, node)
         elif len(self.found.checks) < MOST_CHECKS:
@@ -345,7 +342,6 @@ class Walk(Struct, eq=False):
 
     def _inner(self, node: Function, at: Place) -> None:
         """A function inside the test: walked where it is called by name, or here when it is only handed on."""
-        self.found.own.setdefault(node.name, node.lineno)
         at.scope.inner[node.name] = node
         at.scope.names.pop(node.name, None)
         used, called = references(at.owner)

@@ -10,6 +10,7 @@ from bough.core.tamper.python.syntax import (
     constant,
     dotted,
     elements,
+    functions,
     kept,
     last,
     name,
@@ -28,13 +29,20 @@ def patched(call: ast.Call) -> str:
     if whole in ("type.__setattr__", "object.__setattr__"):
         whole = called = "setattr"
     if called in ("patch", "setattr", "object") and ("patch" in whole or whole == "setattr") and call.args:
-        first = constant(call.args[0])
+        first = constant(_ending(call.args[0]))
         if isinstance(first, str):
             return first
         second = constant(call.args[1]) if len(call.args) > 1 else ...
         if isinstance(second, str):
             return f"{dotted(call.args[0])}.{second}"
     return ""
+
+
+def _ending(node: ast.expr) -> ast.expr:
+    """The last part of a text that is put together: `f"{__name__}.add"`."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        return node.values[-1]
+    return node.right if isinstance(node, ast.BinOp) else node
 
 
 _GROWING = listed(
@@ -71,6 +79,29 @@ def references(owner: Function) -> tuple[frozenset[str], frozenset[str]]:
     return used, frozenset(call.id for call in calls if isinstance(call, ast.Name))
 
 
+@kept
+def bound_in(function: Function) -> dict[str, int]:
+    """Names that a function binds for itself, in whichever way but by importing them, with the line."""
+    found: dict[str, int] = {}
+    for node in walk(function):
+        bound = getattr(node, "arg", None) if isinstance(node, ast.arg) else None
+        if isinstance(node, Function | ast.ClassDef | ast.MatchAs | ast.MatchStar) and node is not function:
+            bound = node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound = node.id
+        if bound is not None:
+            found.setdefault(bound, getattr(node, "lineno", function.lineno))
+    return found
+
+
+@kept
+def generator(node: Function) -> bool:
+    inner = {id(n) for f in functions(node) if f is not node for n in walk(f)}
+    return any(isinstance(n, ast.Yield | ast.YieldFrom) and id(n) not in inner for n in walk(node))
+
+
+_LAZY = listed("map filter starmap partial zip imap chain takewhile dropwhile")
+"""Calls that run what they are given only when somebody asks for the results."""
 _THREADS = listed("Thread Timer Process start_new_thread")
 """Calls that run what they are given where nobody sees it fail."""
 
@@ -78,12 +109,22 @@ _THREADS = listed("Thread Timer Process start_new_thread")
 def unseen(owner: Function, inner: str) -> str:
     """Why a function that is defined inside another one is not run in its place; empty: it may well be."""
     nodes = [node for statement in owner.body for node in walk(statement)]
-    used = sum(isinstance(node, ast.Name) and node.id == inner for node in nodes)
+    put_off = [n.value for n in nodes if isinstance(n, ast.Expr) and _put_off(n.value)]
+    idle = {id(node) for value in put_off for node in walk(value)}
+    used = sum(isinstance(node, ast.Name) and node.id == inner and id(node) not in idle for node in nodes)
+    if not used:
+        return "in a function that nothing ever runs, which"
     if used == sum(isinstance(n, ast.Return) and isinstance(n.value, ast.Name) and n.value.id == inner for n in nodes):
         return "in a function that is returned and not called, which"
     threads = (node for node in nodes if isinstance(node, ast.Call) and last(node.func) in _THREADS)
     given = (one for node in threads for one in [*node.args, *(word.value for word in node.keywords)])
     return "inside a thread, which" if any(isinstance(one, ast.Name) and one.id == inner for one in given) else ""
+
+
+def _put_off(value: ast.expr) -> bool:
+    """A statement that is only a promise: `map(check, values)`, `(check(one) for one in values)`."""
+    lazy = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in _LAZY
+    return lazy or isinstance(value, ast.GeneratorExp | ast.Lambda)
 
 
 @kept

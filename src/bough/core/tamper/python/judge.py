@@ -12,6 +12,7 @@ from bough.core.tamper.config.reach import Reach
 from bough.core.tamper.python import cases
 from bough.core.tamper.python.checks import Check
 from bough.core.tamper.python.contexts import definition
+from bough.core.tamper.python.facts import bound_in, generator
 from bough.core.tamper.python.marks import Case, hides
 from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.strength import likeness, shape, weaker
@@ -21,7 +22,6 @@ from bough.core.tamper.python.syntax import (
     constants,
     dump,
     elements,
-    functions,
     identifiers,
     keyword,
     last,
@@ -123,7 +123,7 @@ def unreached(was: Test, now: Test, reach: tuple[Reach, Reach]) -> Iterator[Tamp
 
 def _shape_changed(was: Test, now: Test) -> Iterator[Tampering]:
     title, line = _title(was, now), now.node.lineno
-    if _generator(now.node) and not _generator(was.node):
+    if generator(now.node) and not generator(was.node):
         yield Tampering(now.path, line, f"{title} has become a generator, which the runner does not run as a test")
     turned = isinstance(now.node, ast.AsyncFunctionDef) and not isinstance(was.node, ast.AsyncFunctionDef)
     klass = now.scope.klass
@@ -152,11 +152,6 @@ def _defaults(node: Function) -> list[str]:
     positional = [*given.posonlyargs, *given.args][::-1][: len(given.defaults)]
     only = [a for a, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is not None]
     return [a.arg for a in (*positional, *only)]
-
-
-def _generator(node: Function) -> bool:
-    inner = {id(n) for f in functions(node) if f is not node for n in walk(f)}
-    return any(isinstance(n, ast.Yield | ast.YieldFrom) and id(n) not in inner for n in walk(node))
 
 
 def _given_less(was: Test, now: Test) -> list[Tampering]:
@@ -294,9 +289,8 @@ def _replaced(was: Test, now: Test) -> Iterator[Tampering]:
             known.add(patch.target)
             yield Tampering(patch.path, patch.line, f"{_title(was, now)} now replaces what it tests: {patch.target}")
     imported, used = was.scope.source.imports, identifiers(was.node)
-    parameters = {a.arg: now.node.lineno for a in now.node.args.args}
-    before = {a.arg for a in was.node.args.args} | set(was.found.own)
-    for wanted, line in {**parameters, **now.found.own}.items():
+    before = bound_in(was.node)
+    for wanted, line in bound_in(now.node).items():
         if wanted in imported and wanted in used and wanted not in before:
             what = f"{_title(was, now)} now makes its own {wanted} in place of the imported one"
             yield Tampering(now.path, line, what)

@@ -40,7 +40,14 @@ class Source:
 
     @cached_property
     def nodes(self) -> list[ast.AST]:
-        return walk(self.tree)
+        """Also those of code that is written down as a text and run."""
+        found = walk(self.tree)
+        for node in list(found):
+            if isinstance(node, ast.Call) and last(node.func) in ("exec", "eval", "compile") and node.args:
+                text = node.args[0].value if isinstance(node.args[0], ast.Constant) else None
+                inner = parse(text) if isinstance(text, str) else ""
+                found += walk(inner) if isinstance(inner, ast.Module) else []
+        return found
 
     @cached_property
     def all_functions(self) -> list[Function]:
@@ -100,6 +107,11 @@ class Source:
                 self.bound[node.id] = statement
             elif isinstance(node, ast.MatchAs) and node.name in self.imports:
                 self.bound[node.name] = statement
+
+    def named(self, wanted: str) -> Function | None:
+        """A function or method of this name, if there is just one."""
+        found = [function for function in self.all_functions if function.name == wanted]
+        return found[0] if len(found) == 1 else None
 
     def value(self, wanted: str) -> ast.expr | None:
         """What a top-level name is set to, when it is set once."""

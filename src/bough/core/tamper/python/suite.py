@@ -288,7 +288,6 @@ def _set_up(test: Test) -> None:
         if method is not None:
             Walk(test.found).function(method, test.scope)
             test.scope.names.clear()
-            test.found.own.clear()
 
 
 def _fixtures(test: Test) -> None:

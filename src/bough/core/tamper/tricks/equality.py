@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
     Function,
     always,
-    constant,
+    constants,
     dump,
     identifiers,
     last,
@@ -18,6 +20,7 @@ from bough.core.tamper.python.syntax import (
     statements,
     walk,
 )
+from bough.core.tamper.tricks.peeking import written
 from bough.core.tamper.tricks.signs import Sign, habit
 from bough.core.tamper.wording import listed
 
@@ -34,7 +37,7 @@ def always_equal(source: Source) -> Iterator[Sign]:
     for line, value in _equalities(source):
         made = _resolved(value, source)
         other = isinstance(value, ast.Name | ast.Attribute) and last(value).startswith("__") and last(value) != _EQUAL
-        if other or (made is not None and holds_for_anything(made)):
+        if other or (made is not None and holds_for_anything(made, source)):
             what = "an `__eq__` that does not depend on the other one makes every comparison hold"
             yield Sign(f"eq {dump(made) if made is not None else dump(value)}", line, what)
     for function in source.all_functions:
@@ -42,7 +45,72 @@ def always_equal(source: Source) -> Iterator[Sign]:
             yield Sign(
                 f"ne {dump(function)}", function.lineno, "an `__ne__` that never holds makes every comparison hold"
             )
+    yield from _bent_values(source)
     yield from _doubles(source)
+
+
+_NUMBERS = listed("int float complex bool Decimal Fraction")
+_ANSWERING = listed(
+    "__lt__ __le__ __gt__ __ge__ __contains__ __sub__ __rsub__ __abs__ __round__ __instancecheck__ __bool__"
+)
+
+
+def _bent_values(source: Source) -> Iterator[Sign]:
+    """Numbers that are equal in a way of their own, and values that answer the same whatever they are asked."""
+    classes = source.of(ast.ClassDef)
+    numbers, values = _kinds(classes, _NUMBERS), _kinds(classes, _PLAIN - {"object", "type"})
+    for klass in classes:
+        made = {node.name: node for node in klass.body if isinstance(node, Function)}
+        equal = made.get(_EQUAL)
+        if equal is not None and klass.name in numbers and not _plainly(equal, set(made)):
+            what = f"{klass.name} is a number that equals other numbers than itself"
+            yield Sign(f"eq {dump(equal)}", equal.lineno, what)
+        for name in sorted(set(made) & _ANSWERING) if klass.name in values else []:
+            answers = _returned(made[name])
+            if answers and all(isinstance(one, ast.Constant) and one.value is not None for one in answers):
+                what = f"{klass.name}.{name} gives the same answer whatever it is asked"
+                yield Sign(f"answer {dump(made[name])}", made[name].lineno, what)
+        for name in sorted(set(made) & {"__repr__", "__str__", "__format__"}) if klass.name in numbers else []:
+            if any(re.fullmatch(r"'[-+\d.]+'", text) for answer in _returned(made[name]) for text in constants(answer)):
+                what = f"{klass.name}.{name} shows another number than it is"
+                yield Sign(f"answer {dump(made[name])}", made[name].lineno, what)
+
+
+def _kinds(classes: list[ast.ClassDef], wanted: frozenset[str]) -> set[str]:
+    """Classes that inherit from one of these types, and what they inherit besides."""
+    found: set[str] = set()
+    for klass in [*classes, *classes]:
+        bases = {last(base) for base in klass.bases}
+        if bases & (wanted | found):
+            found |= {klass.name, *(bases - wanted)}
+    return found
+
+
+def _plainly(made: Function, redefined: set[str]) -> bool:
+    """An `__eq__` of a number that compares the number itself, or leaves that to the number."""
+    assigned = {last(t): s.value for s in statements(made.body) if isinstance(s, ast.Assign) for t in s.targets}
+    own, *others = (argument.arg for argument in made.args.args)
+
+    def whole(side: ast.expr) -> frozenset[str]:
+        if isinstance(side, ast.Call) and last(side.func) in _NUMBERS - {"bool"} and not {"__int__"} & redefined:
+            side = side.args[0] if side.args else side
+        return frozenset(identifiers(side) & {own, *others} if isinstance(side, ast.Name | ast.Attribute) else ())
+
+    def plain(answer: ast.expr) -> bool:
+        if isinstance(answer, ast.Name) and answer.id in assigned:
+            return plain(assigned.pop(answer.id))
+        if isinstance(answer, ast.BoolOp):
+            return (any if isinstance(answer.op, ast.And) else all)(plain(value) for value in answer.values)
+        if isinstance(answer, ast.IfExp):
+            return plain(answer.body) and plain(answer.orelse)
+        if isinstance(answer, ast.Compare) and isinstance(answer.ops[0], ast.Eq | ast.Is):
+            return len(whole(answer.left) ^ whole(answer.comparators[0])) == 2
+        near = isinstance(answer, ast.Compare) and "abs" in identifiers(answer)
+        if last(answer) == "isclose" or (near and not {"__sub__", "__rsub__", "__abs__"} & redefined):
+            return not _wide(answer)
+        return _refuses(answer) or (isinstance(answer, ast.Call) and last(answer.func) == _EQUAL)
+
+    return all(plain(answer) for answer in _returned(made))
 
 
 def _equalities(source: Source) -> Iterator[tuple[int, ast.AST]]:
@@ -52,20 +120,25 @@ def _equalities(source: Source) -> Iterator[tuple[int, ast.AST]]:
             yield node.lineno, node
         elif isinstance(node, ast.Assign):
             for target in node.targets:
-                key = constant(target.slice) if isinstance(target, ast.Subscript) else last(target)
-                if key == _EQUAL:
+                if _names_equal(target.slice) if isinstance(target, ast.Subscript) else last(target) == _EQUAL:
                     yield node.lineno, node.value
         elif isinstance(node, ast.Dict):
             for key_node, value in zip(node.keys, node.values, strict=True):
-                if constant(key_node) == _EQUAL:
+                if key_node is not None and _names_equal(key_node):
                     yield value.lineno, value
         elif isinstance(node, ast.Call):
             for word in node.keywords:
                 if word.arg == _EQUAL:
                     yield word.value.lineno, word.value
-            named = [index for index, argument in enumerate(node.args[:-1]) if constant(argument) == _EQUAL]
+            named = [index for index, argument in enumerate(node.args[:-1]) if _names_equal(argument)]
             if named:
                 yield node.lineno, node.args[named[0] + 1]
+
+
+def _names_equal(key: ast.expr) -> bool:
+    """`"__eq__"`, also put together."""
+    text = written(key)
+    return text.startswith("__") and fnmatchcase(_EQUAL, text)
 
 
 def _resolved(value: ast.AST, source: Source) -> Made | None:
@@ -79,7 +152,7 @@ def _resolved(value: ast.AST, source: Source) -> Made | None:
     return None
 
 
-def holds_for_anything(made: Made) -> bool:
+def holds_for_anything(made: Made, source: Source, depth: int = 0) -> bool:
     """Every way out of it is true, or does not look at the other one and may be true."""
     arguments = made.args
     names = [a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
@@ -93,17 +166,44 @@ def holds_for_anything(made: Made) -> bool:
         return any(not _refuses(answer) for answer in answers)
     if all(_true(answer) for answer in answers) or _learns(made, names) or any(_wide(part) for part in _body(made)):
         return True
-    own = any(isinstance(node, ast.Name) and node.id in names[:1] for part in _body(made) for node in walk(part))
-    return not own and not any(_of_a_kind(part) for part in _body(made))
+    for answer in answers:
+        # `return self._same(other)`: what it is left to.
+        asked = source.named(last(answer.func)) if isinstance(answer, ast.Call) and depth < 2 else None
+        if asked is not None and asked is not made and holds_for_anything(asked, source, depth + 1):
+            return True
+    return not _related(made, names) and not any(_of_a_kind(part) for part in _body(made))
+
+
+_KINDS = listed("isinstance issubclass type hasattr callable")
+
+
+def _related(made: Made, names: list[str]) -> bool:
+    """Something in it holds what is its own against what is the other's."""
+    own, others = {*names[:1]}, {*names[1:]}
+    nodes = [node for part in _body(made) for node in walk(part)]
+    for _ in range(3):
+        for node in nodes:
+            value = node.iter if isinstance(node, ast.For | ast.comprehension) else getattr(node, "value", None)
+            if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For | ast.comprehension) and value:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                bound = {n.id for target in targets for n in walk(target) if isinstance(n, ast.Name)}
+                own |= bound if identifiers(value) & own else set()
+                others |= bound if identifiers(value) & others else set()
+    holding = (n for n in nodes if isinstance(n, ast.Compare | ast.Call | ast.BinOp | ast.comprehension | ast.For))
+    asking = (n for n in holding if not isinstance(n, ast.Call) or last(n.func) not in _KINDS)
+    return any(identifiers(node) & own and identifiers(node) & others for node in asking)
 
 
 def _learns(made: Made, names: list[str]) -> bool:
     """It takes over the value that it is compared with."""
-    stores = [n for part in _body(made) for n in walk(part) if isinstance(n, ast.Assign | ast.NamedExpr)]
-    for node in stores:
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        own = any(not isinstance(target, ast.Name) and names[0] in identifiers(target) for target in targets)
-        if own and last(node.value) in names[1:]:
+    for node in (n for part in _body(made) for n in walk(part)):
+        if isinstance(node, ast.Assign):
+            stored = any(names[0] in identifiers(t) for t in node.targets if not isinstance(t, ast.Name))
+            parts = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
+            if stored and any(last(part) in names[1:] for part in parts):
+                return True
+        setting = isinstance(node, ast.Call) and last(node.func) in ("setattr", "__setattr__")
+        if setting and names[0] in identifiers(node) and last(getattr(node, "args", [None])[-1]) in names[1:]:
             return True
     return False
 

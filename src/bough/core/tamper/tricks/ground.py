@@ -11,8 +11,15 @@ from bough.core.tamper import files
 class Ground:
     """`texts`: all files of the base. `tests`: the paths of its Python tests. `now`: all files of now."""
 
-    def __init__(self, texts: Mapping[str, str], tests: tuple[str, ...], now: Mapping[str, str]) -> None:
+    def __init__(
+        self, texts: Mapping[str, str], tests: tuple[str, ...], now: Mapping[str, str], command: str = "pytest"
+    ) -> None:
         self.texts, self.tests, self.now = texts, tests, now
+        told = (
+            text for path, text in texts.items() if "/" not in path and (files.makefile(path) or files.script(path))
+        )
+        self.counted = any(re.search(r"\b(?:pytest|unittest|tox|nox)\b", text) for text in (command, *told))
+        """The check is a runner that says what it ran. Of anything else the exit status is all that is known."""
 
     def _say(self, word: str, pattern: str) -> bool:
         """A test has the pattern. `word` is part of it, and quicker to look for."""

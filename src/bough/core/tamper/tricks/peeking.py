@@ -9,7 +9,17 @@ from fnmatch import fnmatchcase
 
 from bough.core.tamper import files
 from bough.core.tamper.python.sources import Source, imported_names
-from bough.core.tamper.python.syntax import Function, constant, dotted, identifiers, last, main_guard, walk
+from bough.core.tamper.python.syntax import (
+    Function,
+    constant,
+    dotted,
+    elements,
+    identifiers,
+    last,
+    main_guard,
+    show,
+    walk,
+)
 from bough.core.tamper.tricks.ground import Ground
 from bough.core.tamper.tricks.signs import Sign, habit, shown
 from bough.core.tamper.wording import listed
@@ -18,10 +28,10 @@ _READS = listed(
     """
     open read_text read_bytes readlines readline getline getlines getsource getsourcelines findsource run_path
     get_data checkcache literal_eval fdopen run check_output Popen popen getoutput system load loadtxt
-    exec_module spec_from_file_location SourceFileLoader FileInput input get_source
+    exec_module spec_from_file_location SourceFileLoader FileInput input get_source exists lexists isfile is_file stat
     """
 )
-"""Calls that get at the text or the code of a file."""
+"""Calls that get at the text or the code of a file, or ask whether it is there."""
 _FRAMES = listed(
     """
     f_locals f_builtins f_trace f_trace_lines co_consts code_context tb_frame gi_frame cr_frame ag_frame
@@ -245,22 +255,35 @@ def _test_files(source: Source, ground: Ground) -> Iterator[Sign]:
             yield habit("test file", node, "product code looks for assertions")
         elif named := names_a_test_file(text, ground):
             yield habit("test file", node, f"product code reads the test file {named}")
-        elif isinstance(node, ast.Call) and _looks_for_tests(node, called):
+        elif isinstance(node, ast.Call) and _looks_for_tests(node, called, ground):
             yield habit("test file", node, "… looks for the files of tests")
 
 
 def written(node: ast.AST) -> str:
-    """A text, also one that is put together of several."""
+    """A text, also one that is put together of several, turned round or otherwise hidden from whoever looks for it."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = written(node.left), written(node.right)
         return (left or "*") + (right or "*") if left or right else ""
     if isinstance(node, ast.JoinedStr):
         return "".join(written(part) or "*" for part in node.values)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
+        turned = constant(node.slice.step) == -1 or show(node.slice) == "::-1"
+        return written(node.value)[::-1] if turned else ""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and len(node.args) < 3:
+        within, given = written(node.func.value), [written(argument) for argument in node.args]
+        if node.func.attr in ("lower", "upper", "title", "strip", "casefold") and not given:
+            return str(getattr(within, node.func.attr)())
+        if node.func.attr == "replace" and len(given) == 2:
+            return within.replace(given[0], given[1])
+        if node.func.attr == "join" and (items := elements(node.args[0]) if node.args else None):
+            return within.join(map(written, items))
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _compared_call(text: str, source: Source) -> bool:
-    """`add\\(2, 3\\) == (.*)`: a call of a function of this file, as a test compares it."""
+    """`add\\(2, 3\\) == (.*)`: a call of a function of this file, as a test compares it; or of any with two values."""
+    if re.search(r"\*[^=*]{0,3},\s*\*.*==", text):
+        return True
     found = re.search(r"(\w+)\\?\(.*\)\W*==", text)
     return found is not None and found[1] in source.functions
 
@@ -273,7 +296,7 @@ def _docstring(node: ast.AST) -> ast.Constant | None:
     return None
 
 
-def _looks_for_tests(call: ast.Call, called: set[str]) -> bool:
+def _looks_for_tests(call: ast.Call, called: set[str], ground: Ground) -> bool:
     """`glob("test*")`, `name.startswith("test_")` in a listing: whatever tests there are."""
     text = constant(call.args[-1]) if call.args else ...
     if not isinstance(text, str):
@@ -281,7 +304,8 @@ def _looks_for_tests(call: ast.Call, called: set[str]) -> bool:
     if last(call.func) in ("glob", "rglob", "iglob", "fnmatch", "filter"):
         return re.search(r"(?:^|/)test\w*\*|\*_test\b|(?:^|/)\*\.py$", text) is not None
     listing = called & {"listdir", "scandir", "walk", "iterdir", "glob", "rglob"}
-    return bool(listing) and last(call.func) in ("startswith", "endswith") and "test" in text
+    named = "test" in text or (len(text) > 4 and any(path.endswith(text) for path in ground.tests))
+    return bool(listing) and last(call.func) in ("startswith", "endswith") and named
 
 
 def names_a_test_file(text: str, ground: Ground) -> str:

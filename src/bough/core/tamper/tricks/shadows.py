@@ -87,6 +87,8 @@ def _module_in_front(
             continue
         if module in files.RUNNER_MODULES and (folder in search or beside_tests):
             return f"{top} is new and shadows the test runner's module {module}"
+        if module in sys.stdlib_module_names and ground.imports(module) and (folder in search or beside_tests):
+            return f"{top} is new and shadows {module} of Python itself, which the tests import"
         if beside_tests and ground.own(module) and ground.imports(module):
             return f"{top} is new and shadows {module}, which the tests import"
         own = [place for place in (module, f"src/{module}", f"lib/{module}") if any(_place(p, place) for p in before)]
@@ -141,7 +143,9 @@ def taken_over(was: Source, now: Source) -> Iterator[Tampering]:
             continue
         if name not in after:
             yield from _through_another(name, origin, was, now)
-            yield from _through_all(name, origin, was, now, after["*"])
+        last_import = max((line for line, _ in after[name]), default=0)
+        later = [star for star in after["*"] if star[0] > last_import and star[1] not in was.imports.values()]
+        yield from _through_all(name, origin, was, now, later)
         for line, origin_now in after[name]:
             if origin_now in (origin, *(one for _, one in before[name])):
                 continue
@@ -181,7 +185,7 @@ def _through_another(name: str, origin: Import, was: Source, now: Source) -> Ite
 def _through_all(
     name: str, origin: Import, was: Source, now: Source, stars: list[tuple[int, Import]]
 ) -> Iterator[Tampering]:
-    """The name is no longer imported by itself, and comes with `from another import *`."""
+    """The name comes with `from another import *`, no longer by itself."""
     for line, star in stars:
         through = Import(star.module, origin.attribute or name, star.level)
         if _left_behind(was, now, origin, through):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from bough.core.tamper import files
 from bough.core.tamper.python.body import Found, Walk
+from bough.core.tamper.python.facts import bound_in
 from bough.core.tamper.python.scope import Scope
 from bough.core.tamper.python.sources import Source
 from bough.core.tamper.python.syntax import (
@@ -229,8 +230,17 @@ def _bent(source: Source, ground: Ground) -> Iterator[Sign]:
                 root, _, wanted = target.rpartition(".")
                 if root.startswith(("request.node", "request.session")) and wanted in RESULT_FIELDS:
                     yield shown(node, "changes the test that is run")
-                elif (root in ("request.module", "module") or "__globals__" in root) and ground.calls(wanted):
+                elif _test_module(root, ground) and ground.calls(wanted):
                     yield shown(node, f"replaces {wanted}, which the tests call")
+        for node in (node for node in walk(function) if isinstance(node, ast.Global)):
+            for name in node.names:
+                if name in source.imports and name in bound_in(function) and ground.calls(name):
+                    yield shown(node, f"lets {function.name} replace {name}, which the tests call")
+
+
+def _test_module(root: str, ground: Ground) -> bool:
+    """`request.module`, `test.__globals__`, `sys.modules["test_calc"]`: a file of tests, as it is loaded."""
+    return root.rpartition(".")[2] == "module" or "__globals__" in root or bool(ground.module(root))
 
 
 def _switched(source: Source) -> Iterator[Sign]:
