@@ -58,12 +58,12 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
         return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
     if check.runner == "pytest" and baseline.closed and not ran.closed:
         return "pytest left a report, but ended without its closing line: it did not get to its end", False
-    if baseline.ended and not ran.ended:
-        return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
     if read.how != "exit status" and not read.passed:
         return "the check ended with exit status 0, but no test ran" + _left_out(ran), False
     if lost:
         return lost, False
+    if baseline.ended and not ran.ended:
+        return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
     said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
     more = read.passed - baseline.report.passed
     new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else _mended(read, baseline.report)
