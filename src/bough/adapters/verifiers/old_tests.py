@@ -51,13 +51,9 @@ def asked_again(baseline: Known, back: Back, after: Mapping[str, str]) -> dict[s
 def bent(baseline: Known, ran: Ran, asked: Mapping[str, bool], back: Back) -> dict[str, Tampering]:
     """Those of them that fail as they were at the base, by name."""
     if not _python(back):
-        still = still(baseline, ran)
-        path = next(iter(back))
-        return (
-            {still: Tampering(path, 0, f"with it as it was at the base, {still} fails as it did there")}
-            if still
-            else {}
-        )
+        name = still(baseline, ran)
+        what = f"with it as it was at the base, {name} fails as it did there"
+        return {name: Tampering(next(iter(back)), 0, what)} if name else {}
     found = {}
     for case in ran.report.cases:
         file = case.id.partition("::")[0]
