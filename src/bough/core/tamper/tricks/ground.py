@@ -15,9 +15,7 @@ class Ground:
         self, texts: Mapping[str, str], tests: tuple[str, ...], now: Mapping[str, str], command: str = "pytest"
     ) -> None:
         self.texts, self.tests, self.now = texts, tests, now
-        told = (
-            text for path, text in texts.items() if "/" not in path and (files.makefile(path) or files.script(path))
-        )
+        told = (text for path, text in texts.items() if files.makefile(path) or files.script(path))
         self.counted = any(re.search(r"\b(?:pytest|unittest|tox|nox)\b", text) for text in (command, *told))
         """The check is a runner that says what it ran. Of anything else the exit status is all that is known."""
 
