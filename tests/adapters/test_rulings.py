@@ -57,7 +57,13 @@ def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
 
 
 UNPROVEN = "so it says nothing about what is new: add tests that fail without it."
-FAILING = Report("junit", (Case("t.py::test_a", "failed"), Case("t.py::test_b", "passed")), passed=1, failed=1)
+FAILED = Case("t.py::test_a", "failed", "\nassert 1 == 2\n +  where")
+FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, failed=1)
+    "junit",
+    (Case("t.py::test_a", "failed", "\nassert 1 == 2\n +  where"), Case("t.py::test_b", "passed")),
+    passed=1,
+    failed=1,
+)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +74,7 @@ FAILING = Report("junit", (Case("t.py::test_a", "failed"), Case("t.py::test_b", 
         (
             Known(FAILING, closed=True, exit_status=1),
             "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a. "
-            "They are there already, and your work has to make them pass.",
+            "They are there already, and your work has to make them pass. The first says: assert 1 == 2",
         ),
         (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),
         (Known(Report("exit status"), closed=False, exit_status=None), ""),

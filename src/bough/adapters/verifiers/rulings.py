@@ -16,6 +16,7 @@ from bough.ports import Finished
 
 SHOWN_FAILURES = 10
 SHOWN_LEFT_OUT = 3
+SHOWN_MESSAGE = 300
 
 Read = Callable[[str], str | None]
 
@@ -79,7 +80,7 @@ def _mended(now: Report, baseline: Report) -> str:
 
 def before(known: Known) -> str:
     """What the check said at the base, for whoever begins the work."""
-    report, failing = known.report, [case.id for case in known.report.cases if case.outcome in ("failed", "error")]
+    report, failing = known.report, [case for case in known.report.cases if case.outcome in ("failed", "error")]
     if known.exit_status == 0:
         counts = f" ({report.passed} tests)" if report.passed else ""
         return (
@@ -88,8 +89,11 @@ def before(known: Known) -> str:
     if known.exit_status is None or known.exit_status >= CRASHED:
         return ""
     counts = f" ({report.failed} tests fail, {report.passed} pass)" if report.failed else ""
-    named = f": {', '.join(failing[:SHOWN_FAILURES])}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
+    named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
+    named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
     there = " They are there already, and your work has to make them pass." if failing else ""
+    said = next((line for case in failing for line in case.message.split("\n") if line.strip()), "")
+    there += f" The first says: {said.strip()[:SHOWN_MESSAGE]}" if said else ""
     return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"
 
 
