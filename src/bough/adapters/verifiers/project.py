@@ -157,13 +157,12 @@ class ProjectVerifier:
         after = await self._watched(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
         judgement = self._judgement(task, check, ran, await baseline, same, flaky, done, reader(workspace))
-        if judgement.verdict.ruling == "passed" and (
-            still := await self._as_before(run, task, check, before, after, await baseline)
-        ):
-            return _tampered(task, check, still, "the tests were changed, and not only the code")
-        if judgement.verdict.ruling == "passed":
-            # The next task starts from this very tree: what was seen here is its baseline.
-            self._baselines.know(task.tree, check, ran.known())
+        if judgement.verdict.ruling != "passed":
+            return judgement
+        if bent := await self._bent(run, task, check, before, after, await baseline, progress):
+            return _tampered(task, check, bent, "the tests were changed, and not only the code")
+        # The next task starts from this very tree: what was seen here is its baseline.
+        self._baselines.know(task.tree, check, ran.known())
         return judgement
 
     async def _run_beside_the_gate(
@@ -189,7 +188,7 @@ class ProjectVerifier:
             under_way.cancel()
             await asyncio.gather(under_way, return_exceptions=True)
 
-    async def _as_before(
+    async def _bent(
         self,
         run: Run,
         task: Task,
@@ -197,14 +196,16 @@ class ProjectVerifier:
         before: Mapping[str, str],
         after: Mapping[str, str],
         baseline: Known,
+        progress: Say,
     ) -> tuple[Tampering, ...]:
-        """What tests of the base say of the work once they are put back as they were."""
+        """Tests of the base that fail on the work once they are put back as they were."""
         back = tamper.put_back(before, after, check.command)
         ids = old_tests.asked_again(baseline, back, after)
         if task.step.may_edit_tests or not ids:
             return ()
         narrow = rerun(check.command, check.runner, list(ids)) if len(ids) <= RERUN_MOST else None
         alone = replace(check, command=narrow or check.command)
+        progress("tests were changed: those of the base are run on the new code")
 
         async def bent() -> dict[str, Tampering]:
             return old_tests.bent(baseline, await self._once(run, task, alone, back), ids, back)
