@@ -45,6 +45,8 @@ NOT_FOUND = "finished, not verified: no check was found (give one with --check C
 ONLY_COMMANDS = "only commands ran, and all ended well; there is no check beside them"
 BASELINE = "@baseline"
 KEPT_TEXTS = 8
+HEAD_START = 0.7
+"""Seconds in which a check has the processor to itself, while it loads: what is done beside it can wait so long."""
 RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
 
@@ -176,11 +178,12 @@ class ProjectVerifier:
         seen = await self._seen(check, task, task.tree, workspace)
         under_way = asyncio.create_task(self._ran(check, task, workspace, progress, bare, seen))
         try:
-            await asyncio.sleep(0)  # the check has begun: loading the gate must not hold it up
+            await asyncio.wait([under_way], timeout=HEAD_START)
             tracked = frozenset(await self._workspaces.paths(task.tree))
             loaded = [text for path, text in texts.items() if language(path) == "javascript" and test_file(path)]
             forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, loaded)
             done = (*forged, *await self._tampering(task, check))
+            _load("bough.core.tamper.as_before")
             if done and not task.step.may_edit_tests:
                 raise _Caught(done)
             return await under_way, done
@@ -305,9 +308,7 @@ class ProjectVerifier:
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        # Loaded while the check runs: its patterns take longer than all else that is done around one.
-        loop = asyncio.get_running_loop()
-        loop.call_soon(lambda: loop.run_in_executor(None, import_module, "bough.adapters.verifiers.reading"))
+        asyncio.get_running_loop().call_later(HEAD_START, _load, "bough.adapters.verifiers.reading")
         finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
         from bough.adapters.verifiers.reading import read_lines, readable, report
 
@@ -417,6 +418,11 @@ class _Caught(Exception):
 
     def __init__(self, done: tuple[Tampering, ...]) -> None:
         self.done = done
+
+
+def _load(module: str) -> None:
+    """What is needed after a check is loaded while it runs: its patterns take longer than all else around a check."""
+    asyncio.get_running_loop().run_in_executor(None, import_module, module)
 
 
 def _tampered(task: Task, check: Check, done: tuple[Tampering, ...], what: str) -> Judgement:
