@@ -308,8 +308,11 @@ class ProjectVerifier:
         command, env = instrument(check.command, check.runner, path, {})
         # What was found was found from the top; what the step says is meant from where the person stood.
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
-        asyncio.get_running_loop().call_later(HEAD_START, _load, "bough.adapters.verifiers.reading")
-        finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
+        loading = asyncio.get_running_loop().call_later(HEAD_START, _load, "bough.adapters.verifiers.reading")
+        try:
+            finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, progress)
+        finally:
+            loading.cancel()
         from bough.adapters.verifiers.reading import read_lines, readable, report
 
         text = await asyncio.to_thread(clean, finished.output)
