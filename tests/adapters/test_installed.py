@@ -55,7 +55,8 @@ def test_a_module_without_a_program(tmp_path: Path) -> None:
 
 
 def test_a_package_that_tests_load(tmp_path: Path) -> None:
-    loads = ['const assert = require("assert/");\nimport { x } from "@scope/kit/deep";\nimport fs from "node:fs";\n']
+    text = 'const assert = require("assert/");\nimport { x } from "@scope/kit/deep";\nimport fs from "node:fs";\n'
+    loads = {"test/calc.test.js": text}
     assert forged_runners(tmp_path, NOTHING, loads) == []
     write(tmp_path, "node_modules/assert/index.js")
     write(tmp_path, "node_modules/@scope/kit/deep.js")

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.old_tests import refutable, still
+from bough.adapters.verifiers.old_tests import refutable, refuted, still
 from bough.adapters.verifiers.reading import report
 from bough.adapters.verifiers.rulings import Ran, before, rewritten, ruling
 from bough.core.acceptance import Case, CaseOutcome, Check, Report
@@ -116,7 +116,7 @@ JEST = """\
 
 def said(text: str, runner: str, junit: str = "", status: int = 1) -> Ran:
     read = report(junit.encode() or None, text, status, runner, "/w")
-    return Ran(Finished(status, text.encode(), 0.1, ""), read, text, closed=True)
+    return Ran(Finished(status, text.encode(), 0.1, ""), read, text, closed=True, refuted=refuted(text))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,10 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Failures and errors."""
     skipped: int = 0
 
+    @property
+    def failing(self) -> list[Case]:
+        return [case for case in self.cases if case.outcome in ("failed", "error")]
+
 
 class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One place where tests, their configuration or the check were weakened."""

@@ -11,11 +11,13 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from bough.core.acceptance import Tampering
+from bough.core.tamper.files import language, test_file
 
 _NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
 _PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
@@ -27,10 +29,13 @@ _LISTS = (
 _PACKAGES = {"py.test": "pytest"}
 
 
-def forged_runners(root: Path, tracked: frozenset[str], loaded: Iterable[str] = ()) -> list[Tampering]:
-    """Programs of a runner's name, and packages that tests load, that nothing says to have been installed. `tracked`:
-    the files of the tree, which are for others to judge. `loaded`: texts of JavaScript tests."""
-    found = list(_in_node_modules(root / "node_modules", {one for text in loaded for one in _LOADS.findall(text)}))
+def forged_runners(
+    root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})
+) -> list[Tampering]:
+    """Programs of a runner's name, and packages that JavaScript tests load, that nothing says to have been installed.
+    `tracked`: the files of the tree, which are for others to judge. `texts`: tests and others, by path."""
+    tests = (text for path, text in texts.items() if language(path) == "javascript" and test_file(path))
+    found = list(_in_node_modules(root / "node_modules", {name for text in tests for name in _LOADS.findall(text)}))
     for name in (".venv", "venv", "env"):
         found += _in_environment(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]

@@ -12,43 +12,37 @@ import ast
 import hashlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from bough.core.acceptance import Report, Tampering
-
-if TYPE_CHECKING:
-    from bough.adapters.verifiers.baseline import Known
-    from bough.adapters.verifiers.rulings import Ran
+from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.rulings import Ran
+from bough.core.acceptance import CaseOutcome, Report, Tampering
 
 Back = Mapping[str, str | None]
 """Texts of test files and their settings as they were, by path; None: there was none."""
+THE_CHECK = "the check"
+"""Stands for its tests where they have no names."""
 
-_NOT_ASKED = (
-    r"(?:ImportError|ModuleNotFoundError|AttributeError|NameError|TypeError|FileNotFoundError|ReferenceError"
-    r"|SyntaxError)\b|fixture '|.* is not (?:a function|defined)"
-)
-"""What a test says for which something is called otherwise now, or lies elsewhere."""
+_ELSEWHERE = r"(?:Import|ModuleNotFound|Attribute|Name|Type|FileNotFound|Reference|Syntax)Error"
+"""What it is called when something is called otherwise now, or lies elsewhere."""
+_NOT_ASKED = rf"{_ELSEWHERE}\b|fixture '|.* is not (?:a function|defined)"
 _REFUTED = r"assert|AssertionError\b|Failed\b"
 _DOUBLES = r"(?i)patch|mock"
 _ASSERTED = r"(?im)\bAssert\w*Error\b|\bassert\w* .*failed|\bexpect(?:ed)?\b|--- FAIL:|^not ok\b"
-_BROKEN = (
-    r"(?:Reference|Type|Syntax|Import|ModuleNotFound|Attribute|Name|FileNotFound)Error|MODULE_NOT_FOUND|ENOENT"
-    r"|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
-)
+_BROKEN = rf"{_ELSEWHERE}|MODULE_NOT_FOUND|ENOENT|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
 
 
-def asked_again(baseline: Known, back: Back, after: Mapping[str, str]) -> dict[str, bool]:
-    """The tests to run as they were: those that failed at the base, and (with true) those that passed there and were
-    written anew. Where the tests cannot be named, one for the check as a whole. Empty: nothing can be learned."""
+def asked_again(baseline: Known, back: Back, after: Mapping[str, str]) -> dict[str, CaseOutcome]:
+    """The tests to run as they were, with how they ended at the base: those that failed there, and in Python those that
+    passed and were written anew. Where they cannot be named, one for the check as a whole. Empty: nothing to learn."""
     if not back:
         return {}
-    failed = {case.id: False for case in baseline.report.cases if case.outcome in ("failed", "error")}
+    failed: dict[str, CaseOutcome] = {case.id: case.outcome for case in baseline.report.failing}
     if _python(back):
-        return failed | dict.fromkeys(_written_anew(baseline.report, back, after), True)
-    return (failed or {"the check": False}) if refutable(baseline) else {}
+        return failed | dict.fromkeys(_written_anew(baseline.report, back, after), "passed")
+    return (failed or {THE_CHECK: "failed"}) if refutable(baseline) else {}
 
 
-def bent(baseline: Known, ran: Ran, asked: Mapping[str, bool], back: Back) -> dict[str, Tampering]:
+def bent(baseline: Known, ran: Ran, asked: Mapping[str, CaseOutcome], back: Back) -> dict[str, Tampering]:
     """Those of them that fail as they were at the base, by name."""
     if not _python(back):
         name = still(baseline, ran)
@@ -60,7 +54,7 @@ def bent(baseline: Known, ran: Ran, asked: Mapping[str, bool], back: Back) -> di
         # Named, or of a file that could not be loaded then.
         if case.outcome != "failed" or not {case.id, file} & {*asked} or re.match(_NOT_ASKED, case.message):
             continue
-        passed = asked.get(case.id, False)
+        passed = asked.get(case.id) == "passed"
         if passed and not re.match(_REFUTED, case.message):
             continue
         how, said = "fails" if passed else "still fails", case.message.partition("\n")[0]
@@ -115,10 +109,11 @@ def _tests(tree: ast.Module | ast.ClassDef, within: str = "") -> dict[str, str]:
 
 
 def refuted(text: str) -> str:
-    """What a check printed, but for numbers, as a hash, when an assertion was refuted and nothing was amiss besides."""
-    plain = re.sub(r"\d+|\.bough/work/[^/\s]+/[^/\s]+", "", text)
-    said = re.search(_ASSERTED, text) and not re.search(_BROKEN, text)
-    return hashlib.sha256(plain.encode()).hexdigest() if said else ""
+    """What a check printed, but for numbers, as a hash, when an assertion was refuted and nothing was amiss besides.
+    `text`: without the path of the workspace, which is another one each time."""
+    if not re.search(_ASSERTED, text) or re.search(_BROKEN, text):
+        return ""
+    return hashlib.sha256(re.sub(r"\d+", "", text).encode()).hexdigest()
 
 
 def refutable(baseline: Known) -> bool:
@@ -137,6 +132,6 @@ def still(baseline: Known, ran: Ran) -> str:
     if ran.finished.exit_status in (0, None):
         return ""
     was, now = _refuted(baseline.report), _refuted(ran.report)
-    if not any(case.outcome in ("failed", "error") for case in baseline.report.cases):
-        return "the check" if baseline.refuted and baseline.refuted == refuted(ran.text) else ""
+    if not baseline.report.failing:
+        return THE_CHECK if baseline.refuted and baseline.refuted == ran.refuted else ""
     return next((name for name, said in was.items() if now.get(name) == said), "")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import hashlib
 import secrets
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
@@ -24,6 +23,7 @@ from bough.adapters.tools.text import clean, head_and_tail
 from bough.adapters.verifiers import old_tests, rulings
 from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
+from bough.adapters.verifiers.cases import without_root
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.discover import discover
 from bough.adapters.verifiers.evidence import Mark, came_to_its_end, lay_out, marks, on_disk, reader, report_at
@@ -36,7 +36,7 @@ from bough.core.acceptance import Check, Tampering, Verdict
 from bough.core.ids import GOAL
 from bough.core.rules import Rules
 from bough.core.run import Run
-from bough.core.tamper.files import language, test_file
+from bough.core.tamper.files import test_file
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents
 from bough.ports import Finished, Judgement, Sandbox, Workspace, Workspaces
@@ -110,13 +110,16 @@ class ProjectVerifier:
 
     async def _at_base(self, run: Run, task: Task, check: Check) -> Ran:
         await self._swept(run)
-        # A checkout for each check: another one may be under way at the same base.
-        name = f"{task.id}{BASELINE}-{hashlib.sha256(check.command.encode()).hexdigest()[:8]}"
-        workspace = await self._workspaces.open(run.name, name, task.base, run.folder)
+        return await self._apart(run, task, check, task.base)
+
+    async def _apart(self, run: Run, task: Task, check: Check, tree: str, back: old_tests.Back | None = None) -> Ran:
+        """A check in a checkout of its own, which holds a tree but for files that are put back as they were."""
+        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
+        workspace = await self._workspaces.open(run.name, name, tree, run.folder)
         try:
-            # It was made just now, so there is nothing to restore.
-            gone = await self._cleared(task.base, workspace)
-            seen = await self._seen(check, task, task.base, workspace)
+            gone = await self._cleared(tree, workspace)  # it was made just now: there is nothing to restore
+            await asyncio.to_thread(lay_out, workspace.root, back or {})
+            seen = await self._seen(check, task, tree, workspace)
             return await self._ran(check, task, workspace, lambda line: None, gone, seen)
         finally:
             await self._workspaces.discard(run.name, name)
@@ -180,8 +183,7 @@ class ProjectVerifier:
         try:
             await asyncio.wait([under_way], timeout=HEAD_START)
             tracked = frozenset(await self._workspaces.paths(task.tree))
-            loaded = [text for path, text in texts.items() if language(path) == "javascript" and test_file(path)]
-            forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, loaded)
+            forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, texts)
             done = (*forged, *await self._tampering(task, check))
             _load("bough.core.tamper.as_before")
             if done and not task.step.may_edit_tests:
@@ -211,24 +213,15 @@ class ProjectVerifier:
         progress("tests were changed: those of the base are run on the new code")
 
         async def bent() -> dict[str, Tampering]:
-            return old_tests.bent(baseline, await self._once(run, task, alone, back), ids, back)
+            return old_tests.bent(baseline, await self._apart(run, task, alone, task.tree, back), ids, back)
 
         if not (found := await bent()):
             return ()
         # Not by chance, and not because they are run without the others.
         again = await bent()
-        failing = {case.id for case in (await self._once(run, task, alone, {})).failing}
+        as_now = await self._apart(run, task, alone, task.tree)
+        failing = {case.id for case in as_now.report.failing}
         return tuple(one for id, one in found.items() if id in again and id not in failing)
-
-    async def _once(self, run: Run, task: Task, check: Check, back: Mapping[str, str | None]) -> Ran:
-        """A check on the work in a checkout of its own, with files put back."""
-        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
-        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
-        try:
-            await asyncio.to_thread(lay_out, workspace.root, back)
-            return await self._ran(check, task, workspace, lambda line: None, [], ({}, {}))
-        finally:
-            await self._workspaces.discard(run.name, name)
 
     async def _tampering(self, task: Task, check: Check) -> list[Tampering]:
         if task.tree == task.base:
@@ -325,9 +318,18 @@ class ProjectVerifier:
         closed = await asyncio.to_thread(read_lines, text, check.runner, root) is not None
         after = await asyncio.to_thread(on_disk, workspace, *seen)
         changed = await asyncio.to_thread(tamper.inspect, seen[0], after, check.command)
-        anew = rulings.rewritten(seen[0], after)
-        ended = await asyncio.to_thread(came_to_its_end, path)
-        return Ran(finished, read, readable(text, check.runner), closed, tuple(changed), anew, ended, tuple(gone))
+        shown = readable(text, check.runner)
+        return Ran(
+            finished,
+            read,
+            shown,
+            closed,
+            tuple(changed),
+            old_tests.refuted(without_root(shown, root)),
+            rulings.rewritten(seen[0], after),
+            await asyncio.to_thread(came_to_its_end, path),
+            tuple(gone),
+        )
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, progress: Say
@@ -357,7 +359,7 @@ class ProjectVerifier:
     ) -> tuple[Ran, tuple[str, ...]]:
         """Failing tests are run once more, alone; when all of them pass then, the whole check is. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
-        failing = [case.id for case in ran.failing]
+        failing = [case.id for case in ran.report.failing]
         command = rerun(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()

@@ -9,8 +9,7 @@ from msgspec import Struct
 
 from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
-from bough.adapters.verifiers.old_tests import refuted
-from bough.core.acceptance import Case, Check, Failure, FailureKind, Report, Tampering
+from bough.core.acceptance import Check, Failure, FailureKind, Report, Tampering
 from bough.core.tamper.files import foreign, language
 from bough.ports import Finished
 
@@ -31,6 +30,8 @@ class Ran(Struct, frozen=True):
     """The output has the runner's closing lines."""
     changed: tuple[Tampering, ...] = ()
     """What it did to the tests while it ran."""
+    refuted: str = ""
+    """What `old_tests.refuted` makes of its output."""
     rewritten: tuple[str, ...] = ()
     """Code that it put something else in the place of while it ran."""
     ended: bool = False
@@ -38,13 +39,8 @@ class Ran(Struct, frozen=True):
     gone: tuple[str, ...] = ()
     """What lay in the workspace and is not of the tree: it was removed before."""
 
-    @property
-    def failing(self) -> list[Case]:
-        return [case for case in self.report.cases if case.outcome in ("failed", "error")]
-
     def known(self) -> Known:
-        said = refuted(self.text)
-        return Known(self.report, self.closed, self.finished.exit_status, said, self.rewritten, self.ended)
+        return Known(self.report, self.closed, self.finished.exit_status, self.refuted, self.rewritten, self.ended)
 
 
 def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
@@ -73,14 +69,14 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
 
 
 def _mended(now: Report, baseline: Report) -> str:
-    bad = {case.id for case in baseline.cases if case.outcome in ("failed", "error")}
+    bad = {case.id for case in baseline.failing}
     count = sum(case.id in bad for case in now.cases if case.outcome == "passed")
     return f", {count} of which failed before" if count else ""
 
 
 def before(known: Known) -> str:
     """What the check said at the base, for whoever begins the work."""
-    report, failing = known.report, [case for case in known.report.cases if case.outcome in ("failed", "error")]
+    report, failing = known.report, known.report.failing
     if known.exit_status == 0:
         counts = f" ({report.passed} tests)" if report.passed else ""
         return (
@@ -157,13 +153,14 @@ def _bare(text: str) -> str:
 
 def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
     """The first ones, each called what it is. `read` gives a file of the workspace."""
-    if not ran.failing:
+    if not ran.report.failing:
         return ()
     from bough.adapters.verifiers.trimming import trim  # most checks pass
 
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
-        Failure(case.id, _kind(case.id, before, flaky), trim(case, read)) for case in ran.failing[:SHOWN_FAILURES]
+        Failure(case.id, _kind(case.id, before, flaky), trim(case, read))
+        for case in ran.report.failing[:SHOWN_FAILURES]
     )
 
 

@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
@@ -32,10 +31,11 @@ from bough.adapters.workspaces import agents, disk, person, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
+from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import LINK, Entry, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.scan import Entry, Found, Scanner, Tracked, tree
 from bough.core.errors import WorkspaceError
 from bough.ports import Change, Merged
 
@@ -45,8 +45,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LEFTOVER = 24 * 3600.0
-_LISTINGS = 4
-"""Trees whose files are remembered: mostly those of the base and the latest ones are asked for, again and again."""
 
 
 async def _aside(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -64,8 +62,7 @@ class Repository:
         self.path = home / "repo.git"
         self.git = Git(self.path)
         self.objects = Objects(self.path, self.existing)
-        self._listings: dict[str, Callable[[], Mapping[bytes, Entry]]] = {}
-        self._lock = threading.Lock()
+        self.listings = Listings(self._list)
         self._clock = os.fsencode(self.path / "clock")
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
@@ -87,28 +84,6 @@ class Repository:
         asked = b"".join(b"./%s\0" % path for path in paths)
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
-
-    def know(self, id: str, found: Found) -> None:
-        """That these are the files of a tree."""
-        self._remember(id, cache(partial(_entries, found)))
-
-    def listing(self, id: str) -> Mapping[bytes, Entry]:
-        """The files of a tree."""
-        get = self._listings.get(id) or cache(partial(self._list, id))
-        files = get()
-        self._remember(id, get)
-        return files
-
-    def listed(self, *ids: str) -> bool:
-        """Whether the files of these trees are known, so that git need not be asked."""
-        return all(id in self._listings for id in ids)
-
-    def _remember(self, id: str, get: Callable[[], Mapping[bytes, Entry]]) -> None:
-        with self._lock:
-            self._listings.pop(id, None)
-            self._listings[id] = get
-            while len(self._listings) > _LISTINGS:
-                del self._listings[next(iter(self._listings))]
 
     def _list(self, id: str) -> Mapping[bytes, Entry]:
         """The objects of a tree are durable, because somebody was told of it."""
@@ -149,10 +124,6 @@ class Repository:
         return self.git.run("diff-tree", *fixed, *options, _named(base), _named(tree))
 
 
-def _entries(found: Found) -> Mapping[bytes, Entry]:
-    return MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
-
-
 def _body(message: str) -> bytes:
     return message.encode(errors="replace").replace(b"\0", b"") + b"\n"
 
@@ -186,7 +157,7 @@ class GitWorkspace:
             id = tree(found, batch)
             batch.flush()
             self._found = found
-        self._repository.know(id.hex(), found)
+        self._repository.listings.know(id.hex(), found)
         return id.hex()
 
     async def restore(self, tree: str) -> None:
@@ -194,7 +165,7 @@ class GitWorkspace:
 
     def _restore(self, tree: str) -> None:
         with self._busy:
-            wanted = self._repository.listing(tree)
+            wanted = self._repository.listings.of(tree)
             before, self._found = self._found, None
             self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
             _start(self.root, self._start)
@@ -264,7 +235,7 @@ class GitWorkspaces:
             id = tree(found, batch)
             batch.flush()
         person.save(kept, found)
-        repository.know(id.hex(), found)
+        repository.listings.know(id.hex(), found)
         return id.hex()
 
     async def open(self, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
@@ -285,7 +256,7 @@ class GitWorkspaces:
 
     def _open_at(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
         repository = self._repository
-        listing = repository.listing(tree)
+        listing = repository.listings.of(tree)
         top = os.fsencode(checkout)
         with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
             lacking = None if agents.is_there(checkout) else beside.submit(self._prepare, checkout, run, task, tree)
@@ -365,8 +336,8 @@ class GitWorkspaces:
 
     def _moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared()
-        if repository.listed(base, tree):
-            return _compared(repository.listing(base), repository.listing(tree))
+        if repository.listings.know_of(base, tree):  # then git need not be asked
+            return moves(repository.listings.of(base), repository.listings.of(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         return [_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
 
@@ -374,14 +345,14 @@ class GitWorkspaces:
         return [shown(path) for path in await _aside("list files", self._listing, tree)]
 
     def _listing(self, tree: str) -> Mapping[bytes, Entry]:
-        return self._prepared().listing(tree)
+        return self._prepared().listings.of(tree)
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         return await _aside("read files", self._texts, tree, paths)
 
     def _texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         repository, wanted = self._prepared(), set(paths)
-        found = {shown(path): entry.id for path, entry in repository.listing(tree).items() if shown(path) in wanted}
+        found = {shown(path): entry.id for path, entry in repository.listings.of(tree).items() if shown(path) in wanted}
         contents = repository.git.blobs(list(found.values()))
         return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
 
@@ -435,18 +406,7 @@ def _move(head: bytes, path: bytes) -> Move:
     old_mode, new_mode, old, new, _ = head.removeprefix(b":").split()
     base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
     target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
-    return _moved(path, base, target)
-
-
-def _compared(base: Mapping[bytes, Entry], tree: Mapping[bytes, Entry]) -> list[Move]:
-    differing = sorted(path for path, _ in base.items() ^ tree.items())
-    return [_moved(path, base.get(path), tree.get(path)) for path in dict.fromkeys(differing)]
-
-
-def _moved(path: bytes, base: Entry | None, target: Entry | None) -> Move:
-    if base is None or target is None:
-        return Move("A" if base is None else "D", path, base, target)
-    return Move("T" if LINK in (base.mode, target.mode) and base.mode != target.mode else "M", path, base, target)
+    return moved(path, base, target)
 
 
 def _literal(path: bytes) -> bytes:
