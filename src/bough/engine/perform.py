@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from msgspec.structs import replace
@@ -110,8 +110,8 @@ async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
     well = all(act.ok or not act.writes for act in task.acts)  # those that were carried out before a crash
     for calls in _groups(command.calls, specs):
         yield [e.ToolStarted(call.id, _writes(call, specs)) for call in calls]
-        finished = await asyncio.gather(*(_run_tool(call, task, site, _writes(call, specs), well) for call in calls))
-        events = [event for events in finished for event in events]
+        each = await asyncio.gather(*(_run_tool(call, task, site, _writes(call, specs), well) for call in calls))
+        events = list(chain.from_iterable(each))
         if any(_writes(call, specs) for call in calls):
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
         yield events

@@ -54,9 +54,10 @@ class Past(Struct, frozen=True):
 
     def __str__(self) -> str:
         files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""
-        kept = f"\n\nWhat it had changed is kept in commit `{self.commit}`:\n\n" if self.work else ""
-        work = f"{kept}{fenced(cut(self.work, WORK))}\n" if self.work else ""
-        return f"- `{self.name}` ({self.state}): {cut(self.summary, 1_500) or 'nothing was said of it'}{files}{work}"
+        line = f"- `{self.name}` ({self.state}): {cut(self.summary, 1_500) or 'nothing was said of it'}{files}"
+        if not self.work:
+            return line
+        return f"{line}\n\nWhat it had changed is kept in commit `{self.commit}`:\n\n{fenced(cut(self.work, WORK))}\n"
 
 
 def cut(text: str, limit: int) -> str:

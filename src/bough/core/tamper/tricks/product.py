@@ -45,7 +45,8 @@ def product_signs(source: Source, ground: Ground) -> Iterator[Sign]:
                     yield Sign(f"_exit {dump(call)}", call.lineno, what)
     yield from _knows_of_tests(source, ground)
     yield from _named_in_pieces(source)
-    yield from () if ground.counted else _ends_well(source, ground)
+    if not ground.counted:
+        yield from _ends_well(source, ground)
     yield from always_equal(source)
     yield from peeking(source, ground)
 
