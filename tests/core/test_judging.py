@@ -1,0 +1,54 @@
+"""A judge is believed as far as the quote goes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bough.core.judging import Ruling, read_ruling
+from bough.core.messages import Answer, Call
+from bough.core.quotes import find_quote, line_of
+from bough.core.structured import Problems
+
+GOAL = """Add `argmax(items, key)`.
+
+It returns the **first** of equal maxima,
+and raises ValueError on an empty list — always.
+"""
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "the first of equal maxima",
+        "It returns the first of equal maxima, and raises ValueError",
+        "“raises ValueError on an empty list - always”",
+        "RETURNS THE  FIRST",
+    ],
+)
+def test_words_are_found_whatever_is_around_them(quote: str) -> None:
+    place = find_quote(quote, GOAL)
+    assert place is not None
+    assert line_of(GOAL, place) in (3, 4)
+
+
+@pytest.mark.parametrize("quote", ["", "the", "the last of equal maxima", "raises KeyError on an empty list", ".* .*"])
+def test_other_words_are_not(quote: str) -> None:
+    assert find_quote(quote, GOAL) is None
+
+
+def test_a_text_of_one_word_can_be_quoted() -> None:
+    assert find_quote("Sort", "Sort.") is not None
+
+
+def ruling(**given: object) -> Ruling | Problems:
+    return read_ruling(Answer(calls=(Call("c", "rule", json.dumps(given)),)), GOAL)
+
+
+def test_a_claim_is_upheld_with_the_words_of_the_request_only() -> None:
+    upheld = ruling(reason="it says so", demanded=True, quote="the first of equal   maxima")
+    assert upheld == Ruling(True, "the **first** of equal maxima", "it says so")
+    assert isinstance(ruling(reason="surely", demanded=True, quote="must be stable for equal keys"), Problems)
+    assert isinstance(ruling(reason="surely", demanded=True), Problems)
+    assert ruling(reason="not said", demanded=False, quote="whatever") == Ruling(False, "", "not said")
