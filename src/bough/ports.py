@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
@@ -34,8 +35,14 @@ class Store(Protocol):
     """The journal. What `append` returned is durable: it survives `kill -9` and the machine being switched off."""
 
     def claim(self, run: str, task: str, worker: str, lease: float) -> AbstractAsyncContextManager[Claim]:
-        """Hold a stream; released at the end of the block. `ClaimHeld` while another live worker has it; a claim
-        whose lease ran out, or whose holder is a process of this machine that is gone, is taken over."""
+        """Hold a stream; released at the end of the block. `ClaimHeld` while another live worker has it: a process of
+        this machine that lives, also one that is stopped, or one elsewhere that renews its claim. A claim whose holder
+        is gone is taken over at once; of one elsewhere nobody can tell, and its lease has to pass without a heartbeat.
+        No clock that can be set has a say in this."""
+        ...
+
+    async def check(self, claim: Claim) -> None:
+        """`ClaimLost` when the claim was taken over: to be asked before every effect."""
         ...
 
     async def renew(self, worker: str, lease: float) -> None:
@@ -298,6 +305,22 @@ class Stop:
         return lambda: self._wake.remove(wake)
 
 
+class Fence:
+    """Whether this process may still act for its run: crossed before every effect. One that was away (stopped,
+    suspended) while another took the run over is turned back here."""
+
+    def __init__(self) -> None:
+        self._check: Callable[[], Awaitable[None]] | None = None
+
+    def hold(self, check: Callable[[], Awaitable[None]] | None) -> None:
+        """From now on `check` has to pass; None: nothing is held, and nothing has to."""
+        self._check = check
+
+    async def cross(self) -> None:
+        if self._check is not None:
+            await self._check()
+
+
 class Approval(Struct, frozen=True):
     """What a person says to a proposed plan."""
 
@@ -330,6 +353,9 @@ class Ports(Struct, frozen=True):
     ask: Callable[[str], Awaitable[str]] | None = None
     """Asks the person a question, when one is there; an empty answer means that nobody answered."""
     stop: Stop = field(default_factory=Stop)
+    fence: Fence = field(default_factory=Fence)
+    timer: Callable[[], float] = monotonic
+    """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _silent
     """Transient news of a task for whoever watches: text as it streams in, a command's last line."""
     recorded: Callable[[Record], None] = lambda record: None

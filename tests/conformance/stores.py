@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +18,9 @@ from bough.core.ids import CONTROL, GOAL, RUN
 from bough.ports import Store
 
 LEASE = 15.0
+SHORT = 0.3
+"""A lease that can be waited for: of a worker elsewhere nobody knows more than that no heartbeat comes for so long."""
+HERE = worker_id()
 
 
 class Clock:
@@ -226,13 +230,13 @@ async def blobs_are_kept_by_content(store: Store, clock: Clock) -> None:
 
 @promise
 async def a_held_stream_is_refused(store: Store, clock: Clock) -> None:
-    async with store.claim("run", GOAL, "first", LEASE) as claim:
-        assert (claim.run, claim.task, claim.worker) == ("run", GOAL, "first")
-        for worker in ("second", "first"):
-            with pytest.raises(ClaimHeld, match="first") as refused:
+    async with store.claim("run", GOAL, HERE, LEASE) as claim:
+        assert (claim.run, claim.task, claim.worker) == ("run", GOAL, HERE)
+        for worker in ("second", HERE):
+            with pytest.raises(ClaimHeld, match=str(os.getpid())) as refused:
                 async with store.claim("run", GOAL, worker, LEASE):
                     raise AssertionError("held twice")
-            assert refused.value.holder == "first"
+            assert refused.value.holder == HERE
         async with store.claim("run", "other", "second", LEASE), store.claim("run-2", GOAL, "second", LEASE):
             await store.append(claim, [note("still ours")], 0)
 
@@ -277,10 +281,13 @@ async def an_expired_claim_is_taken_over(store: Store, clock: Clock) -> None:
     async with store.claim("run", GOAL, "slow", LEASE) as slow:
         await store.append(slow, [note("one")], 0)
         clock.now += LEASE + 1
-        async with store.claim("run", GOAL, "quick", LEASE) as quick:
+        async with store.claim("run", GOAL, "quick", SHORT) as quick:
             assert quick.epoch > slow.epoch
             with pytest.raises(ClaimLost, match="run"):
                 await store.append(slow, [note("late")], 1)
+            with pytest.raises(ClaimLost, match="run"):
+                await store.check(slow)
+            await store.check(quick)
             await store.append(quick, [note("two")], 1)
             assert await store.holder("run", GOAL) == "quick"
     assert texts(await store.read("run")) == ["one", "two"]
@@ -288,7 +295,7 @@ async def an_expired_claim_is_taken_over(store: Store, clock: Clock) -> None:
 
 @promise
 async def a_late_holder_releases_only_its_own(store: Store, clock: Clock) -> None:
-    slow, quick = store.claim("run", GOAL, "w", LEASE), store.claim("run", GOAL, "w", LEASE)
+    slow, quick = store.claim("run", GOAL, "w", LEASE), store.claim("run", GOAL, "w", SHORT)
     await slow.__aenter__()
     clock.now += LEASE + 1
     claim = await quick.__aenter__()
@@ -302,10 +309,15 @@ async def a_late_holder_releases_only_its_own(store: Store, clock: Clock) -> Non
 async def an_expired_claim_that_nobody_took_still_holds(store: Store, clock: Clock) -> None:
     async with store.claim("run", GOAL, "slow", LEASE) as claim:
         clock.now += 10 * LEASE
-        assert await store.holder("run", GOAL) is None
         await store.append(claim, [note("one")], 0)
         await store.renew("slow", LEASE)
         assert await store.holder("run", GOAL) == "slow"
+
+
+async def beat(store: Store, worker: str) -> None:
+    while True:
+        await store.renew(worker, LEASE)
+        await asyncio.sleep(SHORT / 5)
 
 
 @promise
@@ -316,12 +328,17 @@ async def the_heartbeat_extends_all_claims_of_a_worker(store: Store, clock: Cloc
         store.claim("run", "c", "other", LEASE),
     ):
         clock.now += LEASE - 1
-        await store.renew("steady", LEASE)
+        heart = asyncio.create_task(beat(store, "steady"))
+        await asyncio.sleep(0)
         clock.now += 2
-        assert [await store.holder("run", task) for task in "abc"] == ["steady", "steady", None]
-        with pytest.raises(ClaimHeld):
-            async with store.claim("run", "a", "other", LEASE):
-                pass
+        for task in "ab":
+            with pytest.raises(ClaimHeld):
+                async with store.claim("run", task, "heir", SHORT):
+                    pass
+        async with store.claim("run", "c", "heir", SHORT):
+            assert [await store.holder("run", task) for task in "abc"] == ["steady", "steady", "heir"]
+        heart.cancel()
+        await asyncio.gather(heart, return_exceptions=True)
     await store.renew("steady", LEASE)
     assert await store.holder("run", "a") is None
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.adapters.stores.workers import is_gone
+from bough.adapters.stores.workers import is_gone, worker_id
 from bough.core.errors import ClaimHeld, VersionConflict
 from bough.core.events import Record
 from bough.core.ids import GOAL
@@ -24,7 +24,7 @@ from bough.testing.memory import MemoryStore
 from .stores import LEASE, PROMISES, Clock, Promise, note, texts
 
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
-    "memory": lambda folder, clock: MemoryStore(clock=clock, gone=is_gone),
+    "memory": lambda folder, clock: MemoryStore(clock=clock, steady=clock, gone=is_gone),
     "sqlite": lambda folder, clock: SqliteStore(folder / "journal.db", clock=clock),
     "redacted": lambda folder, clock: RedactedStore(
         SqliteStore(folder / "journal.db", clock=clock), ["sk-planted-0123456789"]
@@ -135,7 +135,7 @@ def test_two_processes_share_a_file(tmp_path: Path) -> None:
 
     async def share(other: subprocess.Popen[str], worker: str) -> None:
         store = SqliteStore(path)
-        async with store.claim("run", "ours", "w", LEASE) as claim:
+        async with store.claim("run", "ours", worker_id(), LEASE) as claim:
             for version in range(200):
                 await store.append(claim, [note(f"ours {version}")], version)
         while len(await store.read("run", "theirs")) < 200:

@@ -108,7 +108,9 @@ def test_unusable_answers_are_bounded_and_told() -> None:
 
 
 def test_transport_errors_wait_then_halt_and_are_never_failure() -> None:
-    assert decide(replace(WORKING, transport_failures=1, retry_at=10.0), 7.0) == c.AskModel(3.0, last=False)
+    waiting = replace(WORKING, transport_failures=1, retry_at=10.0, retry_wait=4.0)
+    assert decide(waiting, 7.0) == c.AskModel(3.0, last=False)
+    assert decide(waiting, -3600.0) == c.AskModel(4.0, last=False), "a clock that was set back delays nothing"
     halted = decide(replace(WORKING, transport_failures=WORKING.rules.max_transport_failures), 0)
     assert isinstance(halted, c.Rest)
     assert halted.reason == "unavailable"

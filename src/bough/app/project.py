@@ -23,7 +23,7 @@ from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
-from bough.ports import Change, Claim, Model, Ports, Store, Workspaces
+from bough.ports import Change, Claim, Fence, Model, Ports, Store, Workspaces
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -168,6 +168,7 @@ class Session(Journal, frozen=True):
 
     @asynccontextmanager
     async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
+        from bough.adapters.held import held_model, held_sandbox, held_tools, held_workspaces
         from bough.adapters.models.providers import make_model, secrets_of
         from bough.adapters.sandboxes.env import make_env
         from bough.adapters.sandboxes.process import make_sandbox
@@ -178,12 +179,14 @@ class Session(Journal, frozen=True):
         rules, sandboxed = self.config.limits, self.config.sandbox
         base_url = choices.base_url or self.config.models.base_url
         hidden = secrets_of(self.env, models.values())
-        sandbox = make_sandbox(
+        commands = make_sandbox(
             sandboxed.mode,
             make_env(self.env, hidden, sandboxed.env),
             [Path(folder).expanduser() for folder in sandboxed.writable],
         )
-        sandbox.start()
+        commands.start()
+        fence = Fence()
+        sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(self.workspaces, fence)
         given = choices.given()
 
         def make(name: str) -> Model:
@@ -202,19 +205,20 @@ class Session(Journal, frozen=True):
             return RecordingModel(model, choices.record, secrets=hidden)
 
         made = {name: make(name) for name in dict.fromkeys(models.values())}
-        verifier = ProjectVerifier(sandbox, self.workspaces, self.home)
+        verifier = ProjectVerifier(sandbox, workspaces, self.home)
         try:
             yield Ports(
                 store=self.store,
-                models={tier: made[name] for tier, name in models.items()},  # type: ignore[misc]
-                tools=WorkbenchTools(sandbox),
-                workspaces=self.workspaces,
+                models={tier: held_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
+                tools=held_tools(WorkbenchTools(sandbox), fence),
+                workspaces=workspaces,
                 sandbox=sandbox,
                 verifier=verifier,
                 clock=time.time,
                 worker=worker_id(),
                 prompt=prompt,
                 stop=watch.stop,
+                fence=fence,
                 progress=watch.progress,
                 recorded=watch.recorded,
                 approve=watch.approve,

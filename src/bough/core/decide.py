@@ -79,7 +79,7 @@ def _go_on(task: Task, now: float) -> c.Command:
         return c.Say(task.faulty)
     if limit and not task.handing_over:
         return c.Say("hand_over")
-    return c.AskModel(max(0.0, task.retry_at - now), last=limit is not None)
+    return c.AskModel(max(0.0, min(task.retry_at - now, task.retry_wait)), last=limit is not None)
 
 
 def _too_long(task: Task) -> bool:

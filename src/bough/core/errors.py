@@ -8,6 +8,7 @@
     │   └── Refused           … for good: a wrong key, an unknown model
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
     ├── StoreError            the journal could not be read or written        exit status 1
+    │   ├── Locked            another program keeps it locked, for now
     │   ├── VersionConflict   somebody else appended first
     │   ├── ClaimHeld         another live worker holds this task
     │   └── ClaimLost         our claim was taken over while we were away
@@ -55,6 +56,10 @@ class WorkspaceError(BoughError):
 
 
 class StoreError(BoughError):
+    pass
+
+
+class Locked(StoreError):
     pass
 
 

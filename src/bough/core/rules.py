@@ -55,4 +55,4 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     compaction: CompactionRules = CompactionRules()
     """How a conversation is kept within the model's window."""
     lease: float = 15.0
-    """Seconds a claim lives without a heartbeat."""
+    """Seconds without a heartbeat before the claim of a worker on another machine is taken over."""

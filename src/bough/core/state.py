@@ -171,6 +171,7 @@ def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
         asking=False,
         transport_failures=task.transport_failures + 1,
         retry_at=at + event.wait,
+        retry_wait=event.wait,
         spend=task.spend.plus(Spend(seconds=event.seconds)),
     )
 

@@ -94,6 +94,8 @@ class Task(Struct, frozen=True):
     """Unusable answers in a row."""
     transport_failures: int = 0
     retry_at: float = 0.0
+    retry_wait: float = 0.0
+    """The most that is waited, wherever the clock was set meanwhile."""
     claim: str | None = None
     """The agent's summary, once it says it is done."""
     split: tuple[Step, ...] = ()

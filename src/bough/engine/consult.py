@@ -45,11 +45,11 @@ async def consult(
     failed: list[e.AnyEvent] = []
     show = partial(ports.progress, task.id)
     while True:
-        began = ports.clock()
+        began = ports.timer()
         try:
             answer = await ports.models[tier].ask(prompt, show)
         except Passing as error:
-            failed.append(e.HelperFailed(helper, str(error), ports.clock() - began))
+            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
             if len(failed) >= task.rules.max_transport_failures:
                 return Consulted(tuple(failed), None, str(error))
             wait = backoff(task.rules, len(failed) - 1, error)
@@ -57,7 +57,7 @@ async def consult(
             if not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
         else:
-            seconds = ports.clock() - began
+            seconds = ports.timer() - began
             told = e.HelperAnswered(helper, said(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)
 

@@ -77,16 +77,16 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     again = task.asking or task.transport_failures > 0
     number = attempt.rounds + (not again)
     prompt = Prompt(f"{task.id}#{attempt.number}#{number}", attempt.system, attempt.messages, tools)
-    began = ports.clock()
+    began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
     except Passing as error:
         wait = backoff(task.rules, task.transport_failures, error)
-        yield [e.ModelFailed(str(error), wait, ports.clock() - began)]
+        yield [e.ModelFailed(str(error), wait, ports.timer() - began)]
     except Refused as error:
-        yield [e.ModelFailed(str(error), 0.0, ports.clock() - began), e.TaskHalted("unavailable", str(error))]
+        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), e.TaskHalted("unavailable", str(error))]
     else:
-        yield [replace(_answered(answer, attempt.number, number, ports.clock() - began), window=model.window)]
+        yield [replace(_answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
 
 
 def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
@@ -139,7 +139,7 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
     if call.name == "done" and not well and not task.last_round:
         return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
     workspace = await site.open(task)
-    began = ports.clock()
+    began = ports.timer()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
     if result.proposal:
         from bough.engine.split import weighed
@@ -153,7 +153,7 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
         result.output,
         blob,
         tree,
-        seconds=ports.clock() - began,
+        seconds=ports.timer() - began,
         fault=result.fault,
         passed=result.passed,
     )

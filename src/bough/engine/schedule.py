@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from functools import partial
 
 from bough.core import events as e
+from bough.core.errors import ClaimLost, StoreError
 from bough.core.escalation import Means
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
@@ -88,26 +90,43 @@ async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports:
 
 @asynccontextmanager
 async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]:
-    """Hold the run, with a heart that beats: claims are renewed, and a person's wish to stop is heard."""
+    """Hold the run, with a heart that beats: claims are renewed, and a person's wish to stop is heard. Without a heart
+    nothing goes on: what is under way is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
-        heart = asyncio.create_task(_beat(run, lease, asked[-1].seq if asked else 0, ports))
+        ports.fence.hold(partial(ports.store.check, claim))
+        work = asyncio.current_task()
+        heart = asyncio.create_task(_beat(claim, lease, asked[-1].seq if asked else 0, ports))
+        heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:
             yield claim
+        except asyncio.CancelledError:
+            if work is not None and heart.done() and not heart.cancelled():
+                work.uncancel()
+                heart.result()  # raises why it beats no more
+            raise
         finally:
+            ports.fence.hold(None)
             heart.cancel()
-            with suppress(asyncio.CancelledError):
-                await heart
+            await asyncio.gather(heart, return_exceptions=True)
 
 
-async def _beat(run: str, lease: float, since: int, ports: Ports) -> None:
-    renewed = ports.clock()
+async def _beat(claim: Claim, lease: float, since: int, ports: Ports) -> None:
+    """A journal that cannot be written or read for now (locked, a full disk) is tried again; a claim that is lost ends
+    it."""
+    renewed = ports.timer()
     while True:
         await asyncio.sleep(min(HEARTBEAT, lease / 3))
-        if ports.clock() - renewed >= lease / 3:
-            await ports.store.renew(ports.worker, lease)
-            renewed = ports.clock()
-        for record in await ports.store.read(run, CONTROL, since=since):
-            since = record.seq
-            if isinstance(record.event, e.StopRequested):
-                ports.stop.request(now=record.event.now)
+        try:
+            if ports.timer() - renewed >= lease / 3:
+                await ports.store.renew(ports.worker, lease)
+                renewed = ports.timer()
+            await ports.store.check(claim)
+            for record in await ports.store.read(claim.run, CONTROL, since=since):
+                since = record.seq
+                if isinstance(record.event, e.StopRequested):
+                    ports.stop.request(now=record.event.now)
+        except ClaimLost:
+            raise
+        except StoreError as error:
+            ports.progress(GOAL, f"\n{error}\n")

@@ -16,9 +16,15 @@ class MemoryStore:
     """Keeps every promise of a `Store` but durability. `gone` says which workers are known to have ended."""
 
     def __init__(
-        self, *, clock: Callable[[], float] = time.time, gone: Callable[[str], bool] = lambda worker: False
+        self,
+        *,
+        clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = time.monotonic,
+        gone: Callable[[str], bool] = lambda worker: False,
     ) -> None:
+        """`clock` dates events; leases run out by `steady`, which never jumps."""
         self._clock = clock
+        self._steady = steady
         self._gone = gone
         self._records: list[Record] = []
         self._versions: dict[tuple[str, str], int] = {}
@@ -34,7 +40,7 @@ class MemoryStore:
             raise ClaimHeld(f"Task {task!r} of run {run} is held by {holder}: wait until it is finished.", holder)
         self._epoch += 1
         claim = self._claims[run, task] = Claim(run, task, worker, self._epoch)
-        self._leases[claim.epoch] = self._clock() + lease
+        self._leases[claim.epoch] = self._steady() + lease
         try:
             yield claim
         finally:
@@ -44,11 +50,14 @@ class MemoryStore:
     async def renew(self, worker: str, lease: float) -> None:
         for claim in self._claims.values():
             if claim.worker == worker:
-                self._leases[claim.epoch] = self._clock() + lease
+                self._leases[claim.epoch] = self._steady() + lease
 
-    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+    async def check(self, claim: Claim) -> None:
         if self._claims.get((claim.run, claim.task)) != claim:
             raise ClaimLost(f"Task {claim.task!r} of run {claim.run} is no longer held by {claim.worker}.")
+
+    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+        await self.check(claim)
         version = self._versions.get((claim.run, claim.task), 0)
         if version != expected:
             raise VersionConflict(f"Task {claim.task!r} of run {claim.run} is at version {version}, not {expected}.")
@@ -80,7 +89,7 @@ class MemoryStore:
 
     async def holder(self, run: str, task: str) -> str | None:
         claim = self._claims.get((run, task))
-        alive = claim is not None and self._leases[claim.epoch] > self._clock() and not self._gone(claim.worker)
+        alive = claim is not None and self._leases[claim.epoch] > self._steady() and not self._gone(claim.worker)
         return claim.worker if claim is not None and alive else None
 
     async def put_blob(self, body: bytes) -> str:

@@ -20,15 +20,19 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from bough.core.errors import BoughError, NotFound, StoreError
+from bough.core.errors import BoughError, Locked, NotFound, StoreError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 BUSY = 10.0
-"""Seconds to wait for another process's write before giving up."""
+"""Seconds to wait for another process's write before giving up …"""
+PATIENCE = 60.0
+"""… and where work would be lost."""
 
 _UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR_SHM")
+
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 _SENTENCES = {
     ("SQLITE_FULL", "ENOSPC", "EDQUOT"): (
@@ -46,9 +50,7 @@ _SENTENCES = {
         "ENOTDIR",
         "EEXIST",
     ): ("The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to."),
-    ("SQLITE_BUSY", "SQLITE_LOCKED"): (
-        "The journal {path} is locked by another program: wait for it or end it, then try again."
-    ),
+    _LOCKED: ("The journal {path} is locked by another program: wait for it or end it, then try again."),
     ("SQLITE_IOERR",): (
         "The disk failed to read or write the journal {path}; what was in it is not lost: check the disk and its free "
         "space, then try again."
@@ -70,10 +72,17 @@ class Database:
         with self._told():
             self._writer = _Writer(self._open(create))
 
-    async def write(self, work: Work[T]) -> T:
-        """Run `work` in a transaction and commit. Work that raises a `BoughError` must do so before it writes."""
-        with self._told():
-            return await self.submit(work)
+    async def write(self, work: Work[T], patience: float = 0.0) -> T:
+        """Run `work` in a transaction and commit. Work that raises a `BoughError` must do so before it writes. With
+        `patience` a locked file is tried again for so many seconds."""
+        until = time.monotonic() + patience
+        while True:
+            try:
+                with self._told():
+                    return await self.submit(work)
+            except Locked:
+                if time.monotonic() >= until:
+                    raise
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
         """As `write`, for who does not wait; order is kept."""
@@ -208,7 +217,8 @@ class Database:
             name = _name(self._frozen)
         for prefixes, sentence in _SENTENCES.items():
             if name.startswith(prefixes):
-                return StoreError(sentence.format(path=self.path, folder=self.path.parent))
+                kind = Locked if prefixes == _LOCKED else StoreError
+                return kind(sentence.format(path=self.path, folder=self.path.parent))
         return self.damaged(str(error))
 
 

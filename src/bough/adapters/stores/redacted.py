@@ -35,6 +35,9 @@ class RedactedStore:
     async def renew(self, worker: str, lease: float) -> None:
         await self._store.renew(worker, lease)
 
+    async def check(self, claim: Claim) -> None:
+        await self._store.check(claim)
+
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
         return await self._store.append(claim, [self._clean(event) for event in events], expected)
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from bough.adapters.stores.database import Database
-from bough.adapters.stores.workers import in_words, is_gone
+from bough.adapters.stores.database import PATIENCE, Database
+from bough.adapters.stores.workers import Presence, in_words, is_alive, is_stopped, worker_id
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
 from bough.core.events import FORMAT, AnyEvent, Record, decoder, encode
 from bough.core.ids import RUN
@@ -48,7 +48,8 @@ CREATE TABLE IF NOT EXISTS claims (
 CREATE TABLE IF NOT EXISTS blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL)
 """
 """`events_of_run` gives a run's events in order and passes over unwanted kinds without touching their rows. A claim's
-row lives as long as the claim; its key is the epoch, which AUTOINCREMENT never gives twice."""
+row lives as long as the claim; its key is the epoch, which AUTOINCREMENT never gives twice. `expires` is another number
+after every heartbeat; nobody compares it with a clock, because clocks jump and are not the same everywhere."""
 
 RUNS = """
 WITH RECURSIVE names (run) AS (
@@ -71,13 +72,17 @@ class SqliteStore:
         self.path = path
         self._clock = clock
         self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create)
+        self._workers = path.parent / "workers"
+        self._presence: Presence | None = None
 
     @asynccontextmanager
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
+        self._show_presence(worker)
+        silent = await self._watched(run, task, lease)
         taken: list[Claim] = []
 
         def take(db: sqlite3.Connection) -> Claim:
-            taken[:] = [self._take(db, run, task, worker, lease)]
+            taken[:] = [self._take(db, run, task, worker, silent)]
             return taken[0]
 
         def release(db: sqlite3.Connection) -> None:
@@ -91,26 +96,58 @@ class SqliteStore:
         try:
             yield claim
         finally:
-            await self._database.write(release)
+            await self._database.write(release, PATIENCE)
 
-    def _take(self, db: sqlite3.Connection, run: str, task: str, worker: str, lease: float) -> Claim:
-        now = self._clock()
-        row = db.execute("SELECT worker, expires FROM claims WHERE run = ? AND task = ?", (run, task)).fetchone()
-        if row is not None and _alive(row, now):
-            raise ClaimHeld(
-                f"{_stream(run, task)} is being worked on by {in_words(row[0])}: wait until it is finished, "
-                f"stop it with `bough stop {run}`, or end that process.",
-                row[0],
-            )
+    def _take(
+        self, db: sqlite3.Connection, run: str, task: str, worker: str, silent: tuple[int, float] | None
+    ) -> Claim:
+        row = self._claimed(db, run, task)
+        if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
+            raise ClaimHeld(_held(run, task, row[2]), row[2])
         db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
         cursor = db.execute(
-            "INSERT INTO claims (run, task, worker, expires) VALUES (?, ?, ?, ?)", (run, task, worker, now + lease)
+            "INSERT INTO claims (run, task, worker, expires) VALUES (?, ?, ?, ?)", (run, task, worker, time.monotonic())
         )
         return Claim(run, task, worker, cursor.lastrowid or 0)
 
+    @staticmethod
+    def _claimed(db: sqlite3.Connection, run: str, task: str) -> tuple[int, float, str] | None:
+        query = "SELECT epoch, expires, worker FROM claims WHERE run = ? AND task = ?"
+        row: tuple[int, float, str] | None = db.execute(query, (run, task)).fetchone()
+        return row
+
+    async def _watched(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
+        """Of a holder on another machine nobody here knows whether it lives: it is watched for the time of a lease, by
+        our own clock. The claim and its last heartbeat, when there was no other in that time."""
+        first = await self._database.read(lambda db: self._claimed(db, run, task))
+        if first is None or is_alive(first[2], self._workers) is not None:
+            return None
+        until = time.monotonic() + lease
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, lease / 10))
+            if await self._database.read(lambda db: self._claimed(db, run, task)) != first:
+                return None
+        return first[:2]
+
+    def _show_presence(self, worker: str) -> None:
+        if self._presence is None and worker == worker_id():
+            self._presence = Presence(self._workers, worker)
+
+    async def check(self, claim: Claim) -> None:
+        await self._database.read(lambda db: self._still_held(db, claim))
+
+    @staticmethod
+    def _still_held(db: sqlite3.Connection, claim: Claim) -> None:
+        row = db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
+        if row != (claim.run, claim.task, claim.worker):
+            raise ClaimLost(
+                f"{_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+                f"over: see `bough status {claim.run}`."
+            )
+
     async def renew(self, worker: str, lease: float) -> None:
         def extend(db: sqlite3.Connection) -> None:
-            db.execute("UPDATE claims SET expires = ? WHERE worker = ?", (self._clock() + lease, worker))
+            db.execute("UPDATE claims SET expires = ? WHERE worker = ?", (time.monotonic(), worker))
 
         await self._database.write(extend)
 
@@ -118,12 +155,7 @@ class SqliteStore:
         encoded = [encoded_event(event) for event in events]
 
         def insert(db: sqlite3.Connection) -> list[Record]:
-            row = db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
-            if row != (claim.run, claim.task, claim.worker):
-                raise ClaimLost(
-                    f"{_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
-                    f"over: see `bough status {claim.run}`."
-                )
+            self._still_held(db, claim)
             version = _version(db, claim.run, claim.task)
             if version != expected:
                 raise VersionConflict(
@@ -132,7 +164,7 @@ class SqliteStore:
                 )
             return self._insert(db, claim.run, claim.task, version, encoded)
 
-        return await self._database.write(insert)
+        return await self._database.write(insert, PATIENCE)
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
         encoded = [encoded_event(event)]
@@ -194,9 +226,8 @@ class SqliteStore:
         return [run for (run,) in found]
 
     async def holder(self, run: str, task: str) -> str | None:
-        query = "SELECT worker, expires FROM claims WHERE run = ? AND task = ?"
-        row = await self._database.read(lambda db: db.execute(query, (run, task)).fetchone())
-        return row[0] if row is not None and _alive(row, self._clock()) else None
+        row = await self._database.read(lambda db: self._claimed(db, run, task))
+        return row[2] if row is not None and is_alive(row[2], self._workers) is not False else None
 
     async def put_blob(self, body: bytes) -> str:
         name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
@@ -204,7 +235,7 @@ class SqliteStore:
         def keep(db: sqlite3.Connection) -> None:
             db.execute("INSERT OR IGNORE INTO blobs (name, body) VALUES (?, ?)", (name, body))
 
-        await self._database.write(keep)
+        await self._database.write(keep, PATIENCE)
         return name
 
     async def get_blob(self, name: str) -> bytes:
@@ -221,6 +252,9 @@ class SqliteStore:
 
     async def close(self) -> None:
         await self._database.close()
+        if self._presence is not None:
+            self._presence.end()
+            self._presence = None
 
 
 def encoded_event(event: AnyEvent) -> tuple[AnyEvent, bytes]:
@@ -257,9 +291,16 @@ def _version(db: sqlite3.Connection, run: str, task: str) -> int:
     return version or 0
 
 
-def _alive(row: tuple[str, float], now: float) -> bool:
-    worker, expires = row
-    return expires > now and not is_gone(worker)
+def _held(run: str, task: str, worker: str) -> str:
+    if is_stopped(worker):
+        return (
+            f"{_stream(run, task)} is being worked on by {in_words(worker)}, which is stopped (Ctrl-Z?): bring it back "
+            "with `fg`, or end it with `kill -9` and try again."
+        )
+    return (
+        f"{_stream(run, task)} is being worked on by {in_words(worker)}: wait until it is finished, "
+        f"stop it with `bough stop {run}`, or end that process."
+    )
 
 
 def _stream(run: str, task: str) -> str:

@@ -1,15 +1,18 @@
 """Who holds a claim, and whether that process is still there.
 
-Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_gone` says True
-only when it is sure, because a claim taken from a live worker would let two of them work on one task.
+Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_alive` says True or
+False only when it is sure, because a claim taken from a live worker would let two of them work on one task. A process
+that is stopped (Ctrl-Z, SIGSTOP, a suspended machine) is alive.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -29,6 +32,13 @@ class _Process(Struct, frozen=True):
     space: str
     """The namespace in which the process number means something: containers of one machine have their own."""
 
+    @property
+    def same_machine(self) -> bool:
+        """Of this machine, and since it was started. A machine's name may change meanwhile; this does not."""
+        if _UNKNOWN in (self.boot, _boot()):
+            return self.host == socket.gethostname()
+        return self.boot == _boot()
+
 
 def worker_id() -> str:
     """The name of this process as a worker: `host:pid:start:boot-namespace`."""
@@ -36,24 +46,96 @@ def worker_id() -> str:
     return f"{socket.gethostname()}:{pid}:{_started(pid) or _UNKNOWN}:{_boot()}-{_space()}"
 
 
-def is_gone(worker: str) -> bool:
-    """Whether this worker has surely ended: it ran here, and the machine was restarted since, or its process number is
-    free or belongs to a later process. Of a worker elsewhere, or one that cannot be made out, nobody here is sure."""
+def is_alive(worker: str, folder: Path | None = None) -> bool | None:
+    """Whether this worker is still there; None: nobody here can tell. `folder` is where workers have their `Presence`:
+    the system itself then knows, whichever container of this machine the worker is in."""
     process = _parse(worker)
-    if process is None or process.host != socket.gethostname():
-        return False
-    if _UNKNOWN not in (process.boot, _boot()) and process.boot != _boot():
-        return True
-    if process.space != _space():
-        return False
+    if process is None:
+        return None
+    present = _is_locked(folder, worker) if folder is not None else None
+    if present or (present is False and process.same_machine):
+        return present
+    if process.host == socket.gethostname() and _UNKNOWN not in (process.boot, _boot()) and process.boot != _boot():
+        return False  # the machine was restarted since
+    if not process.same_machine or process.space != _space():
+        return None
     try:
         os.kill(process.pid, 0)
     except ProcessLookupError:
-        return True
+        return False
     except PermissionError:
         pass  # it is there, and somebody else's
     now = _started(process.pid)
-    return now is not None and process.started != _UNKNOWN and now != process.started
+    if now is None or process.started == _UNKNOWN:
+        return None
+    return now == process.started
+
+
+def is_gone(worker: str) -> bool:
+    """Whether this worker has surely ended."""
+    return is_alive(worker) is False
+
+
+def is_stopped(worker: str) -> bool:
+    """Whether this worker is a process of this machine that stands still (Ctrl-Z, SIGSTOP)."""
+    process = _parse(worker)
+    here = process is not None and process.same_machine and process.space == _space()
+    return process is not None and here and _state(process.pid) in ("T", "t")
+
+
+class Presence:
+    """Shows that this process is there, by a lock that the system takes away when it ends, however it ends."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        self._path = folder / f"{_mark(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
+        while True:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._fd), self._path.stat()):
+                    return
+            os.close(self._fd)  # somebody swept it away between the two
+
+    def end(self) -> None:
+        self._path.unlink(missing_ok=True)
+        os.close(self._fd)
+
+
+def _mark(worker: str) -> str:
+    return hashlib.sha256(worker.encode()).hexdigest()[:24]
+
+
+def _is_locked(folder: Path, worker: str) -> bool | None:
+    """None: this worker shows no presence there."""
+    return max((_is_locked_file(path) for path in folder.glob(f"{_mark(worker)}-*")), default=None)
+
+
+def _is_locked_file(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # its holder ended in this very moment
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what workers that were killed left behind."""
+    for path in folder.iterdir():
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(fd)
 
 
 def in_words(worker: str) -> str:
@@ -75,13 +157,23 @@ def _parse(worker: str) -> _Process | None:
 
 def _started(pid: int) -> str | None:
     """The start time of a process; None when it cannot be seen, `ended` when only its parent has yet to notice."""
+    fields = _stat(pid)
+    if not fields:
+        return None
+    return "ended" if fields[0] in "ZX" else fields[19]
+
+
+def _state(pid: int) -> str:
+    return next(iter(_stat(pid)), "")
+
+
+def _stat(pid: int) -> list[str]:
     try:
         stat = (_PROC / str(pid) / "stat").read_text("ascii", "replace")
     except OSError:
-        return None
+        return []
     # The second field is the program's name in parentheses, which may itself have spaces and parentheses.
-    fields = stat.rpartition(")")[2].split()
-    return "ended" if fields[0] in "ZX" else fields[19]
+    return stat.rpartition(")")[2].split()
 
 
 def _boot() -> str:
