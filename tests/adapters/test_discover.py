@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers import makefiles
 from bough.adapters.verifiers.discover import discover
 from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.make import targets
 from bough.core.acceptance import Check
 from bough.core.plan import Step
 
@@ -131,13 +131,13 @@ def test_dashes_underscores_and_case_are_the_same(path: str, task: str) -> None:
         ("insert-line.test.js", {"bun.lock": ""}, "bun test insert-line.test.js", ""),
         ("test_insert_line.mjs", {"deno.json": "{}"}, "deno test -A test_insert_line.mjs", ""),
         ("insert_line.test.js", {"package.json": '{"dependencies": {"mocha": ""}}'},
-         "npx --no-install mocha insert_line.test.js", ""),
+         "npx --no-install mocha insert_line.test.js", "mocha"),
         ("srv/buf/insert_line_test.go", {"srv/go.mod": "module x"}, "cd srv && go test ./buf", "go"),
         ("insert_line_test.go", {"go.mod": "module x"}, "go test .", "go"),
         ("core/tests/insert_line_test.rs", {"core/Cargo.toml": ""},
          "cd core && cargo test --test insert_line_test", "cargo"),
         ("src/insert_line_test.rs", {"Cargo.toml": ""}, "cargo test insert_line_test", "cargo"),
-        ("spec/insert_line_spec.rb", {"Gemfile": ""}, "bundle exec rspec spec/insert_line_spec.rb", ""),
+        ("spec/insert_line_spec.rb", {"Gemfile": ""}, "bundle exec rspec spec/insert_line_spec.rb", "rspec"),
         ("test/test_insert_line.rb", {}, "ruby -Ilib -Itest test/test_insert_line.rb", ""),
         ("test_insert-line.sh", {}, "bash test_insert-line.sh", ""),
         ("t/insert_line_test.t", {}, "prove -l t/insert_line_test.t", ""),
@@ -320,7 +320,7 @@ def test_a_project_in_a_folder_is_found_when_the_top_has_none() -> None:
         ("eslint . && jest", "jest"),
         ("jest && eslint .", ""),
         ("vitest run --coverage", "vitest"),
-        ("NODE_ENV=test mocha", ""),
+        ("NODE_ENV=test mocha", "mocha"),
         ("npm run unit", "node"),
         ("yarn other", ""),
         ("pytest && echo", "pytest"),
@@ -374,7 +374,7 @@ def test_no_content_of_a_file_breaks_it(files: dict[str, str]) -> None:
 
 @given(st.text())
 def test_targets_are_words(text: str) -> None:
-    _, names = makefiles.targets(Look(["Makefile"], {"Makefile": text}.get))
+    _, names = targets(Look(["Makefile"], {"Makefile": text}.get))
     assert all(name and not any(c.isspace() for c in name) for name in names)
 
 

@@ -11,24 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers import reading
-from bough.adapters.verifiers.closings import READERS
-from bough.adapters.verifiers.reading import (
-    Progress,
-    counting,
-    cut_short,
-    failures,
-    read_jest,
-    read_junit,
-    read_lines,
-    readable,
-    report,
-    trim,
-    trimmed,
-)
+from bough.adapters.verifiers import runners
+from bough.adapters.verifiers.reading import read_lines, report
+from bough.adapters.verifiers.runners import Progress, counting, cut_short, readable
+from bough.adapters.verifiers.trimming import failures, trim, trimmed
 from bough.core.acceptance import Case, Report
 
-RUNNERS = ["", *READERS]
+RUNNERS = ["", *(runner.name for runner in runners.RUNNERS)]
+
+
+def read_junit(xml: bytes, root: str = "") -> tuple[Case, ...] | None:
+    return runners.read(xml, "pytest", root)
+
+
+def read_jest(body: bytes, root: str = "") -> tuple[Case, ...] | None:
+    return runners.read(body, "jest", root)
 
 
 def junit(*cases: str) -> bytes:
@@ -644,8 +641,3 @@ def test_progress(runner: str, lines: list[str], told: str) -> None:
     for line in lines:
         so_far = counting(so_far, line, runner)
     assert str(so_far) == told
-
-
-def test_what_is_offered() -> None:
-    for name in reading.__all__:
-        assert getattr(reading, name) is not None

@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers import reading, runners
-from bough.adapters.verifiers.commandline import parts
-from bough.adapters.verifiers.runners import instrument, recognise, refused, rerun
+from bough.adapters.verifiers import reading
+from bough.adapters.verifiers.runners import RUNNERS, Progress, counting, cut_short, instrument, recognise, refused
+from bough.adapters.verifiers.runners import narrow as rerun
 from bough.core.acceptance import Report
+from bough.core.commandline import parts
 
 REPORT = Path("/scratch/r.xml")
 
@@ -120,7 +121,7 @@ def test_any_line_is_taken_apart_or_left_alone(line: str) -> None:
     for part in parts(line):
         for word in part:
             assert 0 <= word.start < word.end <= len(line)
-    for runner in ("", "pytest", "unittest", "node", "jest", "vitest", "go", "cargo"):
+    for runner in ("", *(each.name for each in RUNNERS)):
         instrument(line, runner, REPORT, {})
         rerun(line, runner, ["tests/a.py::b", "p::c"])
     recognise(line)
@@ -150,7 +151,7 @@ def test_words_are_those_of_a_shell(words: list[str]) -> None:
         ("npm test", "jest", "npm test -- --json --outputFile=/scratch/r.xml"),
         ("npm test -- --ci", "jest", "npm test -- --ci --json --outputFile=/scratch/r.xml"),
         ("yarn test", "jest", "yarn test --json --outputFile=/scratch/r.xml"),
-        ("pnpm test", "jest", "pnpm test"),
+        ("pnpm test", "jest", "pnpm test --json --outputFile=/scratch/r.xml"),
         ("npx jest --json", "jest", "npx jest --json"),
         (
             "npx vitest run",
@@ -399,9 +400,9 @@ def test_pytest_below_make_reports_too_and_a_pipe_hides_nothing(tmp_path: Path) 
     assert (ran.status, ran.wrote) == (0, True), "the pipe swallows pytest's exit status"
     assert ran.outcomes() == PYTEST_OUTCOMES
     assert ran.report.failed == 7
-    assert not reading.cut_short(ran.output)
+    assert not cut_short(ran.output)
     hidden = run("make first", folder, tmp_path / "scratch")
-    assert reading.cut_short(hidden.output), "an -x that cannot be seen is told by pytest"
+    assert cut_short(hidden.output), "an -x that cannot be seen is told by pytest"
 
 
 def test_ids_do_not_depend_on_the_place_of_the_checkout(tmp_path: Path) -> None:
@@ -650,9 +651,9 @@ def test_progress_of_real_runs(tmp_path: Path) -> None:
     needs("node")
 
     def progress(lines: Sequence[str], runner: str) -> str:
-        so_far = reading.Progress()
+        so_far = Progress()
         for line in lines:
-            so_far = reading.counting(so_far, line, runner)
+            so_far = counting(so_far, line, runner)
         return str(so_far)
 
     folder = write(tmp_path / "work", {**PYTEST_SUITE, **NODE_SUITE})
@@ -663,7 +664,3 @@ def test_progress_of_real_runs(tmp_path: Path) -> None:
         assert progress(output, "").endswith("15 tests, 6 failures so far")
     output = run("node --test", folder, tmp_path / "scratch").output.split("\n")
     assert progress(output, "node") == "12 tests, 4 failures so far", "one marked todo is told as failed"
-
-
-def test_every_runner_that_is_recognised_is_known_by_name() -> None:
-    assert set(runners._NARROW) == {"pytest", "unittest", "node", "jest", "vitest", "go", "cargo"}

@@ -10,7 +10,7 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.adapters.verifiers.command import needs_shell, reason_of, to_argv
+from bough.adapters.verifiers.command import reason_of, to_argv
 from bough.ports import Finished
 from tests.adapters.test_sandbox import Checkout, alive, checkout, linux, token
 
@@ -118,7 +118,6 @@ def test_nothing_of_a_check_is_left(checkout: Checkout, token: str) -> None:
     ],
 )
 def test_what_needs_a_shell(command: str) -> None:
-    assert needs_shell(command)
     assert to_argv(command)[1:] == ["-c", command]
 
 
@@ -137,5 +136,4 @@ def test_what_needs_a_shell(command: str) -> None:
     ],
 )
 def test_what_is_split_into_words(command: str, argv: list[str]) -> None:
-    assert not needs_shell(command)
     assert to_argv(command) == argv

@@ -48,7 +48,7 @@ def _passed(text: str, command: str) -> int | None:
     """Of a run of tests, as its closing lines have it."""
     if not any(word in command for word in ("test", "check", "tox", "nox")):
         return None
-    from bough.adapters.verifiers.closings import closing  # its patterns are not quickly loaded
+    from bough.adapters.verifiers.runners import closing  # its patterns are not quickly loaded
 
     found = closing(text[-_CLOSING:].split("\n"), "")
     return found[1].passed if found is not None else None

@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection
 from pathlib import PurePosixPath
 from shlex import quote
 
-from bough.adapters.verifiers import makefiles
-from bough.adapters.verifiers.languages import JAVASCRIPT, RUNNABLE, run_file
+from msgspec.structs import replace
+
 from bough.adapters.verifiers.look import Look, last
-from bough.adapters.verifiers.projects import project_check, runner_behind
+from bough.adapters.verifiers.projects import file_check, preference, project_check, runner_behind
+from bough.adapters.verifiers.runners.make import targets
 from bough.core.acceptance import Check
 from bough.core.ids import GOAL
 from bough.core.plan import Step
@@ -36,22 +37,20 @@ def discover(step: Step, task: str, files: Collection[str], read: Callable[[str]
 
 def _said(step: Step, look: Look) -> Check | None:
     """The step's `test_file`. One outside the workspace, or in a language without a runner, cannot be the check."""
-    if not step.test_file or not step.test_file.strip():
+    path = PurePosixPath(step.test_file.strip()) if step.test_file and step.test_file.strip() else None
+    if path is None or path.is_absolute() or ".." in path.parts:
         return None
-    path = PurePosixPath(step.test_file.strip())
-    if path.is_absolute() or ".." in path.parts:
-        return None
-    made = run_file(str(path), look)
-    return Check(made[0], f"the step's test_file {path}", made[1]) if made else None
+    check = file_check(str(path), look)
+    return replace(check, why=f"the step's test_file {path}") if check else None
 
 
 def _named_after(name: str, look: Look) -> Check | None:
     for path in look:
         if path.startswith("tests/") and path.count("/") == 1 and path.endswith(".py"):
-            made = run_file(path, look) if _same(PurePosixPath(path).stem) == f"test_{name}" else None
-            if made:
-                return Check(made[0], f"{path}, named after the task", made[1])
-    makefile, known = makefiles.targets(look)
+            check = file_check(path, look) if _same(PurePosixPath(path).stem) == f"test_{name}" else None
+            if check:
+                return replace(check, why=f"{path}, named after the task")
+    makefile, known = targets(look)
     target = next((target for target in sorted(known) if _same(target) == f"test_{name}"), "")
     if target:
         return Check(f"make {quote(target)}", f"the target {target} of {makefile}", "")
@@ -61,18 +60,13 @@ def _named_after(name: str, look: Look) -> Check | None:
 def _anywhere(name: str, look: Look) -> Check | None:
     """`{id}_test.*` and `test_{id}.*`, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them."""
     named = {f"test_{name}", f"{name}_test", f"{name}_spec"}
-    fitting = [path for path in look if _same(last(path).rpartition(".")[0]) in named and _suffix(path) in RUNNABLE]
-    for path in sorted(fitting, key=lambda path: (RUNNABLE.index(_suffix(path)), path.count("/"), path)):
-        made = run_file(path, look)
-        if made:
+    fitting = [path for path in look if _same(last(path).rpartition(".")[0]) in named and preference(path) >= 0]
+    for path in sorted(fitting, key=lambda path: (preference(path), path.count("/"), path)):
+        check = file_check(path, look)
+        if check:
             more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
-            return Check(made[0], f"{path}, named after the task{more}", made[1])
+            return replace(check, why=f"{path}, named after the task{more}")
     return None
-
-
-def _suffix(path: str) -> str:
-    suffix = path[path.rfind(".") :].lower()
-    return ".js" if suffix in JAVASCRIPT else suffix
 
 
 _SEPARATORS = str.maketrans("-. ", "___")

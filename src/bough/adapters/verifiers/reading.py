@@ -11,41 +11,26 @@ import re
 
 from msgspec.structs import replace
 
+from bough.adapters.verifiers import runners
 from bough.adapters.verifiers.cases import counted, plain, worse
-from bough.adapters.verifiers.closings import closing, cut_short
-from bough.adapters.verifiers.counting import Progress, counting
-from bough.adapters.verifiers.junit import read_file, read_jest, read_junit
-from bough.adapters.verifiers.listed import go_events, listed, readable
-from bough.adapters.verifiers.trimming import failures, trim, trimmed
+from bough.adapters.verifiers.runners import readable
 from bough.core.acceptance import Report
 
-__all__ = [
-    "Progress",
-    "counting",
-    "cut_short",
-    "failures",
-    "read_jest",
-    "read_junit",
-    "read_lines",
-    "readable",
-    "report",
-    "trim",
-    "trimmed",
-]
+__all__ = ["read_lines", "readable", "report"]
 
 _LONGEST_OUTPUT = 32 * 1024 * 1024
 _LONGEST_LINE = 4_000
 
 
-def report(junit: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
-    """What came of a run: of its report file (JUnit XML or jest's JSON), its output and how it ended.
+def report(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
+    """What came of a run: of its report file, its output and how it ended.
 
     `root` is the workspace's path: ids and traces then say nothing of where the checkout lies. With how = "exit status"
     nothing is known of single tests, and the counts are 0. A command that was killed (`exit_status` None) never got to
     finish its report, so whatever lies there is not looked at.
     """
     said = _said(output, runner, root)
-    cases = read_file(junit, root) if junit and exit_status is not None else None
+    cases = runners.read(body, runner, root) if body and exit_status is not None else None
     if cases is None:
         return _relative(said[0]) if said else Report("exit status")
     told = counted("junit", cases)
@@ -69,16 +54,11 @@ def read_lines(output: str, runner: str, root: str = "") -> Report | None:
 def _said(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
     """The closing lines' report as it counts alone, and as it is held against a report file."""
     lines = [line[:_LONGEST_LINE].rstrip("\r") for line in plain(output[-_LONGEST_OUTPUT:]).split("\n")]
-    if events := go_events(lines):
-        # The last word of a package is its own event; without one the run was cut off.
-        ended = any(event.Action in ("pass", "fail", "skip") and not event.Test for event in events)
-        made = counted("closing line", listed(lines, "go", root))
-        return (made, made) if ended else None
-    found = closing(lines, runner)
+    found = runners.closing(lines, runner)
     if found is None:
         return None
     name, said = found
-    cases = listed(lines, name, root)
+    cases = runners.cases(lines, name, root)
     named = counted("closing line", cases)
     ran = said.passed + said.failed + said.skipped > 0
     passed = max(said.passed, named.passed) if ran else 0

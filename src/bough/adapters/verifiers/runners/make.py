@@ -1,12 +1,13 @@
-"""The targets that a Makefile really has: rules, and neither words in comments or recipes nor names in .PHONY."""
+"""make, which runs whatever a target of the Makefile says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.base import Found, Runner, Said, Side, tail
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them; it reads the first."""
@@ -16,9 +17,25 @@ _INCLUDE = r"[-s]?include\s+(.+)"
 _DEEPEST = 4
 
 
+class Make(Runner):
+    name = "make"
+    test_side = Side(config=r"(GNUm|m|M)akefile|.*\.mk")
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        """make that did nothing at all: a folder has the target's name, or the target has no recipe."""
+        idle = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
+        end = tail(lines, 1)
+        return Said(end[0][0], 0, 0) if end and re.fullmatch(idle, end[0][1].strip()) else None
+
+    def project(self, look: Look) -> Found | None:
+        name, known = targets(look)
+        target = next((target for target in ("test", "check") if target in known), "")
+        return Found(f"make {target}", f"the target {target} of {name}", name) if target else None
+
+
 def targets(look: Look) -> tuple[str, frozenset[str]]:
-    """The Makefile that make would read here, and the names of its explicit targets, those of files that it includes
-    among them. Empty when there is none."""
+    """The Makefile that make would read here, and the targets that it really has: rules, also those of files that it
+    includes, and neither words in comments or recipes nor names in .PHONY. Empty when there is none."""
     name = next((name for name in NAMES if name in look.files), "")
     return name, frozenset(_targets(look, name, 0)) if name else frozenset()
 

@@ -1,0 +1,170 @@
+"""The test runners that bough knows, one file each, and what is asked of them by name.
+
+The name of a runner is what `Check.runner` holds. Empty stands for a command that shows none (`make test`, `./run`):
+then pytest is told to report all the same, since its environment reaches it there, and the closing lines of any runner
+count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bough.adapters.verifiers.cases import one_each, plain
+from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said, Side
+from bough.adapters.verifiers.runners.bun import Bun
+from bough.adapters.verifiers.runners.cargo import Cargo
+from bough.adapters.verifiers.runners.ctest import CTest
+from bough.adapters.verifiers.runners.deno import Deno
+from bough.adapters.verifiers.runners.dotnet import Dotnet
+from bough.adapters.verifiers.runners.go import Go
+from bough.adapters.verifiers.runners.jest import Jest
+from bough.adapters.verifiers.runners.make import Make
+from bough.adapters.verifiers.runners.maven import Gradle, Maven
+from bough.adapters.verifiers.runners.minitest import Minitest
+from bough.adapters.verifiers.runners.mocha import Mocha
+from bough.adapters.verifiers.runners.node import Node
+from bough.adapters.verifiers.runners.npm import Npm
+from bough.adapters.verifiers.runners.phpunit import PhpUnit
+from bough.adapters.verifiers.runners.prove import Prove
+from bough.adapters.verifiers.runners.pytest import Pytest
+from bough.adapters.verifiers.runners.rspec import RSpec
+from bough.adapters.verifiers.runners.tap import Mix, Tap
+from bough.adapters.verifiers.runners.tox import Nox, Tox
+from bough.adapters.verifiers.runners.unittest import Unittest
+from bough.adapters.verifiers.runners.vitest import Vitest
+from bough.core.acceptance import Case
+from bough.core.commandline import inner, parts, programs
+
+__all__ = [
+    "RUNNERS",
+    "Found",
+    "Progress",
+    "Runner",
+    "Said",
+    "Side",
+    "by_name",
+    "cases",
+    "closing",
+    "counting",
+    "cut_short",
+    "instrument",
+    "narrow",
+    "readable",
+    "recognise",
+    "refused",
+    "rerun",
+]
+
+RUNNERS: tuple[Runner, ...] = (
+    *(Unittest(), Pytest(), Tox(), Nox()),
+    *(Npm(), Vitest(), Jest(), Mocha(), Bun(), Deno(), Node()),
+    *(
+        Make(),
+        Go(),
+        Cargo(),
+        Maven(),
+        Gradle(),
+        RSpec(),
+        Minitest(),
+        PhpUnit(),
+        Dotnet(),
+        Mix(),
+        CTest(),
+        Prove(),
+        Tap(),
+    ),
+)
+"""In the order in which they are looked for in a project: the first that fits is its own."""
+_BY_NAME = {runner.name: runner for runner in RUNNERS}
+_UNKNOWN = _BY_NAME["pytest"]
+_LONGEST_COMMAND = 60_000
+"""No command line that bough makes is longer than this; some systems stop at 128 kB for one argument."""
+_LONGEST_TAIL = 200_000
+_LONGEST_LINE = 4_000
+
+
+def by_name(runner: str) -> Runner | None:
+    return _BY_NAME.get(runner)
+
+
+def recognise(command: str) -> str:
+    """The runner that a command line visibly runs; empty: none.
+
+    Of several the last one, whose closing lines end the output. What is behind `make test` or `npm test` cannot be
+    seen here; `projects.runner_behind`, which reads package.json, can.
+    """
+    for part in reversed(parts(command)):
+        if found := next((r.name for at in programs(part) for r in RUNNERS if r.recognise(part, at) is not None), ""):
+            return found
+    return next((recognise(line) for part in reversed(parts(command)) if (line := inner(part))), "")
+
+
+def instrument(command: str, runner: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The command and its environment, so that the runner reports to `report` where it can.
+
+    `env` is what the command would get; what the person set in it stays. The folder of `report` must be one that the
+    command may write to, and `report` must not exist yet.
+    """
+    return _BY_NAME.get(runner, _UNKNOWN).instrument(command, report, env)
+
+
+def refused(output: str, exit_status: int | None) -> bool:
+    """Whether a runner stumbled over what `instrument` added (a version too old for it) and ran nothing: then the
+    command is to be run again as it was written."""
+    if exit_status in (0, None):
+        return False
+    return any(re.search(runner.refusal, output) for runner in RUNNERS if runner.refusal)
+
+
+def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
+    """The command that runs only these tests (or a few more of the same name); None when that cannot be said.
+
+    A test that cannot be named to the runner is left out: who is not in the new report was not run again. The runner is
+    not told to report yet: give the result to `instrument`.
+    """
+    known = _BY_NAME.get(runner)
+    named = [re.sub(r"#\d+$", "", one) for one in ids if known and known.can_name(one)]
+    made = known.narrow(command, named) if known and named else None
+    return made if made is not None and len(made) <= _LONGEST_COMMAND else None
+
+
+rerun = narrow
+
+
+def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
+    """The tests in the report that `instrument` asked for; None when it cannot be read."""
+    return _BY_NAME.get(runner, _UNKNOWN).read(report, root)
+
+
+def closing(lines: Sequence[str], runner: str) -> tuple[str, Said] | None:
+    """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
+    known = (_BY_NAME[runner],) if runner in _BY_NAME else RUNNERS
+    found = [(each.name, said) for each in known if (said := each.closing(lines))]
+    return max(found, key=lambda each: each[1].line, default=None)
+
+
+def cases(lines: Sequence[str], runner: str, root: str = "") -> tuple[Case, ...]:
+    """The tests that the output names, each id once; none when this runner does not name them."""
+    return one_each(_BY_NAME[runner].cases(lines, root)) if runner in _BY_NAME else ()
+
+
+def readable(output: str, runner: str) -> str:
+    """What people and models are shown of an output."""
+    return _BY_NAME[runner].readable(output) if runner in _BY_NAME else output
+
+
+def cut_short(output: str) -> bool:
+    """Whether a runner says that it stopped before all its tests had run: then what failed is not all that fails."""
+    told = plain(output[-_LONGEST_TAIL:])
+    return any(re.search(rf"^(?:{each.stopped})$", told, re.MULTILINE) for each in RUNNERS if each.stopped)
+
+
+def counting(so_far: Progress, line: str, runner: str) -> Progress:
+    """The progress after one more line; the same one when the line says nothing of it."""
+    line = plain(line[:_LONGEST_LINE]).rstrip()
+    for each in (_BY_NAME[runner],) if runner in _BY_NAME else RUNNERS:
+        if (after := each.count(so_far, line)) != so_far:
+            return after
+    return so_far

@@ -1,0 +1,266 @@
+"""What bough has to know of a test runner, and nothing else. A new one is a file with a subclass, and a row in
+`runners/__init__.py`; the conformance suite then asks it everything.
+
+Nothing here changes which tests a command selects. What is added makes the runner write a report, name its tests, or go
+on after the first failure: the failing set must be whole, or a failure that was there before would hide every later
+one. The report is written by a process that also runs the agent's code, so it is a witness and no judge: it is held
+against the runner's closing line, and the exit status counts besides.
+
+Patterns are strings, which `re` compiles when they are first used: a run meets one or two runners, and all of them
+would take longer to compile than the rest of bough to start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.verifiers.junit import LARGEST, read_junit
+from bough.adapters.verifiers.look import Look
+from bough.core.acceptance import Case
+from bough.core.commandline import Part, insert, parts, programs, scripts
+
+NEAR_END = 60
+"""How many lines from the end a closing line may stand: below it come hints, coverage tables, and make's own errors."""
+MOST_LINES = 60
+"""Lines of one test's output that are kept: the last ones."""
+
+
+class Said(NamedTuple):
+    """What a runner's closing lines say, and where."""
+
+    line: int
+    passed: int
+    failed: int
+    skipped: int = 0
+    doubtful: int = 0
+    """How many of those that passed may be no tests at all."""
+
+
+class Progress(Struct, frozen=True):
+    """Tests done and failed so far; `total` when the runner said how many there will be. For people to watch, never for
+    a verdict: it is read from lines that the tests' own code could have printed."""
+
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+    over: bool = False
+    """The runner is at its summary, which names failures once more."""
+    groups: tuple[str, ...] = ()
+    """Groups of node's that are open: what is told at their end is no test of its own."""
+
+    def __str__(self) -> str:
+        tests = f"{self.done} of {self.total}" if self.total >= self.done > 0 else str(self.done)
+        some = "s" if self.done != 1 or self.total > 1 else ""
+        return f"{tests} test{some}, {self.failed} failure{'' if self.failed == 1 else 's'} so far"
+
+
+class Side(NamedTuple):
+    """What of a project belongs to its tests, as far as this runner is concerned."""
+
+    tests: str = ""
+    """File names that hold tests or what is beside them, as a pattern."""
+    config: str = ""
+    """File names that say how tests are run and nothing else, as a pattern."""
+    sections: Mapping[str, tuple[str, ...]] = {}
+    """In files that hold more than that, the tables that do: `tool.pytest` of pyproject.toml, with all below it."""
+
+
+class Found(NamedTuple):
+    """A project's own test command."""
+
+    command: str
+    why: str
+    kind: str
+    """What names it among others: `package.json`."""
+
+
+class Place(NamedTuple):
+    """Where a runner stands in a command line."""
+
+    part: Part
+    head: int
+    """The last word of its name: its own arguments begin behind it."""
+
+
+class Runner:
+    """One test runner. Every method may be left as it is: then bough knows less, and says so."""
+
+    name: ClassVar[str]
+    test_side: ClassVar[Side] = Side()
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    """Of the test files that it can run one by one."""
+    manifests: ClassVar[tuple[str, ...]] = ()
+    """Files of the folder from which it is run."""
+    by_arguments: ClassVar[bool] = False
+    """It is told to report by arguments at the end of its command, also through one script of package.json."""
+    by_environment: ClassVar[bool] = False
+    """It is told to report by variables, also through any number of scripts."""
+    refusal: ClassVar[str] = ""
+    """What a version says that is too old for what `instrument` adds, as a pattern."""
+    stopped: ClassVar[str] = ""
+    """A line by which it says that it stopped before all its tests had run, as a pattern."""
+    steps: ClassVar[tuple[str, ...]] = ()
+    """Lines that tell of one test each, as patterns whose first group is the outcome."""
+    bad: ClassVar[frozenset[str]] = frozenset()
+    """The outcomes in `steps` that are failures."""
+    total: ClassVar[str] = ""
+    """The line that says how many tests there will be, as a pattern."""
+    summary: ClassVar[str] = ""
+    """The line with which its summary begins, as a pattern."""
+
+    # Command lines
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        """The last word of its name, when the word at `at` starts it."""
+        return None
+
+    def place(self, command: str) -> Place | None:
+        """Where it stands in a command line, the last time."""
+        for part in reversed(parts(command)):
+            for at in programs(part):
+                if (head := self.recognise(part, at)) is not None:
+                    return Place(part, head)
+        return None
+
+    def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        """The command and its environment, so that it reports to `report` where it can. Pure."""
+        return command, dict(env)
+
+    def can_name(self, id: str) -> bool:
+        """Whether it can be asked for this test: not for a file that did not load, or a package that did not build."""
+        return "::" in id
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        """The command that runs only these tests, or a few more of the same name; None when it cannot be told."""
+        return None
+
+    def append(self, command: str, arguments: str) -> str | None:
+        """The command with more arguments for this runner, also through a script of package.json."""
+        if found := self.place(command):
+            return insert(command, found.part[-1].end, arguments)
+        behind = scripts(command)
+        if len(behind) != 1 or not self.by_arguments:
+            return None
+        [script] = behind
+        dashes = "-- " if script.manager == "npm" and all(word.text != "--" for word in script.part) else ""
+        return insert(command, script.part[-1].end, f"{dashes}{arguments}")
+
+    def put_in(self, command: str, flag: str) -> str:
+        """The command with a flag right behind the runner's name, unless it has it already."""
+        found = self.place(command)
+        if found is None or any(word.text == flag for word in found.part):
+            return command
+        return insert(command, found.part[found.head].end, flag)
+
+    # What a run said. Everything was written by programs that run the agent's code, so no reader raises.
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        """The tests in the report that `instrument` asked for; None when it is none."""
+        return read_junit(report, root)
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        """What its closing lines say, in the exact shape that it prints them; None when they are not there."""
+        return None
+
+    def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
+        """Single tests that its output names."""
+        return ()
+
+    def readable(self, output: str) -> str:
+        """What people and models are shown of its output."""
+        return output
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        """The progress after one more line of its output; the same one when the line says nothing of it."""
+        if so_far.over:
+            return so_far
+        if self.summary and re.fullmatch(self.summary, line):
+            return replace(so_far, over=True)
+        if self.total and (total := re.fullmatch(self.total, line)):
+            return replace(so_far, total=so_far.total + int(total[1]))
+        for pattern in self.steps:
+            if match := re.fullmatch(pattern, line):
+                return replace(so_far, done=so_far.done + 1, failed=so_far.failed + (match[1] in self.bad))
+        return so_far
+
+    # Projects
+
+    def project(self, look: Look) -> Found | None:
+        """The command that runs all tests of the project in this folder; None when it is not one of this runner's."""
+        return None
+
+    def file(self, path: str, look: Look, test: str) -> str | None:
+        """The command that runs one test file (or one test of it), which need not exist yet."""
+        return None
+
+    def home(self, path: str, look: Look) -> str:
+        """The folder from which a test file is run."""
+        return look.home(path, *self.manifests)
+
+
+# Reading closing lines
+
+
+def tail(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
+    """The last lines that say anything, with their numbers, the last first."""
+    found: list[tuple[int, str]] = []
+    for at in range(len(lines) - 1, -1, -1):
+        if lines[at].strip():
+            found.append((at, lines[at]))
+            if len(found) == near:
+                break
+    return found
+
+
+def worst(found: Sequence[Said]) -> Said | None:
+    """Several closing lines near the end cannot all be the runner's word on the same tests: the worst count stands."""
+    if not found:
+        return None
+    return Said(
+        max(said.line for said in found),
+        min(said.passed for said in found),
+        max(said.failed for said in found),
+        max(said.skipped for said in found),
+    )
+
+
+def together(found: Sequence[Said]) -> Said | None:
+    """Closing lines of a runner that prints one for each part: together they are the run."""
+    if not found:
+        return None
+    line = max(said.line for said in found)
+    return Said(line, sum(s.passed for s in found), sum(s.failed for s in found), sum(s.skipped for s in found))
+
+
+def number(text: str, *words: str) -> int:
+    """The sum of the numbers that stand before these words."""
+    return sum(int(each) for each in re.findall(rf"(\d{{1,9}}) (?:{'|'.join(words)})\b", text))
+
+
+def joined(before: str | None, added: str) -> str:
+    return f"{before} {added}" if before and before.strip() else added
+
+
+def leaf(id: str) -> str:
+    """A test's id without its file."""
+    return id.split("::", 1)[1]
+
+
+Shape = TypeVar("Shape")
+
+
+def decoded(report: bytes, shape: type[Shape]) -> Shape | None:
+    """A report that is JSON of this shape; None when it is not."""
+    if len(report) > LARGEST:
+        return None
+    try:
+        return msgspec.json.decode(report, type=shape)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return None

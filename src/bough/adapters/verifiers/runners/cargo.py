@@ -1,0 +1,153 @@
+"""cargo test and cargo nextest: told to go on after the first test program that fails, they name all tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from shlex import quote
+
+from msgspec.structs import replace
+
+from bough.adapters.verifiers.cases import MOST_CASES, make_case
+from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.base import (
+    MOST_LINES,
+    Found,
+    Progress,
+    Runner,
+    Said,
+    Side,
+    leaf,
+    number,
+    tail,
+    together,
+    worst,
+)
+from bough.core.acceptance import Case, CaseOutcome
+from bough.core.commandline import Part, insert, program, subcommand, text
+
+_CLOSING = (
+    r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored"
+    r"; \d+ measured; \d+ filtered out(?:; finished in [\d.]+s)?"
+)
+_NEXTEST_CLOSING = r"Summary \[ *[\d.]+s\] (\d{1,9})(?:/\d+)? tests? run: (\d{1,9} passed.*|\d{1,9} failed.*|.*skipped)"
+_SECTION = r" +Running (?:unittests )?(\S+) \(.*?([\w.-]+?)(?:-[0-9a-f]{16})?(?:\.exe)?\)"
+_DOC_SECTION = r" +Doc-tests (\S+)"
+_TEST = r"test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)(?:, .*)?"
+_OUTPUT = r"---- (.+?) stdout ----"
+_NEXTEST = r" +(PASS|FAIL|SKIP|SIGABRT|SIGSEGV|TIMEOUT) \[ *[\d.]+s\] (?:\( *\d+/\d+\) )?(\S+) (\S.*)"
+_OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored": "skipped", "SKIP": "skipped"}
+
+
+class Cargo(Runner):
+    name = "cargo"
+    test_side = Side(
+        r".*_tests?\.rs|tests?\.rs",
+        r"nextest\.toml",
+        {"Cargo.toml": ("test", "profile.test", "dev-dependencies"), ".cargo/config.toml": ("env", "target", "test")},
+    )
+    suffixes = (".rs",)
+    manifests = ("Cargo.toml",)
+    steps = (r"test .+ \.\.\. (ok|FAILED|ignored)(?:, .*)?", r" +(PASS|FAIL|SKIP) \[ *[\d.]+s\] \S.*")
+    bad = frozenset({"FAILED", "FAIL"})
+    total = r"running (\d{1,7}) tests?"
+    summary = r"failures:"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        found = subcommand(part, at, "test", "t", "nextest") if program(part, at) == "cargo" else None
+        more = found is not None and part[found].text == "nextest" and text(part, found + 1) == "run"
+        return found if found is None else found + more
+
+    def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        return self.put_in(command, "--no-fail-fast"), dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        names = sorted({leaf(one) for one in ids})
+        # A documentation test's name ends with its line number, which its id leaves out: then the names are beginnings.
+        exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
+        dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
+        return insert(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        found = []
+        for at, line in tail(lines):
+            if match := re.fullmatch(_NEXTEST_CLOSING, line.strip()):
+                failed = number(match[2], "failed", "timed out", "exec failed")
+                found.append(Said(at, number(match[2], "passed"), failed, number(match[2], "skipped")))
+        if found:
+            return worst(found)
+        for at, line in enumerate(lines):
+            if match := re.fullmatch(_CLOSING, line):
+                found.append(Said(at, int(match[1]), int(match[2]), int(match[3])))
+        return together(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        target, found, traces = "", list[tuple[str, str, CaseOutcome]](), _traces(lines)
+        seen: set[tuple[str, str]] = set()
+        for line in lines:
+            if (section := re.fullmatch(_SECTION, line)) is not None:
+                target = f"{section[2]}:{section[1]}"
+            elif (docs := re.fullmatch(_DOC_SECTION, line)) is not None:
+                target = f"{docs[1]}:doc"
+            elif (test := re.fullmatch(_TEST, line)) is not None:
+                found.append((target, test[1], _OUTCOMES.get(test[2], "failed")))
+            elif (test := re.fullmatch(_NEXTEST, line)) is not None and (test[2], test[3]) not in seen:
+                seen.add((test[2], test[3]))  # Failures are named once more in the summary.
+                found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
+        # Documentation tests of one item differ by their line alone and come in any order: in that of the file, then.
+        found.sort(key=lambda each: (each[0].endswith(":doc"), _line_of(each[1]) if each[0].endswith(":doc") else 0))
+        cases = []
+        for target, name, outcome in found[:MOST_CASES]:
+            trace = traces.get(name, [])
+            # The line number of a documentation test moves with every edit above it.
+            stable = re.sub(r" \(line \d+\).*", "", name)
+            cases.append(make_case(f"{target}::{stable}", outcome, _panic(trace), "\n".join(trace), root=root))
+        return cases
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        # It says how many there are, and then what failed, anew for each of its programs.
+        return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
+
+    def project(self, look: Look) -> Found | None:
+        if "Cargo.toml" not in look.files:
+            return None
+        whole = re.search(r"^\[workspace\]", look.text("Cargo.toml"), re.MULTILINE)
+        return Found(f"cargo test{' --workspace' if whole else ''}", "there is a Cargo.toml", "Cargo.toml")
+
+    def file(self, path: str, look: Look, test: str) -> str:
+        where = PurePosixPath(path)
+        if where.parts[0] == "tests" and len(where.parts) == 2:
+            return f"cargo test --test {quote(where.stem)}"
+        return f"cargo test {quote(where.stem)}"
+
+
+def _line_of(name: str) -> int:
+    match = re.search(r"\(line (\d{1,9})\)", name)
+    return int(match[1]) if match else 0
+
+
+def _traces(lines: Sequence[str]) -> dict[str, list[str]]:
+    """What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names."""
+    traces: dict[str, list[str]] = {}
+    current: list[str] | None = None
+    for line in lines:
+        if (match := re.fullmatch(_OUTPUT, line)) is not None:
+            current = traces.setdefault(match[1], [])
+        elif line in ("failures:", "successes:") or line.startswith("test result: "):
+            current = None
+        elif current is not None and len(current) < MOST_LINES:
+            current.append(line)
+    return traces
+
+
+def _panic(trace: Sequence[str]) -> str:
+    for at, line in enumerate(trace):
+        if re.match(r"thread '.*' .*panicked at ", line):
+            told = [each.strip() for each in trace[at + 1 : at + 4]]
+            stops = [n for n, each in enumerate(told) if not each or each.startswith(("note:", "stack backtrace"))]
+            return " ".join(told[: stops[0]] if stops else told) or line
+    return ""

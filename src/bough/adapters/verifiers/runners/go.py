@@ -1,0 +1,151 @@
+"""go test: its events as JSON name every test; without them, the lines that `-v` prints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from shlex import quote
+
+import msgspec
+
+from bough.adapters.verifiers.cases import MOST_CASES, counted, make_case
+from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, Side, leaf
+from bough.core.acceptance import Case, CaseOutcome
+from bough.core.commandline import Part, insert, program, subcommand
+
+_OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
+_NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
+_BAD = r"FAIL\t\S+(?:\t[\d.]+s| \[(?:build|setup) failed\])"
+_LINE = r" *--- (PASS|FAIL|SKIP): (\S+) \(([\d.]+)s\)"
+_PACKAGE = r"(?:ok  |FAIL)\t(\S+)(?:\t.*| \[(?:build|setup) failed\])"
+_OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip": "skipped"}
+
+
+class Go(Runner):
+    name = "go"
+    test_side = Side(r".*_test\.go")
+    suffixes = (".go",)
+    manifests = ("go.mod",)
+    steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')
+    bad = frozenset({"FAIL", "fail"})
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        return subcommand(part, at, "test") if program(part, at) == "go" else None
+
+    def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        return self.put_in(command, "-json"), dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        names = sorted({leaf(one).split("/")[0] for one in ids})
+        last = next((at for at, word in enumerate(found.part) if word.text in ("-args", "--args")), len(found.part)) - 1
+        return insert(command, found.part[last].end, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        """One line for each package. Without -v a package says only that its tests passed, which counts as one."""
+        if events := _events(lines):
+            # The last word of a package is its own event; without one the run was cut off.
+            ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
+            told = counted("closing line", tuple(_from_events(events, "")))
+            return Said(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
+        good = [at for at, line in enumerate(lines) if re.fullmatch(_OK, line) and "[no tests to run]" not in line]
+        none = [at for at, line in enumerate(lines) if re.fullmatch(_NONE, line)]
+        bad = [at for at, line in enumerate(lines) if re.fullmatch(_BAD, line)]
+        if not (good or none or bad):
+            return None
+        kinds = [match[1] for line in lines if (match := re.fullmatch(_LINE, line))]
+        passed = max(kinds.count("PASS"), len(good))
+        return Said(max(good + none + bad), passed, max(kinds.count("FAIL"), len(bad)), kinds.count("SKIP"))
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        events = _events(lines)
+        return _from_events(events, root) if events else _from_text(lines, root)
+
+    def readable(self, output: str) -> str:
+        """As `go test -v` would have printed it."""
+        shown = []
+        for line in output.splitlines(keepends=True):
+            events = _events([line.rstrip("\n")])
+            shown.append(events[0].Output if events else line)
+        return "".join(shown)
+
+    def project(self, look: Look) -> Found | None:
+        if "go.mod" in look.files and any(path.endswith("_test.go") for path in look):
+            return Found("go test ./...", "there is a go.mod", "go.mod")
+        return None
+
+    def file(self, path: str, look: Look, test: str) -> str:
+        folder = str(PurePosixPath(path).parent)
+        return f"go test {quote('.' if folder == '.' else f'./{folder}')}"
+
+
+class _Event(msgspec.Struct):
+    Action: str
+    Package: str = ""
+    ImportPath: str = ""
+    Test: str = ""
+    Output: str = ""
+    Elapsed: float = 0.0
+
+
+def _events(lines: Sequence[str]) -> list[_Event]:
+    """The events of `go test -json` among the lines of an output; what is no event is left out."""
+    decoder = msgspec.json.Decoder(_Event)
+    events = []
+    for line in lines:
+        if line.startswith("{") and '"Action"' in line:
+            try:
+                events.append(decoder.decode(line))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                continue
+    return events
+
+
+def _from_events(events: Sequence[_Event], root: str) -> list[Case]:
+    outcomes: dict[tuple[str, str], tuple[CaseOutcome, float]] = {}
+    outputs: dict[tuple[str, str], list[str]] = {}
+    for event in events[: MOST_CASES * 10]:
+        key = (event.Package or event.ImportPath.split(" ")[0], event.Test)
+        if event.Action in ("output", "build-output"):
+            outputs.setdefault(key, []).append(event.Output)
+        elif event.Action == "run":
+            # Until it ends: a test that never did was cut off by a panic, an exit or a time limit.
+            outcomes[key] = ("error", 0.0)
+        elif event.Action in _OUTCOMES and (event.Test or event.Action == "fail"):
+            outcomes[key] = (_OUTCOMES[event.Action], event.Elapsed)
+    failing = {package for (package, test), (outcome, _) in outcomes.items() if test and outcome in ("failed", "error")}
+    cases = []
+    for (package, test), (outcome, seconds) in outcomes.items():
+        if not test and package in failing:
+            continue  # The package failed because of a test that is told by itself.
+        said = [out for out in outputs.get((package, test), []) if not re.match(r" *(=== |--- |FAIL\b)", out)]
+        name = f"{package}::{test}" if test else package
+        kind: CaseOutcome = outcome if test else "error"
+        trace = "".join(said[-MOST_LINES:])
+        cases.append(make_case(name, kind, trace.strip().split("\n")[0].strip(), trace, seconds, root))
+    return cases
+
+
+def _from_text(lines: Sequence[str], root: str) -> list[Case]:
+    """Tests are printed before the line of their package."""
+    cases: list[Case] = []
+    waiting: list[tuple[str, CaseOutcome, float, list[str]]] = []
+    for line in lines:
+        test, package = re.fullmatch(_LINE, line), re.fullmatch(_PACKAGE, line)
+        if test:
+            waiting.append((test[2], _OUTCOMES[test[1].lower()], float(test[3]), []))
+        elif package:
+            if line.startswith("FAIL") and not any(outcome == "failed" for _, outcome, _, _ in waiting):
+                cases.append(make_case(package[1], "error", line.replace("\t", " "), root=root))
+            for name, outcome, seconds, trace in waiting:
+                told = "\n".join(trace)
+                name = f"{package[1]}::{name}"
+                cases.append(make_case(name, outcome, told.strip().split("\n")[0], told, seconds, root))
+            waiting = []
+        elif waiting and line.startswith("    ") and len(waiting[-1][3]) < MOST_LINES:
+            waiting[-1][3].append(line)
+    return cases

@@ -1,0 +1,101 @@
+"""jest: writes its own JSON to a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from shlex import quote
+
+import msgspec
+
+from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
+from bough.adapters.verifiers.junit import MOST_TEXT
+from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.base import Said, Side, decoded, leaf, number, tail, worst
+from bough.adapters.verifiers.runners.javascript import TESTS, JavaScript, escaped, no_tests
+from bough.core.acceptance import Case, CaseOutcome
+from bough.core.commandline import Part, program, text
+
+_SUITES = r"Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
+_TESTS = r"Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
+_OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
+
+
+class Jest(JavaScript):
+    name = "jest"
+    test_side = Side(rf"{TESTS}|.*\.snap", r"jest\.(config|setup)\..*", {"package.json": ("jest",)})
+    by_arguments = True
+    stopped = r"Test Suites: .*\b\d+ of \d+ total"
+    steps = (r" +(✓|✕|○|✎) .*",)
+    bad = frozenset({"✕"})
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        if program(part, at) == "react-scripts" and text(part, at + 1) == "test":
+            return at + 1
+        return super().recognise(part, at)
+
+    def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        if re.search(r"--(json|outputFile)\b", command):
+            return command, dict(env)
+        return self.append(command, f"--json --outputFile={quote(str(report))}") or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        return self.append(command, by_name(ids))
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        if (read := decoded(report, _Jest)) is None:
+            return None
+        cases: list[Case] = []
+        for file in read.testResults[:MOST_CASES]:
+            where = str(PurePosixPath(file.name.replace("\\", "/")))
+            if file.status == "failed" and not any(test.status == "failed" for test in file.assertionResults):
+                # The file itself could not be run: jest then lists no test of it.
+                cases.append(make_case(where, "error", file.message.strip().split("\n")[0], file.message, root=root))
+            for test in file.assertionResults:
+                trace = "\n".join(test.failureMessages)[:MOST_TEXT]
+                name = f"{where}::{' > '.join([*test.ancestorTitles, test.title])}"
+                first = next((line for line in trace.split("\n") if line.strip()), "")
+                seconds = (test.duration or 0) / 1000
+                cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
+        return one_each(cases)
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        end = tail(lines)
+        found = []
+        for at, line in end:
+            if match := re.fullmatch(_TESTS, line.strip()):
+                suites = next((m[1] for _, other in end if (m := re.fullmatch(_SUITES, other.strip()))), "")
+                failed = max(number(match[1], "failed"), number(suites, "failed"))
+                skipped = number(match[1], "skipped", "todo", "pending", "disabled")
+                found.append(Said(at, number(match[1], "passed"), failed, skipped))
+            elif no_tests(line):
+                found.append(Said(at, 0, 0))
+        return worst(found)
+
+    def command(self, look: Look, path: str = "") -> str:
+        return super().command(look, f" --runTestsByPath{path}" if path else "")
+
+
+def by_name(ids: Sequence[str]) -> str:
+    names = sorted({escaped(leaf(one)).replace(" > ", "( > | )") for one in ids})
+    return f"-t {quote('(' + '|'.join(names) + ')$')}"
+
+
+class _Assertion(msgspec.Struct):
+    status: str = ""
+    title: str = ""
+    ancestorTitles: list[str] = []
+    failureMessages: list[str] = []
+    duration: float | None = None
+
+
+class _File(msgspec.Struct):
+    name: str = ""
+    status: str = ""
+    message: str = ""
+    assertionResults: list[_Assertion] = []
+
+
+class _Jest(msgspec.Struct):
+    testResults: list[_File]

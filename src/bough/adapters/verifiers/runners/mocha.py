@@ -1,0 +1,79 @@
+"""mocha: writes its own JSON to a file, in place of its usual output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from shlex import quote
+
+import msgspec
+
+from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
+from bough.adapters.verifiers.junit import MOST_TEXT
+from bough.adapters.verifiers.runners.base import Said, Side, decoded, leaf
+from bough.adapters.verifiers.runners.javascript import TESTS, JavaScript, escaped
+from bough.core.acceptance import Case, CaseOutcome
+
+_COUNTS = r" +(\d{1,9}) (passing|failing|pending)(?: \([\d.]+ ?m?s?\))?"
+
+
+class Mocha(JavaScript):
+    name = "mocha"
+    test_side = Side(TESTS, r"\.mocharc(\..*)?|mocha\.opts", {"package.json": ("mocha",)})
+    by_arguments = True
+
+    def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        # Of several reporters the last one counts. Versions before 9.2 print to standard output all the same.
+        options = f"--reporter json --reporter-option {quote(f'output={report}')}"
+        return self.append(command, options) or command, dict(env)
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        names = sorted({escaped(leaf(one).replace(" > ", " ")) for one in ids})
+        return self.append(command, f"--grep {quote('^(' + '|'.join(names) + ')$')}")
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        if (read := decoded(report, _Mocha)) is None:
+            return None
+        pending = {test.key for test in read.pending}
+        failed = {test.key for test in read.failures}
+        cases = []
+        # A hook that failed is no test, and stands among the failures alone.
+        for test in [*read.tests, *(each for each in read.failures if each.title.startswith('"'))][:MOST_CASES]:
+            outcome: CaseOutcome = "skipped" if test.key in pending else "failed" if test.key in failed else "passed"
+            group = test.fullTitle.removesuffix(test.title).strip()
+            name = f"{test.file}::{f'{group} > ' if group else ''}{test.title}"
+            message, trace = str(test.err.get("message", "")), str(test.err.get("stack", ""))[:MOST_TEXT]
+            cases.append(make_case(name, outcome, message, trace, (test.duration or 0) / 1000, root))
+        return one_each(cases)
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        """Its failures follow the counts, so the counts are looked for in the whole output; `passing` begins them."""
+        starts = [
+            at for at, line in enumerate(lines) if (m := re.fullmatch(_COUNTS, line.rstrip())) and m[2] == "passing"
+        ]
+        if not starts:
+            return None
+        counts = {"passing": 0, "failing": 0, "pending": 0}
+        for line in lines[starts[-1] : starts[-1] + 3]:
+            if match := re.fullmatch(_COUNTS, line.rstrip()):
+                counts[match[2]] = int(match[1])
+        return Said(starts[-1], counts["passing"], counts["failing"], counts["pending"])
+
+
+class _Test(msgspec.Struct):
+    title: str = ""
+    fullTitle: str = ""
+    file: str = ""
+    duration: float | None = None
+    err: dict[str, object] = {}
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.file, self.fullTitle
+
+
+class _Mocha(msgspec.Struct):
+    tests: list[_Test]
+    pending: list[_Test] = []
+    failures: list[_Test] = []

@@ -1,0 +1,24 @@
+"""npm, pnpm, yarn and bun, which run whatever a script of package.json says."""
+
+from __future__ import annotations
+
+from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.base import Found, Runner, Side
+from bough.adapters.verifiers.runners.javascript import manager, package, table
+
+_PLACEHOLDER = "no test specified"
+
+
+class Npm(Runner):
+    name = "npm"
+    test_side = Side(sections={"package.json": ("scripts",)})
+
+    def project(self, look: Look) -> Found | None:
+        script = table(package(look), "scripts").get("test")
+        if not isinstance(script, str) or not script.strip() or _PLACEHOLDER in script:
+            return None
+        by = manager(look)
+        command = "bun run test" if by == "bun" else f"{by} test"
+        # Without CI set, its test script waits for changes and for keys.
+        waits = "react-scripts test" in script
+        return Found(f"env CI=true {command}" if waits else command, "scripts.test in package.json", "package.json")

@@ -1,0 +1,187 @@
+"""pytest: told to report by its environment, which also reaches it below make, tox, nox and scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from secrets import token_hex
+from shlex import quote
+
+from msgspec.structs import replace
+
+from bough.adapters.verifiers.cases import make_case
+from bough.adapters.verifiers.junit import plain_id, read_junit
+from bough.adapters.verifiers.look import Look, last
+from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said, Side, joined, number, tail, worst
+from bough.adapters.verifiers.runners.python import MANIFESTS, module, python_tests
+from bough.adapters.verifiers.runners.tox import handed_on
+from bough.core.acceptance import Case
+from bough.core.commandline import Part, insert, program
+
+_SECTIONS = {"pyproject.toml": ("tool.pytest",), "tox.ini": ("pytest",), "setup.cfg": ("tool:pytest",)}
+_STOPS_EARLY = r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)"
+_VALUED = frozenset(
+    """-k -m -p -c -o -W -r -n --rootdir --confcutdir --tb --maxfail --junitxml --junit-xml --ignore --ignore-glob
+    --deselect --durations --override-ini --import-mode --log-level --log-cli-level --basetemp --color --dist --cov
+    --cov-report --cov-config --cov-fail-under --timeout --asyncio-mode --capture --show-capture""".split()  # noqa: SIM905
+)
+_CLOSING = (
+    r"(?:=+ )?(no tests ran|(?:\d{1,9} (?:passed|failed|errors?|skipped|xfailed|xpassed|deselected|warnings?|reruns?"
+    r"|subtests passed|subtests failed|subtests skipped)(?:, )?)+)"
+    r" in [\d.]+s(?: \([\d:]+\))?(?: =+)?"
+)
+_FAILED = r"(FAILED|ERROR) (.+?\.py(?:::[^\[]+?(?:\[.*?\])?)?)(?: - (.*))?"
+_DOTS = r"(?:\S+\.py )?([.FEsxXRu,-]+) *\[ *\d+%\]|\S+\.py ([.FEsxXRu,-]+)"
+_DEPENDENCIES = (
+    r"pyproject\.toml|setup\.(py|cfg)|Pipfile|tox\.ini|noxfile\.py"
+    r"|[\w-]*requirements[\w-]*\.txt|requirements/[^/]+\.txt"
+)
+
+
+class Pytest(Runner):
+    name = "pytest"
+    test_side = Side(r"test_.*\.py|.*_test\.py|conftest\.py", r"\.?pytest\.(ini|toml)", _SECTIONS)
+    suffixes = (".py",)
+    manifests = MANIFESTS
+    by_environment = True
+    refusal = r"error: unrecognized arguments: .*--junitxml|Unknown config option: cache_dir"
+    stopped = (
+        r"!+ (?:_pytest\.outcomes\.Exit|stopping after|Interrupted|KeyboardInterrupt|xdist\.dsession\.Interrupted)\b"
+        r".* !+"
+    )
+    steps = (
+        r"\S.*? (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b.*\[ *\d+%\]",
+        r"\[gw\d+\] \[ *\d+%\] (PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS) \S.*",
+    )
+    bad = frozenset({"FAILED", "ERROR"})
+    total = r"(?:collecting \.\.\. )?collected (\d{1,7}) items?(?: / .*)?"
+    summary = r"=+ (ERRORS|FAILURES|short test summary info|warnings summary) =+"
+
+    def recognise(self, part: Part, at: int) -> int | None:
+        if program(part, at) in ("pytest", "py.test", "pytest-3"):
+            return at
+        return module(part, at, "pytest")
+
+    def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+        made = handed_on(command, env, "PYTEST_ADDOPTS")
+        made["PYTEST_ADDOPTS"] = joined(env.get("PYTEST_ADDOPTS"), _options(report, command))
+        stops = self.place(command) and re.search(_STOPS_EARLY, command)
+        return (self.append(command, "--maxfail=0") or command) if stops else command, made
+
+    def can_name(self, id: str) -> bool:
+        return bool(re.match(r"[^:]*\.py(::|$)", id))
+
+    def narrow(self, command: str, ids: Sequence[str]) -> str | None:
+        found = self.place(command)
+        if found is None:
+            return None
+        words = found.part[found.head + 1 :]
+        chosen = [word for at, word in enumerate(words) if _selects(word.text, words[at - 1].text if at else "")]
+        # From right to left, so that the places of the words further left stay right.
+        line = insert(command, found.part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
+        for word in reversed(chosen):
+            line = line[: word.start].rstrip(" ") + line[word.end :]
+        return line
+
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        return read_junit(report, root, _id)
+
+    def closing(self, lines: Sequence[str]) -> Said | None:
+        found = []
+        for at, line in tail(lines):
+            if match := re.fullmatch(_CLOSING, line.strip()):
+                counts = re.sub(r"\d+ subtests passed", "", match[1])
+                failed = number(counts, "failed", "errors?", "subtests failed")
+                skipped = number(counts, "skipped", "xfailed", "subtests skipped")
+                found.append(Said(at, number(counts, "passed", "xpassed"), failed, skipped))
+        return worst(found)
+
+    def cases(self, lines: Sequence[str], root: str) -> list[Case]:
+        """Those that failed, from the short summary that ends the output."""
+        starts = [at for at, line in enumerate(lines) if re.fullmatch(r"=+ short test summary info =+", line)]
+        matches = [re.fullmatch(_FAILED, line) for line in (lines[starts[-1] :] if starts else [])]
+        return [
+            make_case(match[2], "error" if match[1] == "ERROR" else "failed", match[3] or "", root=root)
+            for match in matches
+            if match
+        ]
+
+    def count(self, so_far: Progress, line: str) -> Progress:
+        if so_far.over or not (dots := re.fullmatch(_DOTS, line)):
+            return super().count(so_far, line)
+        marks = dots[1] or dots[2]
+        failed = marks.count("F") + marks.count("E")
+        return replace(so_far, done=so_far.done + len(marks), failed=so_far.failed + failed)
+
+    def project(self, look: Look) -> Found | None:
+        tests, sign = python_tests(look), pytest_sign(look)
+        doctests = re.search(r"--doctest-(modules|glob)", look.text("pyproject.toml") + look.text("pytest.ini"))
+        if tests or (sign and doctests):
+            return Found(f"{look.python()} -m pytest", sign or f"there are Python tests ({tests[0]})", "Python")
+        return None
+
+    def file(self, path: str, look: Look, test: str) -> str:
+        return f"{look.python()} -m pytest {quote(f'{path}::{test}' if test else path)}"
+
+
+def pytest_sign(look: Look) -> str:
+    """Where a project shows that it uses pytest, as a phrase for people; empty when nowhere."""
+    alone = {"pytest.ini": ("pytest",), ".pytest.ini": ("pytest",)}
+    for name, sections in {**_SECTIONS, **alone}.items():
+        if any(re.search(rf"^\[{re.escape(one)}[.\]]", look.text(name), re.MULTILINE) for one in sections):
+            return f"pytest is configured in {name}"
+    if any(last(path) == "conftest.py" for path in look):
+        return "there is a conftest.py"
+    for path in look:
+        if path.count("/") < 2 and re.fullmatch(_DEPENDENCIES, path) and re.search(r"\bpytest\b", look.text(path)):
+            return f"{path} names pytest"
+    return ""
+
+
+def _options(report: Path, command: str) -> str:
+    # xunit1 is the family that names each test's file.
+    options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
+    if "no:cacheprovider" in command:  # Then the next would be an unknown setting.
+        return options
+    # pytest's cache stays out of the workspace, and is a new one each time: a configured `--lf` leaves no test out.
+    cache = report.with_name(f"{report.name}.cache-{token_hex(4)}")
+    return f"{options} -o {quote(f'cache_dir={cache}')}"
+
+
+def _selects(word: str, before: str) -> bool:
+    """Whether a word of a command is a path or test id, and not an option or its value."""
+    if word.startswith("-") or before in _VALUED:
+        return False
+    # The value of an option that a plugin brought looks like anything but a path.
+    return not before.startswith("--") or "=" in before or "/" in word or ".py" in word
+
+
+# pytest's own ids, out of a report that writes modules and classes with dots between all
+
+
+def _id(file: str, group: str, name: str) -> str:
+    if not (file.endswith(".py") or (not file and _dotted(group or name))):
+        return plain_id(file, group, name)
+    dotted = file.removesuffix(".py").replace("/", ".")
+    if not group:  # A file that could not be collected: its name stands where the test's would.
+        return file or name.replace(".", "/") + ".py"
+    if file and (group == dotted or group.startswith(f"{dotted}.")):
+        classes = group[len(dotted) + 1 :].split(".")
+    else:
+        # No file, or that of a base class in another module, from where the test was inherited.
+        segments = group.split(".")
+        end = _module_end(segments) or len(segments)
+        file, classes = "/".join(segments[:end]) + ".py", segments[end:]
+    return "::".join([file, *filter(None, classes), name])
+
+
+def _dotted(text: str) -> bool:
+    """Whether this is how pytest writes a module and its classes: `tests.test_a.TestX`."""
+    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and _module_end(text.split(".")) > 0
+
+
+def _module_end(segments: list[str]) -> int:
+    """How many segments are the module: up to the last that is named like a test file."""
+    named = [at for at, segment in enumerate(segments, 1) if re.fullmatch(r"test_.+|.+_test|conftest", segment)]
+    return named[-1] if named else 0
