@@ -12,25 +12,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.verifiers.cases import one_each, plain
-from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said, Side
-from bough.adapters.verifiers.runners.bun import Bun
+from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said
 from bough.adapters.verifiers.runners.cargo import Cargo
-from bough.adapters.verifiers.runners.ctest import CTest
-from bough.adapters.verifiers.runners.deno import Deno
 from bough.adapters.verifiers.runners.dotnet import Dotnet
 from bough.adapters.verifiers.runners.go import Go
 from bough.adapters.verifiers.runners.jest import Jest
 from bough.adapters.verifiers.runners.make import Make
-from bough.adapters.verifiers.runners.maven import Gradle, Maven
-from bough.adapters.verifiers.runners.minitest import Minitest
 from bough.adapters.verifiers.runners.mocha import Mocha
 from bough.adapters.verifiers.runners.node import Node
 from bough.adapters.verifiers.runners.npm import Npm
+from bough.adapters.verifiers.runners.others import Bun, CTest, Deno, Gradle, Maven, Minitest, Mix, Prove, Tap
 from bough.adapters.verifiers.runners.phpunit import PhpUnit
-from bough.adapters.verifiers.runners.prove import Prove
 from bough.adapters.verifiers.runners.pytest import Pytest
 from bough.adapters.verifiers.runners.rspec import RSpec
-from bough.adapters.verifiers.runners.tap import Mix, Tap
 from bough.adapters.verifiers.runners.tox import Nox, Tox
 from bough.adapters.verifiers.runners.unittest import Unittest
 from bough.adapters.verifiers.runners.vitest import Vitest
@@ -43,7 +37,6 @@ __all__ = [
     "Progress",
     "Runner",
     "Said",
-    "Side",
     "by_name",
     "cases",
     "closing",

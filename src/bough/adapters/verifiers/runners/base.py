@@ -61,17 +61,6 @@ class Progress(Struct, frozen=True):
         return f"{tests} test{some}, {self.failed} failure{'' if self.failed == 1 else 's'} so far"
 
 
-class Side(NamedTuple):
-    """What of a project belongs to its tests, as far as this runner is concerned."""
-
-    tests: str = ""
-    """File names that hold tests or what is beside them, as a pattern."""
-    config: str = ""
-    """File names that say how tests are run and nothing else, as a pattern."""
-    sections: Mapping[str, tuple[str, ...]] = {}
-    """In files that hold more than that, the tables that do: `tool.pytest` of pyproject.toml, with all below it."""
-
-
 class Found(NamedTuple):
     """A project's own test command."""
 
@@ -93,7 +82,10 @@ class Runner:
     """One test runner. Every method may be left as it is: then bough knows less, and says so."""
 
     name: ClassVar[str]
-    test_side: ClassVar[Side] = Side()
+    settings: ClassVar[str] = ""
+    """Files that say how its tests are run and nothing else, as a pattern of their names."""
+    sections: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """The tables that do in files that hold more than that: `tool.pytest` of pyproject.toml, with all below it."""
     suffixes: ClassVar[tuple[str, ...]] = ()
     """Of the test files that it can run one by one."""
     manifests: ClassVar[tuple[str, ...]] = ()
@@ -106,6 +98,12 @@ class Runner:
     """What a version says that is too old for what `instrument` adds, as a pattern."""
     stopped: ClassVar[str] = ""
     """A line by which it says that it stopped before all its tests had run, as a pattern."""
+    closes: ClassVar[str] = ""
+    """Its closing line, in the exact shape that it prints it, as a pattern with the counts as groups: `passed`,
+    `failed`, `skipped` and `total`, also with a 2 behind."""
+    in_parts: ClassVar[bool] = False
+    """It prints one for each part: together they are the run."""
+    near_end: ClassVar[int] = NEAR_END
     steps: ClassVar[tuple[str, ...]] = ()
     """Lines that tell of one test each, as patterns whose first group is the outcome."""
     bad: ClassVar[frozenset[str]] = frozenset()
@@ -166,8 +164,12 @@ class Runner:
         return read_junit(report, root)
 
     def closing(self, lines: Sequence[str]) -> Said | None:
-        """What its closing lines say, in the exact shape that it prints them; None when they are not there."""
-        return None
+        """What its closing lines say; None when they are not there. A word like OK found anywhere is none."""
+        if not self.closes:
+            return None
+        where = enumerate(lines) if self.in_parts else tail(lines, self.near_end)
+        found = [_said(at, match) for at, line in where if (match := re.fullmatch(self.closes, line.strip()))]
+        return together(found) if self.in_parts else worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         """Single tests that its output names."""
@@ -217,6 +219,14 @@ def tail(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
             if len(found) == near:
                 break
     return found
+
+
+def _said(line: int, match: re.Match[str]) -> Said:
+    def count(kind: str) -> int:
+        return sum(int(value or 0) for name, value in match.groupdict().items() if name.rstrip("2") == kind)
+
+    failed, skipped = count("failed"), count("skipped")
+    return Said(line, count("passed") or max(count("total") - failed - skipped, 0), failed, skipped)
 
 
 def worst(found: Sequence[Said]) -> Said | None:

@@ -17,7 +17,6 @@ from bough.adapters.verifiers.runners.base import (
     Progress,
     Runner,
     Said,
-    Side,
     leaf,
     number,
     tail,
@@ -42,10 +41,14 @@ _OUTCOMES: dict[str, CaseOutcome] = {"ok": "passed", "PASS": "passed", "ignored"
 
 class Cargo(Runner):
     name = "cargo"
-    test_side = Side(
-        r".*_tests?\.rs|tests?\.rs",
-        r"nextest\.toml",
-        {"Cargo.toml": ("test", "profile.test", "dev-dependencies"), ".cargo/config.toml": ("env", "target", "test")},
+    settings = r"nextest\.toml|rust-toolchain(\.toml)?"
+    sections = (
+        ("Cargo.toml", "test"),
+        ("Cargo.toml", "bench"),
+        ("Cargo.toml", "bin"),
+        ("Cargo.toml", "lib"),
+        ("Cargo.toml", "profile"),
+        ("Cargo.toml", "lints"),
     )
     suffixes = (".rs",)
     manifests = ("Cargo.toml",)

@@ -9,7 +9,7 @@ from shlex import quote
 
 from bough.adapters.verifiers.cases import make_case
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, Side, together
+from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, together
 from bough.core.acceptance import Case, CaseOutcome
 from bough.core.commandline import Part, insert, program, subcommand
 
@@ -22,7 +22,7 @@ _OUTCOMES: dict[str, CaseOutcome] = {"Passed": "passed", "Failed": "failed", "Sk
 
 class Dotnet(Runner):
     name = "dotnet"
-    test_side = Side(r"(.*Tests?|Test[A-Z].*)\.(cs|fs|vb)", r".*\.runsettings")
+    settings = r".*\.runsettings"
     steps = (_TEST,)
     bad = frozenset({"Failed"})
 

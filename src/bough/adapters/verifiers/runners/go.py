@@ -11,7 +11,7 @@ import msgspec
 
 from bough.adapters.verifiers.cases import MOST_CASES, counted, make_case
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, Side, leaf
+from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, leaf
 from bough.core.acceptance import Case, CaseOutcome
 from bough.core.commandline import Part, insert, program, subcommand
 
@@ -25,7 +25,6 @@ _OUTCOMES: dict[str, CaseOutcome] = {"pass": "passed", "fail": "failed", "skip":
 
 class Go(Runner):
     name = "go"
-    test_side = Side(r".*_test\.go")
     suffixes = (".go",)
     manifests = ("go.mod",)
     steps = (r" *--- (PASS|FAIL|SKIP): \S+ \([\d.]+s\)", r'\{.*"Action":"(pass|fail|skip)".*"Test":".*\}')

@@ -13,7 +13,6 @@ from bough.adapters.verifiers.runners.base import Found, Runner
 from bough.core.commandline import Part, program
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-TESTS = r"(.*[._-])?(test|spec|tests|specs|e2e|cy)\.[cm]?[jt]sx?|tests?-.*\.[cm]?[jt]sx?"
 _NO_TESTS = r"No tests? (?:files )?found, exiting with code [01]"
 
 

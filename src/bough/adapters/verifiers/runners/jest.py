@@ -12,8 +12,8 @@ import msgspec
 from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
 from bough.adapters.verifiers.junit import MOST_TEXT
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Said, Side, decoded, leaf, number, tail, worst
-from bough.adapters.verifiers.runners.javascript import TESTS, JavaScript, escaped, no_tests
+from bough.adapters.verifiers.runners.base import Said, decoded, leaf, number, tail, worst
+from bough.adapters.verifiers.runners.javascript import JavaScript, escaped, no_tests
 from bough.core.acceptance import Case, CaseOutcome
 from bough.core.commandline import Part, program, text
 
@@ -24,7 +24,8 @@ _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 class Jest(JavaScript):
     name = "jest"
-    test_side = Side(rf"{TESTS}|.*\.snap", r"jest\.(config|setup)\..*", {"package.json": ("jest",)})
+    settings = r"jest\.(config|setup)\..*"
+    sections = (("package.json", "jest"),)
     by_arguments = True
     stopped = r"Test Suites: .*\b\d+ of \d+ total"
     steps = (r" +(✓|✕|○|✎) .*",)

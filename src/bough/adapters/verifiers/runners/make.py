@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, Said, Side, tail
+from bough.adapters.verifiers.runners.base import Found, Runner, Said, tail
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them; it reads the first."""
@@ -19,7 +19,6 @@ _DEEPEST = 4
 
 class Make(Runner):
     name = "make"
-    test_side = Side(config=r"(GNUm|m|M)akefile|.*\.mk")
 
     def closing(self, lines: Sequence[str]) -> Said | None:
         """make that did nothing at all: a folder has the target's name, or the target has no recipe."""

@@ -11,8 +11,8 @@ import msgspec
 
 from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
 from bough.adapters.verifiers.junit import MOST_TEXT
-from bough.adapters.verifiers.runners.base import Said, Side, decoded, leaf
-from bough.adapters.verifiers.runners.javascript import TESTS, JavaScript, escaped
+from bough.adapters.verifiers.runners.base import Said, decoded, leaf
+from bough.adapters.verifiers.runners.javascript import JavaScript, escaped
 from bough.core.acceptance import Case, CaseOutcome
 
 _COUNTS = r" +(\d{1,9}) (passing|failing|pending)(?: \([\d.]+ ?m?s?\))?"
@@ -20,7 +20,8 @@ _COUNTS = r" +(\d{1,9}) (passing|failing|pending)(?: \([\d.]+ ?m?s?\))?"
 
 class Mocha(JavaScript):
     name = "mocha"
-    test_side = Side(TESTS, r"\.mocharc(\..*)?|mocha\.opts", {"package.json": ("mocha",)})
+    settings = r"\.mocharc(\..*)?|mocha\.opts"
+    sections = (("package.json", "mocha"),)
     by_arguments = True
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:

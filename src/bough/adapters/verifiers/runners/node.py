@@ -16,8 +16,8 @@ from urllib.parse import quote as url_quoted
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Progress, Said, Side, joined, leaf
-from bough.adapters.verifiers.runners.javascript import TESTS, JavaScript, dependencies, escaped, tool
+from bough.adapters.verifiers.runners.base import Progress, Said, joined, leaf
+from bough.adapters.verifiers.runners.javascript import JavaScript, dependencies, escaped, tool
 from bough.core.commandline import Part, insert, program
 
 _COUNT = r"(?:#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms)  ?([\d.]{1,20})"
@@ -27,7 +27,6 @@ _GROUP = r" *(▶|✔|✖) (.*?)(?: \([\d.]+ms\))?"
 
 class Node(JavaScript):
     name = "node"
-    test_side = Side(TESTS)
     by_environment = True
     refusal = (
         r"--test-reporter(-destination)?=? is not allowed in NODE_OPTIONS"

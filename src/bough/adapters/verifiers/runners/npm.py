@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, Side
+from bough.adapters.verifiers.runners.base import Found, Runner
 from bough.adapters.verifiers.runners.javascript import manager, package, table
 
 _PLACEHOLDER = "no test specified"
@@ -11,7 +11,8 @@ _PLACEHOLDER = "no test specified"
 
 class Npm(Runner):
     name = "npm"
-    test_side = Side(sections={"package.json": ("scripts",)})
+    settings = r"\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|\.pnp\..*"
+    sections = (("package.json", "scripts"), ("package.json", "config"), ("package.json", "imports"))
 
     def project(self, look: Look) -> Found | None:
         script = table(package(look), "scripts").get("test")

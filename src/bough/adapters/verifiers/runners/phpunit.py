@@ -7,19 +7,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, Said, Side, leaf, tail, worst
-from bough.core.commandline import Part, program
+from msgspec.structs import replace
 
-_OK = r"OK \((\d{1,9}) tests?, \d+ assertions?\)"
-_COUNTS = r"Tests: (\d{1,9}), Assertions: \d+(?:, [A-Z][A-Za-z ]+: \d{1,9})*\."
+from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.runners.base import Found, Runner, leaf
+from bough.core.acceptance import Case
+from bough.core.commandline import Part, program
 
 
 class PhpUnit(Runner):
     name = "phpunit"
-    test_side = Side(r".*Test\.php", r"phpunit\.xml(\.dist)?|phpunit\.dist\.xml")
+    settings = r"phpunit\.xml.*|phpunit\.dist\.xml"
     suffixes = (".php",)
     manifests = ("composer.json",)
+    closes = (
+        r"OK \((?P<total>\d{1,9}) tests?, \d+ assertions?\)|No tests executed!"
+        r"|Tests: (?P<total2>\d{1,9}), Assertions: \d+"
+        r"(?:, (?:Errors: (?P<failed>\d{1,9})|Failures: (?P<failed2>\d{1,9})|Skipped: (?P<skipped>\d{1,9})"
+        r"|Incomplete: (?P<skipped2>\d{1,9})|[A-Z][A-Za-z ]+: \d{1,9}))*\."
+    )
 
     def recognise(self, part: Part, at: int) -> int | None:
         if program(part, at) == "php":
@@ -32,23 +38,17 @@ class PhpUnit(Runner):
         return self.append(command, f"--log-junit {quote(str(report))}") or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        # `Acme\BufferTest > testInsert with data set "x"`, of which PHPUnit matches `Acme\BufferTest::testInsert`.
-        names = sorted({re.escape(leaf(one).split(" with data set ")[0].replace(" > ", "::")) for one in ids})
+        # `Acme.BufferTest > testInsert with data set "x"` is `Acme\BufferTest::testInsert` here.
+        plain = (leaf(one).split(" with data set ")[0].replace(" > ", "::") for one in ids)
+        names = sorted({re.escape(name).replace(r"\.", ".") for name in plain})
         return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
-        found = []
-        for at, line in tail(lines):
-            ok, counts = re.fullmatch(_OK, line.strip()), re.fullmatch(_COUNTS, line.strip())
-            if ok:
-                found.append(Said(at, int(ok[1]), 0))
-            elif counts:
-                failed = _labelled(line, "Failures", "Errors")
-                skipped = _labelled(line, "Skipped", "Incomplete")
-                found.append(Said(at, max(int(counts[1]) - failed - skipped, 0), failed, skipped))
-            elif line.strip() == "No tests executed!":
-                found.append(Said(at, 0, 0))
-        return worst(found)
+    def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
+        """Its elements have no message: the text begins with the test's name, and then says it."""
+        cases = super().read(report, root)
+        if cases is None:
+            return None
+        return tuple(replace(case, message=(case.trace.split("\n")[1:2] or [case.message])[0]) for case in cases)
 
     def project(self, look: Look) -> Found | None:
         named = {"phpunit.xml", "phpunit.xml.dist"} & look.files
@@ -56,8 +56,3 @@ class PhpUnit(Runner):
 
     def file(self, path: str, look: Look, test: str) -> str:
         return f"vendor/bin/phpunit {quote(path)}"
-
-
-def _labelled(text: str, *labels: str) -> int:
-    """The sum of the numbers that stand behind these labels."""
-    return sum(int(number) for number in re.findall(rf"\b(?:{'|'.join(labels)})[:=] ?(\d{{1,9}})", text))

@@ -13,13 +13,12 @@ from msgspec.structs import replace
 from bough.adapters.verifiers.cases import make_case
 from bough.adapters.verifiers.junit import plain_id, read_junit
 from bough.adapters.verifiers.look import Look, last
-from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said, Side, joined, number, tail, worst
+from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said, joined, number, tail, worst
 from bough.adapters.verifiers.runners.python import MANIFESTS, module, python_tests
 from bough.adapters.verifiers.runners.tox import handed_on
 from bough.core.acceptance import Case
 from bough.core.commandline import Part, insert, program
 
-_SECTIONS = {"pyproject.toml": ("tool.pytest",), "tox.ini": ("pytest",), "setup.cfg": ("tool:pytest",)}
 _STOPS_EARLY = r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)"
 _VALUED = frozenset(
     """-k -m -p -c -o -W -r -n --rootdir --confcutdir --tb --maxfail --junitxml --junit-xml --ignore --ignore-glob
@@ -41,7 +40,8 @@ _DEPENDENCIES = (
 
 class Pytest(Runner):
     name = "pytest"
-    test_side = Side(r"test_.*\.py|.*_test\.py|conftest\.py", r"\.?pytest\.(ini|toml)", _SECTIONS)
+    settings = r"\.?pytest\.(ini|toml)|conftest\.py"
+    sections = (("pyproject.toml", "tool.pytest"), ("tox.ini", "pytest"), ("setup.cfg", "tool:pytest"))
     suffixes = (".py",)
     manifests = MANIFESTS
     by_environment = True
@@ -127,9 +127,8 @@ class Pytest(Runner):
 
 def pytest_sign(look: Look) -> str:
     """Where a project shows that it uses pytest, as a phrase for people; empty when nowhere."""
-    alone = {"pytest.ini": ("pytest",), ".pytest.ini": ("pytest",)}
-    for name, sections in {**_SECTIONS, **alone}.items():
-        if any(re.search(rf"^\[{re.escape(one)}[.\]]", look.text(name), re.MULTILINE) for one in sections):
+    for name, section in (*Pytest.sections, ("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
+        if re.search(rf"^\[{re.escape(section)}[.\]]", look.text(name), re.MULTILINE):
             return f"pytest is configured in {name}"
     if any(last(path) == "conftest.py" for path in look):
         return "there is a conftest.py"

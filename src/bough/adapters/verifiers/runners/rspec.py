@@ -12,22 +12,22 @@ import msgspec
 from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
 from bough.adapters.verifiers.junit import MOST_TEXT
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, Said, Side, decoded, leaf, tail, worst
+from bough.adapters.verifiers.runners.base import Found, Runner, decoded, leaf
 from bough.core.acceptance import Case, CaseOutcome
 from bough.core.commandline import Part, program
 
-_CLOSING = (
-    r"(\d{1,9}) examples?, (\d{1,9}) failures?(?:, (\d{1,9}) pending)?"
-    r"(?:, (\d{1,9}) errors? occurred outside of examples)?"
-)
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
 
 class RSpec(Runner):
     name = "rspec"
-    test_side = Side(r".*_spec\.rb|(spec|rails)_helper\.rb", r"\.rspec")
+    settings = r"\.rspec"
     suffixes = (".rb",)
     manifests = ("Gemfile",)
+    closes = (
+        r"(?P<total>\d{1,9}) examples?, (?P<failed>\d{1,9}) failures?(?:, (?P<skipped>\d{1,9}) pending)?"
+        r"(?:, (?P<failed2>\d{1,9}) errors? occurred outside of examples)?"
+    )
 
     def recognise(self, part: Part, at: int) -> int | None:
         return at if program(part, at) == "rspec" else None
@@ -44,21 +44,14 @@ class RSpec(Runner):
             return None
         cases = []
         for each in read.examples[:MOST_CASES]:
-            message, trace = each.exception.message.strip(), "\n".join(each.exception.backtrace or ())[:MOST_TEXT]
+            own = (frame for frame in each.exception.backtrace or () if "/gems/" not in frame)
+            message, trace = each.exception.message.strip(), "\n".join(own)[:MOST_TEXT]
             name = f"{each.file_path.removeprefix('./')}::{each.full_description}"
             outcome = _OUTCOMES.get(each.status, "skipped")
             cases.append(make_case(name, outcome, message, trace, each.run_time or 0.0, root))
         for number in range(read.summary.errors_outside_of_examples_count):
             cases.append(make_case(f"outside of examples {number + 1}", "error", "\n".join(read.messages)))
         return one_each(cases)
-
-    def closing(self, lines: Sequence[str]) -> Said | None:
-        found = []
-        for at, line in tail(lines):
-            if match := re.fullmatch(_CLOSING, line.strip()):
-                failed, pending = int(match[2]) + int(match[4] or 0), int(match[3] or 0)
-                found.append(Said(at, max(int(match[1]) - failed - pending, 0), failed, pending))
-        return worst(found)
 
     def project(self, look: Look) -> Found | None:
         if any(re.fullmatch(r"spec/.*_spec\.rb", path) for path in look):

@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, Side, joined
+from bough.adapters.verifiers.runners.base import Found, Runner, joined
 from bough.core.commandline import parts, program
 
 
 class Tox(Runner):
     name = "tox"
-    test_side = Side(config=r"tox\.(ini|toml)", sections={"pyproject.toml": ("tool.tox",), "setup.cfg": ("tox:tox",)})
+    settings = r"tox\.(ini|toml)"
+    sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def project(self, look: Look) -> Found | None:
         for name, section in (
@@ -28,7 +29,7 @@ class Tox(Runner):
 
 class Nox(Runner):
     name = "nox"
-    test_side = Side(config=r"noxfile\.py")
+    settings = r"noxfile\.py"
 
     def project(self, look: Look) -> Found | None:
         return Found("nox", "there is a noxfile.py", "nox") if "noxfile.py" in look.files else None

@@ -10,7 +10,7 @@ from shlex import quote
 
 from bough.adapters.verifiers.cases import make_case
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, Side, tail, worst
+from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, tail, worst
 from bough.adapters.verifiers.runners.pytest import pytest_sign
 from bough.adapters.verifiers.runners.python import MANIFESTS, module, python_tests
 from bough.core.acceptance import Case, CaseOutcome
@@ -36,7 +36,6 @@ _OUTCOMES: dict[str, CaseOutcome] = {
 
 class Unittest(Runner):
     name = "unittest"
-    test_side = Side(r"test.*\.py|.*_test\.py")
     suffixes = (".py",)
     manifests = MANIFESTS
     steps = (r"(?!  ).* \.\.\. (ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)",)

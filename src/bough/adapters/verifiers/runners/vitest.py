@@ -8,8 +8,8 @@ from pathlib import Path
 from shlex import quote
 
 from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Said, Side, number, tail, worst
-from bough.adapters.verifiers.runners.javascript import TESTS, JavaScript, no_tests, runs
+from bough.adapters.verifiers.runners.base import Said, number, tail, worst
+from bough.adapters.verifiers.runners.javascript import JavaScript, no_tests, runs
 from bough.adapters.verifiers.runners.jest import by_name
 
 _TESTS = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
@@ -19,7 +19,8 @@ _ERRORS = r" +Errors  (\d{1,9}) errors?"
 
 class Vitest(JavaScript):
     name = "vitest"
-    test_side = Side(rf"{TESTS}|.*\.snap", r"vitest\.(config|workspace|setup)\..*")
+    settings = r"vite(st)?\.(config|workspace|setup)\..*"
+    sections = (("package.json", "vitest"),)
     by_arguments = True
     refusal = r"CACError: Unknown option `--(outputFile|reporter)"
     steps = (r" +(✓|×|↓) .*",)

@@ -1,0 +1,201 @@
+"""Every test runner, held to the same promises: from what it once said, and for real where it is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bough.adapters.verifiers import runners
+from bough.adapters.verifiers.reading import report
+from bough.adapters.verifiers.runners import RUNNERS, Progress, Runner, counting, instrument, narrow, recognise
+from bough.core.acceptance import Report
+
+from .runners import ROOT, SUITES, Suite
+
+RECORDED = Path(__file__).parent / "recorded"
+REPORT = Path("/scratch/the report")
+names = pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.runner)
+
+
+def recorded(suite: Suite) -> tuple[bytes | None, str]:
+    """Its report, where it writes one, and its output."""
+    file = RECORDED / f"{suite.runner}.report"
+    return (file.read_bytes() if file.exists() else None), (RECORDED / f"{suite.runner}.output").read_text()
+
+
+def outcomes(said: Report) -> dict[str, str]:
+    return {case.id: case.outcome for case in said.cases}
+
+
+def counts(suite: Suite) -> tuple[int, int, int]:
+    found = list(suite.outcomes.values())
+    return found.count("passed"), found.count("failed"), found.count("skipped")
+
+
+def test_every_runner_that_is_told_to_report_has_a_suite() -> None:
+    reports = [runner.name for runner in RUNNERS if type(runner).instrument is not Runner.instrument]
+    assert sorted(reports) == sorted(suite.runner for suite in SUITES)
+    assert len({runner.name for runner in RUNNERS}) == len(RUNNERS)
+
+
+@names
+def test_it_is_recognised_through_whatever_stands_before_it(suite: Suite) -> None:
+    for line in ("{}", "cd sub && CI=1 {} 2>&1 | tee log", "env A=1 timeout 60 {}", "bash -c 'cd sub; {}'"):
+        assert recognise(line.format(suite.command)) == suite.runner
+    assert recognise(f"echo {suite.command}") == ""
+    assert recognise(f"cat '{suite.command}'") == ""
+
+
+@names
+def test_what_is_added_leaves_the_command_as_it_was(suite: Suite) -> None:
+    line = f"cd sub && {suite.command} | tee log"
+    made, env = instrument(line, suite.runner, REPORT, {"A": "b"})
+    assert env["A"] == "b"
+    assert recognise(made) == suite.runner
+    words = iter(made.split())
+    assert all(word in words for word in line.split()), "its words are all there, in their order"
+    assert made != line or env != {"A": "b"}, "and it is told something"
+    assert instrument("make test", suite.runner, REPORT, {})[0] == "make test", "what cannot be seen is not touched"
+
+
+@names
+def test_it_can_be_told_to_run_one_test(suite: Suite) -> None:
+    line = f"cd sub && {suite.command} | tee log"
+    made = narrow(line, suite.runner, [suite.failing])
+    assert made is not None
+    assert recognise(made) == suite.runner
+    assert made.startswith("cd sub && ")
+    assert made.endswith(" | tee log")
+    assert narrow(line, suite.runner, []) is None
+    assert narrow("make test", suite.runner, [suite.failing]) is None
+
+
+@names
+def test_what_it_said_is_read(suite: Suite) -> None:
+    body, output = recorded(suite)
+    said = report(body, output, 1, suite.runner, ROOT)
+    assert outcomes(said) == suite.outcomes
+    assert (said.passed, said.failed, said.skipped) == counts(suite)
+    assert {case.id: case.message for case in said.cases}[suite.failing] == suite.message
+    assert f"{ROOT}/" not in repr(said), "nothing tells where the checkout was"
+
+
+@names
+def test_its_closing_lines_alone_never_say_better(suite: Suite) -> None:
+    body, output = recorded(suite)
+    for asked in (suite.runner, ""):
+        said = report(None, output, 1, asked, ROOT)
+        if said.how == "exit status":
+            assert body is not None, "one of the two witnesses speaks"
+        else:
+            passed, failed, _ = counts(suite)
+            assert said.passed <= passed
+            assert said.failed >= failed
+
+
+@names
+def test_its_progress_never_says_more_than_there_was(suite: Suite) -> None:
+    for runner in (suite.runner, ""):
+        so_far = Progress()
+        for line in recorded(suite)[1].split("\n"):
+            so_far = counting(so_far, line, runner)
+        assert so_far.done <= len(suite.outcomes) + 1, "a group of tests may count as one"
+        assert so_far.failed <= sum(outcome == "failed" for outcome in suite.outcomes.values()) + 1
+
+
+@names
+def test_half_a_report_is_none(suite: Suite) -> None:
+    body = recorded(suite)[0]
+    for end in (0, len(body or b"") // 2):
+        assert runners.read((body or b"")[:end], suite.runner) is None
+    assert report(body, "", None, suite.runner) == Report("exit status"), "nor is that of a run that was killed"
+
+
+@pytest.mark.parametrize("runner", RUNNERS, ids=lambda runner: runner.name)
+def test_its_facts_are_well_formed(runner: Runner) -> None:
+    for pattern in (runner.settings, runner.refusal, runner.stopped, runner.closes, runner.total, runner.summary):
+        re.compile(pattern)
+    assert all(re.compile(step).groups >= 1 for step in runner.steps)
+    assert all(suffix.startswith(".") for suffix in runner.suffixes)
+    assert all(file and table for file, table in runner.sections)
+
+
+# For real
+
+
+def run(suite: Suite, command: str, folder: Path, scratch: Path) -> tuple[Report, bytes | None, str]:
+    path = scratch / f"report-{len(list(scratch.iterdir()))}"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "NODE_", "COV"))}
+    kept |= {"PATH": f"{Path(sys.executable).parent}:{kept['PATH']}", "NO_COLOR": "1", **suite.env}
+    told, env = instrument(command, suite.runner, path, kept)
+    ran = subprocess.run(
+        ["sh", "-c", told], cwd=folder, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300
+    )
+    assert ran.returncode not in (0, 127), ran.stdout.decode()
+    body, output = (path.read_bytes() if path.exists() else None), ran.stdout.decode(errors="replace")
+    return report(body, output, ran.returncode, suite.runner, str(folder)), body, output
+
+
+def placeless(text: str, folder: Path) -> str:
+    """Without what is only so on the machine on which it was recorded."""
+    text = text.replace(str(folder), ROOT).replace(str(folder.parent / "scratch"), "/scratch")
+    text = text.replace(str(folder.parent.parent), "")
+    return re.sub(r"(?m)^npm warn .*\n", "", re.sub(r' hostname="[^"]*"', "", text))
+
+
+def held(suite: Suite, tmp_path: Path) -> None:
+    """The same outcomes as are recorded; and alone, the one test and no other."""
+    folder, scratch = (tmp_path / "work").resolve(), tmp_path / "scratch"
+    for path, text in suite.files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    scratch.mkdir()
+    said, body, output = run(suite, suite.command, folder, scratch)
+    assert outcomes(said) == suite.outcomes
+    assert (said.passed, said.failed, said.skipped) == counts(suite)
+    if os.environ.get("BOUGH_RECORD"):
+        RECORDED.mkdir(exist_ok=True)
+        (RECORDED / f"{suite.runner}.output").write_text(placeless(output, folder))
+        if body is not None:
+            (RECORDED / f"{suite.runner}.report").write_text(placeless(body.decode(), folder))
+    alone = narrow(suite.command, suite.runner, [suite.failing])
+    assert alone is not None
+    ran = {
+        id: outcome for id, outcome in outcomes(run(suite, alone, folder, scratch)[0]).items() if outcome != "skipped"
+    }
+    assert ran == {suite.failing: "failed"}
+
+
+@pytest.mark.parametrize("suite", [s for s in SUITES if s.real and not s.packages], ids=lambda suite: suite.runner)
+def test_for_real(suite: Suite, tmp_path: Path) -> None:
+    for program in suite.programs:
+        if shutil.which(program) is None and program != "python":
+            pytest.skip(f"{program} is not installed")
+    held(suite, tmp_path)
+
+
+def test_those_of_node_for_real(tmp_path: Path) -> None:
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not installed")
+    installed = [suite for suite in SUITES if suite.packages]
+    for suite in installed:
+        (tmp_path / suite.runner / "work").mkdir(parents=True)
+    packages = [package for suite in installed for package in suite.packages]
+    (tmp_path / "package.json").write_text("{}")
+    made = subprocess.run(
+        ["npm", "install", "--no-audit", "--no-fund", "--no-progress", *packages],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    if made.returncode != 0:
+        pytest.skip(f"npm could not install {' '.join(packages)}: {made.stderr.strip()[-200:]}")
+    for suite in installed:
+        held(suite, tmp_path / suite.runner)
