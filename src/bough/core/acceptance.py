@@ -18,7 +18,7 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     why: str
     """Where it comes from, as a phrase for people: `the step's test_command`, `tests/test_buffer.py` …"""
     runner: str = ""
-    """The test runner that was recognised in it (pytest, unittest, node, jest, vitest, go, cargo); empty: none."""
+    """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
