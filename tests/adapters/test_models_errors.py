@@ -17,7 +17,7 @@ from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.faults import Endpoint, of_link, of_status, retry_after
 from bough.adapters.models.link import Unreachable
-from bough.core.errors import Passing, Refused, Unavailable, UsageError
+from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Prompt, Said, Usage
 from bough.core.trail import Trail
 from tests.wire import KEY, Cut, Hang, Item, Raw, Status, WireModel, anthropic_events, chat_events, sse
@@ -274,7 +274,7 @@ def test_a_web_page_in_place_of_an_answer(dialect: str) -> None:
         ({"type": "authentication_error", "message": "Key"}, Refused),
         ({"code": 502, "message": "Upstream"}, Passing),
         ({"code": 401, "message": "Who?"}, Refused),
-        ({"code": "context_length_exceeded", "message": "Long"}, Refused),
+        ({"code": "context_length_exceeded", "message": "Long"}, TooLong),
         ("plain words", Passing),
     ],
 )
@@ -334,3 +334,34 @@ def test_a_value_that_is_no_key_is_refused_without_being_shown() -> None:
         with pytest.raises(UsageError) as caught:
             model("chat", wires.Client(), "http://127.0.0.1:1", 1, key)
         assert KEY not in str(caught.value) and "OPENAI_API_KEY" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("words", "window"),
+    [
+        ("This model's maximum context length is 8192 tokens. However, you requested 9,000 tokens.", 8192),
+        ("This endpoint's maximum context length is 131,072 tokens. However, you requested about 140000.", 131_072),
+        ("request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it", 4096),
+        ("the request exceeds the available context size. try increasing the context size", 0),
+        ("prompt is too long: 208310 tokens > 200000 maximum", 200_000),
+        ("input length and `max_tokens` exceed context limit: 190000 + 21333 > 200000, decrease input", 200_000),
+        ("The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).", 1_048_576),
+        ("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", 32_768),
+        ("This model's maximum prompt length is 131072 but the request contains 140000 tokens.", 131_072),
+        ("However, the model is loaded with context length of only 4096 tokens", 4096),
+        ("input length exceeds the context length", 0),
+        ("Please reduce the length of the messages or completion.", 0),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 413, 500])
+def test_a_refusal_for_its_length_says_how_much_fits(words: str, window: int, status: int) -> None:
+    raised = fails("chat", Status(status, body={"error": {"message": words}}))
+    assert isinstance(raised, TooLong), raised
+    assert raised.window == window
+
+
+def test_a_server_that_has_the_number_beside_its_words() -> None:
+    error = {"code": 400, "message": "too much", "type": "exceed_context_size_error", "n_ctx": 4096}
+    raised = fails("chat", Status(400, body={"error": error}))
+    assert isinstance(raised, TooLong)
+    assert raised.window == 4096

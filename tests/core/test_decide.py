@@ -175,7 +175,7 @@ def test_a_round_without_an_answer_is_asked_again_before_anything_else_is_decide
     under_way = replace(WORKING, rules=rules, soft_rounds=2, spend=Spend(rounds=2), asking=True)
     assert decide(under_way, 0) == c.AskModel(0.0, last=False), "a soft limit is reached when the round is over"
     assert isinstance(decide(replace(under_way, asking=False), 0), c.Escalate)
-    failed = replace(under_way, asking=False, transport_failures=1)
+    failed = replace(under_way, transport_failures=1)
     assert decide(failed, 0) == c.AskModel(0.0, last=False)
     last = replace(WORKING, limits=Limits(rounds=3), spend=Spend(rounds=3), handing_over=True, asking=True)
     assert decide(last, 0) == c.AskModel(0.0, last=True), "the hand-over is not lost"

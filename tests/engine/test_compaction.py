@@ -356,3 +356,64 @@ def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
         assert journal.of(e.Compacted) == told, f"killed at {fuse.points[at]}"
         answered = len(journal.of(e.ModelAnswered, e.HelperAnswered))
         assert outcome.spend.rounds == answered, "no round was counted twice"
+
+
+# ── a refusal for its length ────────────────────────────────────────────────────────────────────────────────────────
+
+TOKENS = 6_000
+
+
+class Narrow(Provider):
+    """A server with a window that nobody told bough of: it refuses what is too long, and says so in its own words."""
+
+    def __init__(self, says: str, agent: Callable[[int], Answer] = works) -> None:
+        super().__init__(agent)
+        self.says = says
+        self.refused = 0
+
+    def __call__(self, request: dict[str, Any]) -> Reply:
+        used = len(json.dumps(request)) // 4
+        if used > TOKENS:
+            self.refused += 1
+            return Status(400, body={"error": {"message": self.says.format(window=TOKENS, used=used)}})
+        return super().__call__(request)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        "This model's maximum context length is {window} tokens. However, your messages resulted in {used} tokens.",
+        "request ({used} tokens) exceeds the available context size ({window} tokens), try increasing it",
+        "prompt is too long: {used} tokens > {window} maximum",
+        "the input length exceeds the context length",
+    ],
+)
+def test_a_refusal_for_its_length_teaches_the_window(tmp_path: Path, says: str) -> None:
+    project = project_in(tmp_path / "p", window=0)
+    provider = Narrow(says)
+    outcome, journal, _ = carried_out(project, provider)
+    assert outcome.status == "completed", outcome.summary
+    assert 0 < provider.refused <= 2
+    (first, *_) = [event for event in journal.of(e.ModelFailed) if event.too_long]
+    assert first.window == (TOKENS if "{window}" in says else 0)
+    assert journal.of(e.Compacted)
+    assert outcome.spend.rounds == LOOKS + 1 + len(journal.of(e.HelperAnswered)), "a refused round is not counted anew"
+
+
+def test_a_brief_that_does_not_fit_halts_and_another_model_goes_on(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    refusal = Status(400, body={"error": {"message": "This model's maximum context length is 512 tokens."}})
+
+    async def resumed(run: str, base_url: str) -> Outcome:
+        async with app.session(project) as session:
+            return await session.resume(run, app.Choices(model="openai:wide", base_url=base_url), app.Watch())
+
+    with WireModel(lambda request: refusal) as narrow:
+        outcome, journal = carry_out(project, [], choices=app.Choices(model="openai:w", base_url=narrow.base_url))
+    assert outcome.status == "unavailable"
+    assert len(narrow.requests) == 1
+    assert "too long" in journal.of(e.TaskHalted)[-1].message
+    with WireModel([FIX, DONE]) as wide:
+        again = asyncio.run(resumed(outcome.run, wide.base_url))
+    assert again.status == "completed", again.summary
+    assert again.spend.rounds == 2, "the unanswered round was asked again, and not counted anew"

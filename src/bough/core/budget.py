@@ -20,6 +20,8 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     seconds: float = 0.0
     """Time in effects: model calls, tools and checks."""
     check_seconds: float = 0.0
+    estimated: int = 0
+    """Calls whose tokens are estimated, because the provider does not count them."""
 
     @property
     def tokens(self) -> int:
@@ -35,6 +37,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
             unpriced=self.unpriced + other.unpriced,
             seconds=self.seconds + other.seconds,
             check_seconds=self.check_seconds + other.check_seconds,
+            estimated=self.estimated + other.estimated,
         )
 
     def minus(self, other: Spend) -> Spend:
@@ -50,6 +53,7 @@ class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
                 cost=cost or 0.0,
                 unpriced=int(cost is None),
                 seconds=seconds,
+                estimated=int(usage.estimated),
             )
         )
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from itertools import accumulate
 
 from bough.core.measure import bullets, fenced, heading, shares, shortened, tamed, tokens
-from bough.core.messages import Call, Message, Replied, Result, Said
+from bough.core.messages import Answer, Call, Message, Replied, Result, Said, ToolSpec, Usage
 from bough.core.pruning import (
     Needed,
     arguments,
@@ -116,6 +116,12 @@ def useless_in_a_row(count: int, before: int, after: int) -> int:
 def broken(useless: int, rules: CompactionRules) -> bool:
     """Compacting again would not help: the attempt has to stop."""
     return useless >= rules.breaker
+
+
+def estimated(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
+    """What a call took whose provider does not say: the conversation, the tools and the answer, as we measure them."""
+    shown = sum(tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
+    return Usage(used + shown, _tokens(Replied(answer.text, answer.calls, answer.extra)), estimated=True)
 
 
 # ── what stays word for word ────────────────────────────────────────────────────────────────────────────────────────

@@ -60,8 +60,8 @@ def _go_on(task: Task, now: float) -> c.Command:
         return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.transport_failures >= task.rules.max_transport_failures:
         return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
-    # A round whose answer never came (a crash, a transport error) is asked again: it is paid for, and not over.
-    again = task.asking or task.transport_failures > 0
+    # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not over.
+    again = task.asking
     spend = task.spend.minus(Spend(rounds=1)) if again else task.spend
     limit = used_up(spend, task.limits, LAST_SHARE)
     if limit and (task.grows or task.handed_over or used_up(spend, task.limits)):
@@ -70,11 +70,15 @@ def _go_on(task: Task, now: float) -> c.Command:
         trouble = _trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
     if _too_long(task):
+        if task.attempt is not None and task.attempt.exceeded and len(task.attempt.messages) == 1:
+            return c.Rest("unavailable", task.attempt.exceeded)  # There is nothing that could go.
         in_vain = _no_shorter(task)
         if in_vain is None:
             return c.Compact()
         if not limit:
             return _escalate(task, in_vain)
+        if task.attempt is not None and task.attempt.exceeded:
+            return c.Rest("unavailable", task.attempt.exceeded)
     if task.faulty:
         return c.Say(task.faulty)
     if limit and not task.handing_over:
@@ -83,10 +87,13 @@ def _go_on(task: Task, now: float) -> c.Command:
 
 
 def _too_long(task: Task) -> bool:
-    """The conversation is about to fill the model's window. A round that is under way is made as it was begun, and
-    between two compactions the model is heard: only its next answer shows what the first one was worth."""
+    """The conversation is about to fill the model's window, or was refused for its length. A round that is under way
+    is made as it was begun, and between two compactions the model is heard: only its next answer shows what the first
+    one was worth."""
     attempt = task.attempt
-    if attempt is None or attempt.compacted or task.asking or task.transport_failures:
+    if attempt is not None and attempt.exceeded:
+        return True
+    if attempt is None or attempt.compacted or task.asking:
         return False
     return due(attempt.used, attempt.window, task.rules.compaction)
 

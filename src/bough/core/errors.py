@@ -6,6 +6,7 @@
     ├── Unavailable           the model or another service is not to be had   exit status 7
     │   ├── Passing           … for now: worth another try, after `retry_after`
     │   └── Refused           … for good: a wrong key, an unknown model
+    │       └── TooLong       … for this conversation: a shorter one may be answered
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
     ├── StoreError            the journal could not be read or written        exit status 1
     │   ├── Locked            another program keeps it locked, for now
@@ -19,6 +20,11 @@ with `ok=False`, because telling the model is part of the run and belongs in the
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bough.core.messages import Usage
 
 
 class BoughError(Exception):
@@ -45,10 +51,20 @@ class Passing(Unavailable):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.usage: Usage | None = None
+        """What had come of the answer, which is paid for, when it broke off."""
 
 
 class Refused(Unavailable):
     """The service answered, and the answer is no: trying again cannot help."""
+
+
+class TooLong(Refused):
+    """The conversation does not fit into the model's window of so many tokens; 0: it does not say how many."""
+
+    def __init__(self, message: str, window: int = 0) -> None:
+        super().__init__(message)
+        self.window = window
 
 
 class WorkspaceError(BoughError):

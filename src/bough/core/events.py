@@ -149,6 +149,12 @@ class ModelFailed(Event, frozen=True):
     message: str
     wait: float
     seconds: float = 0.0
+    usage: Usage = Usage()
+    """What had come of an answer that broke off."""
+    too_long: bool = False
+    """The model refused the conversation for its length: it is made shorter, and asked about again."""
+    window: int = 0
+    """Tokens that the model can be shown at once, as its refusal says; 0: it does not."""
 
 
 class ModelAnswered(Event, frozen=True):
@@ -233,6 +239,8 @@ class HelperFailed(Event, frozen=True):
     helper: str
     message: str
     seconds: float = 0.0
+    usage: Usage = Usage()
+    """What had come of an answer that broke off."""
 
 
 class ContextPruned(Event, frozen=True):

@@ -73,6 +73,8 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    estimated: bool = False
+    """By us, because the provider does not say."""
 
 
 Stop = Literal["end", "calls", "length", "refusal"]

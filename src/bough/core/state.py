@@ -11,13 +11,15 @@ from bough.core.acceptance import Verdict
 from bough.core.budget import Spend
 from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.growth import GROWTH, Apply, dealt
-from bough.core.messages import Call, Message, Replied, Result, Said
+from bough.core.messages import Call, Message, Replied, Result, Said, Usage
 from bough.core.states import State, move
 from bough.core.stuck import Act, Turn, Watch, afresh, see
 from bough.core.stuck.masks import key
 from bough.core.task import Attempt, Note, Task
 from bough.core.trail import Trail
 
+LESS = 0.9
+"""Of a conversation that was refused for its length, the share that is taken for the window when nobody says it."""
 COMMANDS = 8
 """Test commands whose results are remembered."""
 
@@ -51,7 +53,7 @@ def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
     for child, total in event.children.items():
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
-    then = _unasked(then) if then.asking or then.transport_failures else then
+    then = _unasked(then) if then.asking else then
     return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
 
 
@@ -91,7 +93,7 @@ def points(task_id: str, records: Sequence[e.Record]) -> list[Task]:
 
 
 def _between_rounds(task: Task) -> bool:
-    under_way = task.attempt is None or task.asking or task.transport_failures or task.waiting or task.started
+    under_way = task.attempt is None or task.asking or task.waiting or task.started
     return not under_way and task.state is State.IN_PROGRESS
 
 
@@ -147,14 +149,15 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
         nudged=frozenset(),
         faulty="",
         faults=0,
+        asking=False,
         transport_failures=0,
     )
 
 
 def _round(task: Task, event: e.RoundStarted, at: float) -> Task:
     attempt = _current(task)
-    # A call that is made again, after a transport error or because the process died, belongs to the same round.
-    again = task.asking or task.transport_failures > 0
+    # A call that is made again, because it failed or because the process died, belongs to the same round.
+    again = task.asking
     return replace(
         task,
         asking=True,
@@ -166,13 +169,33 @@ def _round(task: Task, event: e.RoundStarted, at: float) -> Task:
 
 
 def _model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
+    spend = _unanswered(task.spend, event)
+    if event.too_long:
+        return replace(_exceeded(task, event), spend=spend)
     return replace(
         task,
-        asking=False,
         transport_failures=task.transport_failures + 1,
         retry_at=at + event.wait,
         retry_wait=event.wait,
-        spend=task.spend.plus(Spend(seconds=event.seconds)),
+        spend=spend,
+    )
+
+
+def _unanswered(spend: Spend, event: e.ModelFailed | e.HelperFailed) -> Spend:
+    """After a call that failed: what had come of the answer is paid for."""
+    if event.usage == Usage():
+        return spend.plus(Spend(seconds=event.seconds))
+    return spend.called(event.usage, None, event.seconds)
+
+
+def _exceeded(task: Task, event: e.ModelFailed) -> Task:
+    """Where the refusal does not say how much fits, it is less than there is."""
+    attempt = _current(task)
+    window = event.window or int(attempt.used * LESS)
+    return replace(
+        task,
+        attempt=replace(attempt, window=window, used=max(attempt.used, window), exceeded=event.message),
+        windows=task.windows | {attempt.tier: window},
     )
 
 
@@ -197,7 +220,9 @@ def _filled(task: Task, event: e.ModelAnswered) -> Task:
     """How full the model's window is: the provider has counted, unless it does not say."""
     attempt = _current(task)
     used = event.usage.input or attempt.used
-    return replace(task, attempt=replace(attempt, window=event.window, used=used, compacted=False))
+    known = [window for window in (event.window, task.windows.get(attempt.tier, 0)) if window]
+    window = min(known, default=0)
+    return replace(task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded=""))
 
 
 def _fault(event: e.ModelAnswered) -> str:
@@ -296,7 +321,7 @@ def _helper(task: Task, event: e.HelperAnswered, at: float) -> Task:
 
 
 def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
-    return replace(task, spend=task.spend.plus(Spend(seconds=event.seconds)))
+    return replace(task, spend=_unanswered(task.spend, event))
 
 
 def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
@@ -309,6 +334,7 @@ def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
         messages=compacted(attempt.messages, event.at, event.summary),
         used=attempt.used - saved,
         compacted=True,
+        exceeded="",
         useless=useless_in_a_row(attempt.useless, attempt.used, attempt.used - saved),
     )
     return replace(task, attempt=smaller, watch=afresh(task.watch))
@@ -372,9 +398,13 @@ def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
 
 
 def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
+    attempt = task.attempt
     return replace(
         task,
         halt=None,
+        # It may be another model now, with a larger window.
+        attempt=replace(attempt, exceeded="") if attempt is not None else None,
+        windows={},
         # A person has seen that the command was interrupted, and goes on: it may run again.
         ran=None if task.ran is not None and task.ran.interrupted else task.ran,
         limits=event.limits,

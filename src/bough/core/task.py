@@ -34,6 +34,8 @@ class Attempt(Struct, frozen=True):
     """Tokens of the conversation: what the provider counted in the last round, and an estimate of what came since."""
     compacted: bool = False
     """It was made smaller since the last round."""
+    exceeded: str = ""
+    """How the model refused the conversation for its length, until it is made smaller."""
     useless: int = 0
     """Compactions in a row that did not help."""
 
@@ -66,7 +68,7 @@ class Task(Struct, frozen=True):
     """How many there have been."""
     spend: Spend = Spend()
     asking: bool = False
-    """A round was started and the model has not answered."""
+    """A round was started and the model has not answered, for whatever reason: to ask again is no other round."""
     last_round: bool = False
     """The round under way is the hand-over."""
     handing_over: bool = False
@@ -127,6 +129,8 @@ class Task(Struct, frozen=True):
     """What a helper said last."""
     hinted: bool = False
     """The person was asked, and no plan has been made of the answer yet."""
+    windows: dict[Tier, int] = {}
+    """What the models' refusals taught about their windows."""
     tier: Tier | None = None
     """The model that later agents of the task get, when it is not the step's."""
     steps: tuple[Step, ...] = ()

@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from bough.core import context
 from bough.core import events as e
+from bough.core.compaction import measured
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.plan import Tier
 from bough.core.task import Task
 from bough.core.trail import Trail
-from bough.engine.site import Site, backoff, pause
+from bough.engine.site import Site, backoff, broken_off, counted, pause
 
 
 class Consulted(Struct, frozen=True):
@@ -42,6 +43,7 @@ async def consult(
     system = ports.prompt("helper").strip()
     # The key names the call for recordings: the spend so far makes it unique within the task.
     prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
+    shown = measured((Said(system), *messages))
     failed: list[e.AnyEvent] = []
     show = partial(ports.progress, task.id)
     while True:
@@ -49,7 +51,8 @@ async def consult(
         try:
             answer = await ports.models[tier].ask(prompt, show)
         except Passing as error:
-            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
+            usage = broken_off(error, shown, prompt.tools)
+            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage))
             if len(failed) >= task.rules.max_transport_failures:
                 return Consulted(tuple(failed), None, str(error))
             wait = backoff(task.rules, len(failed) - 1, error)
@@ -57,6 +60,7 @@ async def consult(
             if not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
         else:
+            answer = counted(answer, shown, prompt.tools)
             seconds = ports.timer() - began
             told = e.HelperAnswered(helper, said(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)

@@ -13,13 +13,13 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
-from bough.core.errors import Passing, Refused
+from bough.core.errors import Passing, Refused, TooLong
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.engine.conclude import conclude
 from bough.engine.estimate import estimate
-from bough.engine.site import Site, backoff, pause, values_of
+from bough.engine.site import Site, backoff, broken_off, counted, pause, values_of
 from bough.ports import Batches
 
 HAND_OVER_TOOLS = ("done", "note")
@@ -74,18 +74,21 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     tools = ports.tools.specs
     if command.last:
         tools = tuple(tool for tool in tools if tool.name in HAND_OVER_TOOLS)
-    again = task.asking or task.transport_failures > 0
-    number = attempt.rounds + (not again)
+    number = attempt.rounds + (not task.asking)
     prompt = Prompt(f"{task.id}#{attempt.number}#{number}", attempt.system, attempt.messages, tools)
     began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
     except Passing as error:
         wait = backoff(task.rules, task.transport_failures, error)
-        yield [e.ModelFailed(str(error), wait, ports.timer() - began)]
+        usage = broken_off(error, attempt.used, tools)
+        yield [e.ModelFailed(str(error), wait, ports.timer() - began, usage)]
+    except TooLong as error:
+        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began, too_long=True, window=error.window)]
     except Refused as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), e.TaskHalted("unavailable", str(error))]
     else:
+        answer = counted(answer, attempt.used, tools)
         yield [replace(_answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core import context
+from bough.core.compaction import estimated
 from bough.core.errors import Passing
+from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.pruning import Needed, edits, errors
 from bough.core.rules import Rules
 from bough.core.run import Run
@@ -119,6 +123,19 @@ def _project_instructions(workspace: Workspace) -> str:
         if path.is_file() and not path.is_symlink():
             texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
     return "\n\n".join(texts)
+
+
+def counted(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
+    """The answer with the tokens that it took; those that no provider counted are estimated, and say so. `shown`: the
+    tokens of the conversation, as far as we know."""
+    return answer if answer.usage != Usage() else replace(answer, usage=estimated(shown, tools, answer))
+
+
+def broken_off(error: Passing, shown: int, tools: Sequence[ToolSpec]) -> Usage:
+    """What an answer that broke off took: the question, and what had come of the answer."""
+    if error.usage is None or error.usage.input:
+        return error.usage or Usage()
+    return replace(estimated(shown, tools, Answer()), output=error.usage.output)
 
 
 async def pause(seconds: float, ports: Ports) -> bool:

@@ -16,7 +16,7 @@ from bough.core.acceptance import Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.escalation import Trouble
 from bough.core.ids import CONTROL, GOAL, RUN, below
-from bough.core.messages import Call
+from bough.core.messages import Call, Usage
 from bough.core.plan import Step
 from bough.core.states import EXIT_STATUS, SETTLED, State
 
@@ -121,7 +121,6 @@ class TaskView(Struct):
     _asking: bool = False
     _climbing: bool = False
     """The last rung starts an agent itself, and has not yet."""
-    _failures: int = 0
     _calls: tuple[Call, ...] = ()
     _running: list[Call] = field(default_factory=list)
     _past: list[tuple[int, State, str, int, str, int, Verdict | None]] = field(default_factory=list)
@@ -135,6 +134,7 @@ class TaskView(Struct):
     _unpriced: int = 0
     _seconds: float = 0.0
     _check_seconds: float = 0.0
+    _estimated: int = 0
 
     @property
     def spend(self) -> Spend:
@@ -147,6 +147,7 @@ class TaskView(Struct):
             self._unpriced,
             self._seconds,
             self._check_seconds,
+            self._estimated,
         )
 
 
@@ -306,10 +307,7 @@ def _see_task(task: TaskView, record: e.Record) -> None:
 
 
 def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered) -> None:
-    usage = event.usage
-    task._tokens_in += usage.input
-    task._tokens_out += usage.output
-    task._tokens_cached += usage.cache_read
+    _count_tokens(task, event.usage)
     task._seconds += event.seconds
     if event.cost is None:
         task._unpriced += 1
@@ -317,10 +315,25 @@ def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered) -> None:
         task._cost += event.cost
 
 
+def _count_tokens(task: TaskView, usage: Usage) -> None:
+    task._tokens_in += usage.input
+    task._tokens_out += usage.output
+    task._tokens_cached += usage.cache_read
+    task._estimated += usage.estimated
+
+
+def _charge_failed(task: TaskView, event: e.ModelFailed | e.HelperFailed) -> None:
+    """What had come of an answer that broke off is paid for."""
+    task._seconds += event.seconds
+    if event.usage != Usage():
+        _count_tokens(task, event.usage)
+        task._unpriced += 1
+
+
 def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
     _charge(task, event)
     _count_round(task)
-    task._asking, task._failures, task.doing = False, 0, ""
+    task._asking, task.doing = False, ""
     task._calls, task._running = event.calls, []
 
 
@@ -330,14 +343,14 @@ def _round(task: TaskView, event: e.RoundStarted, record: e.Record) -> None:
 
 
 def _count_round(task: TaskView) -> None:
-    """A call that is made again, after a transport error or because the process died, belongs to the same round."""
-    task._rounds += not task._asking and not task._failures
+    """A call that is made again, because it failed or because the process died, belongs to the same round."""
+    task._rounds += not task._asking
 
 
 def _failed(task: TaskView, event: e.ModelFailed, record: e.Record) -> None:
     _count_round(task)
-    task._asking, task._failures = False, task._failures + 1
-    task._seconds += event.seconds
+    task._asking = True
+    _charge_failed(task, event)
     task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
 
 
@@ -365,7 +378,7 @@ def _helper_answered(task: TaskView, event: e.HelperAnswered, record: e.Record) 
 
 
 def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> None:
-    task._seconds += event.seconds
+    _charge_failed(task, event)
 
 
 def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
@@ -450,7 +463,7 @@ def _attempt(task: TaskView, event: e.AttemptStarted, record: e.Record) -> None:
     task.role = event.role
     # A rung that gives a stuck bug hunter a fresh start is part of the same repair.
     task.repairs += event.role == "bug_hunter" and not task._climbing
-    task._failures, task._climbing, task.doing = 0, False, ""
+    task._asking, task._climbing, task.doing = False, False, ""
     _remember(task, record.version)
 
 
@@ -477,7 +490,7 @@ def _halted(task: TaskView, event: e.TaskHalted, record: e.Record) -> None:
 
 
 def _resumed(task: TaskView, event: e.TaskResumed, record: e.Record) -> None:
-    task.halted, task.limits, task._failures, task.reopened = "", event.limits, 0, True
+    task.halted, task.limits, task.reopened = "", event.limits, True
 
 
 def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
@@ -486,7 +499,7 @@ def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
     _, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict = last
     task.halted, task.doing, task.tree = "", "", event.tree
     task.rung, task.trouble, task.report = "", None, ""
-    task._asking, task._failures, task._running, task.reopened = False, 0, [], True
+    task._asking, task._running, task.reopened = False, [], True
 
 
 def _remember(task: TaskView, version: int) -> None:

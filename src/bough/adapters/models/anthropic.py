@@ -30,6 +30,7 @@ from bough.adapters.models.wire import (
     packed,
     word,
 )
+from bough.core.errors import TooLong
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 VERSION = "2023-06-01"
@@ -76,7 +77,11 @@ class AnthropicModel:
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         reader = AnthropicReader(self.name, progress)
-        await self._wire.post(self.body(prompt), reader)
+        try:
+            await self._wire.post(self.body(prompt), reader)
+        except TooLong as error:
+            self.window = error.window or self.window
+            raise
         answer = reader.answer()
         return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
 

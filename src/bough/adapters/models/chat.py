@@ -18,6 +18,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Heads, Prefixes
 from bough.adapters.models.prices import Price, Window, unknown, unpriced
 from bough.adapters.models.wire import EMPTY, Client, Complaint, Wire, count, decode, fields, mended, packed, word
+from bough.core.errors import TooLong
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 ECHOED = ("reasoning_content", "reasoning_details")
@@ -56,7 +57,11 @@ class ChatModel:
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         reader = ChatReader(self.name, progress)
-        await self._wire.post(self.body(prompt), reader)
+        try:
+            await self._wire.post(self.body(prompt), reader)
+        except TooLong as error:
+            self.window = error.window or self.window
+            raise
         answer = reader.answer()
         return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
-from bough.core.errors import Passing, Refused, Unavailable
+from bough.core.errors import Passing, Refused, TooLong, Unavailable
 
 SHOWN = 300
 """Characters of a provider's own words that a person sees."""
@@ -43,7 +43,17 @@ STATUS_OF_KIND = {
 _TOO_LONG = (
     r"(?i)context.{0,3}(length|window|size)|maximum context|prompt is too long|too many (input )?tokens"
     r"|input token count|exceeds? the (available|maximum|model).{0,20}(context|tokens)|request_too_large"
+    r"|exceed_context_size|(maximum|max) prompt length|exceed(s|ed)? (the )?context|too large for model with"
+    r"|reduce the length of the (messages|prompt)"
 )
+_WINDOWS = (
+    r"(?i)exceed context limit: [\d,]+ \+ [\d,]+ > ([\d,]{3,})",
+    r"(?i)(?:context|prompt) (?:length|window|size|limit)(?: is| of(?: only)?|:)? ?\(?([\d,]{3,})",
+    r"(?i)tokens > ([\d,]{3,}) maximum",
+    r"(?i)maximum number of tokens allowed \(([\d,]{3,})\)",
+    r"(?i)with ([\d,]{3,}) maximum context",
+)
+"""How providers and servers say how much a model can be shown; the number is the first group."""
 _RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
 
 
@@ -91,7 +101,7 @@ def of_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes
     if 300 <= status < 400:
         target = at.hush(headers.get("location", "another place"))
         return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to where it leads.")
-    return _judge(at, status, _words(error), _kinds(error), wait)
+    return _judge(at, status, error, wait)
 
 
 def of_error(at: Endpoint, error: Any) -> Unavailable:
@@ -101,7 +111,7 @@ def of_error(at: Endpoint, error: Any) -> Unavailable:
     for kind in kinds:
         if kind.isdigit() and 400 <= int(kind) < 600:
             status = int(kind)
-    return _judge(at, status, _words(error), kinds, None)
+    return _judge(at, status, error, None)
 
 
 def of_link(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
@@ -158,20 +168,22 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return min(max(wait, 0.0), LONGEST_WAIT) if wait == wait else None
 
 
-def _judge(at: Endpoint, status: int, words: str, kinds: tuple[str, ...], wait: float | None) -> Unavailable:
+def _judge(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavailable:
+    words, kinds = _words(error), _kinds(error)
     said = at.hush(words)
     told = f": {said}" if said else ""
     if status == 402 or "insufficient_quota" in kinds:
         return Refused(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
+    if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):
+        return TooLong(
+            f"The conversation is too long for {at.name} at {at.host}{told} "
+            "— take a model with a longer context window, or a smaller goal.",
+            window_in(words) or _stated(error),
+        )
     if status == 429:
         return Passing(f"{at.host} asks to slow down for {at.name} (429){told}", wait)
     if status in PASSING_STATUS or status >= 500:
         return Passing(f"{at.host} has a problem of its own with {at.name} ({status}){told}", wait)
-    if status == 413 or "context_length_exceeded" in kinds or re.search(_TOO_LONG, words):
-        return Refused(
-            f"The conversation is too long for {at.name} at {at.host}{told} "
-            "— take a model with a longer context window, or a smaller goal."
-        )
     if status in (401, 403):
         return Refused(f"{at.host} did not accept the key for {at.name} ({status}){told} — {_key_advice(at)}.")
     if status == 404:
@@ -183,6 +195,20 @@ def _judge(at: Endpoint, status: int, words: str, kinds: tuple[str, ...], wait: 
         f"{at.host} refused the request for {at.name} ({status}){told} "
         "— check the model's name, and that it can call tools."
     )
+
+
+def window_in(words: str) -> int:
+    """The model's window, as its refusal of a conversation says it; 0: it does not."""
+    found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)
+    window = int(found[1].replace(",", "")) if found else 0
+    return window if 0 < window < 10**9 else 0
+
+
+def _stated(answer: Any) -> int:
+    """llama.cpp has the number beside its words."""
+    error = _error_of(answer)
+    size = error.get("n_ctx") if isinstance(error, dict) else None
+    return size if isinstance(size, int) and size > 0 else 0
 
 
 def _key_advice(at: Endpoint) -> str:

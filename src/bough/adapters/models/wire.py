@@ -19,7 +19,9 @@ import msgspec
 from bough.adapters.models import faults
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
-from bough.core.errors import UsageError
+from bough.core.compaction import measured
+from bough.core.errors import Passing, Unavailable, UsageError
+from bough.core.messages import Answer, Replied, Usage
 
 if TYPE_CHECKING:
     import ssl
@@ -108,6 +110,10 @@ class Reader(Protocol):
         """Whether the answer is whole although the stream ended without its end mark."""
         ...
 
+    def answer(self) -> Answer:
+        """What has come so far."""
+        ...
+
 
 class Wire:
     """Posts to one URL of an endpoint. Any number of calls may be under way at once."""
@@ -131,9 +137,11 @@ class Wire:
             async with self._client.link().exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
                 await self._read(reply, reader)
         except LinkError as error:
-            raise faults.of_link(self._at, error, self._timeout) from error
+            raise _with_usage(faults.of_link(self._at, error, self._timeout), reader) from error
         except Complaint as complaint:
-            raise faults.of_error(self._at, complaint.error) from None
+            raise _with_usage(faults.of_error(self._at, complaint.error), reader) from None
+        except Passing as error:
+            raise _with_usage(error, reader) from error.__cause__
 
     async def _read(self, reply: Reply, reader: Reader) -> None:
         chunks = reply.pieces
@@ -273,6 +281,16 @@ def joined(base_url: str, path: str) -> str:
     """The base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
     base, mark, query = base_url.partition("?")
     return base.rstrip("/") + path + mark + query
+
+
+def _with_usage(error: Unavailable, reader: Reader) -> Unavailable:
+    """An answer that broke off is paid for as far as it came."""
+    if isinstance(error, Passing):
+        came = reader.answer()
+        output = came.usage.output or measured((Replied(came.text, came.calls, came.extra),))
+        if output or came.usage.input:
+            error.usage = Usage(came.usage.input, output, came.usage.cache_read, came.usage.cache_write, estimated=True)
+    return error
 
 
 async def _first(chunks: AsyncGenerator[bytes, None]) -> bytes:

@@ -64,5 +64,5 @@ def _all_fields(struct: msgspec.Struct) -> dict[str, Any]:
 
 def _spend(spend: Spend) -> dict[str, Any]:
     """Without seconds: a view of the tree does not read how long each tool took."""
-    names = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced")
+    names = ("rounds", "tokens_in", "tokens_out", "tokens_cached", "cost", "unpriced", "estimated")
     return {name: getattr(spend, name) for name in names}

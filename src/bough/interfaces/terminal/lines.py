@@ -77,7 +77,6 @@ class _Follow(Struct):
     attempts: int = 0
     calls: dict[str, Call] = field(default_factory=dict)
     asking: bool = False
-    failures: int = 0
 
 
 class Teller:
@@ -314,13 +313,13 @@ def _workspace_opened(event: e.WorkspaceOpened, follow: _Follow) -> Told:
 
 def _attempt_started(event: e.AttemptStarted, follow: _Follow) -> Told:
     follow.attempts += 1
-    follow.failures = 0
+    follow.asking = False
     model = "" if event.tier == "main" else f" with the {event.tier} model"
     return f"attempt {follow.attempts}: a {ROLES[event.role]} begins{model}", ""
 
 
 def _round_started(event: e.RoundStarted, follow: _Follow) -> Told:
-    again = follow.asking or follow.failures > 0
+    again = follow.asking
     follow.rounds += not again
     follow.asking = True
     last = " (the last one: hand-over)" if event.last else ""
@@ -328,16 +327,18 @@ def _round_started(event: e.RoundStarted, follow: _Follow) -> Told:
 
 
 def _model_failed(event: e.ModelFailed, follow: _Follow) -> Told:
-    follow.asking, follow.failures = False, follow.failures + 1
+    follow.asking = True
     after = f"; next try in {duration(event.wait)}" if event.wait else ""
     return f"the model did not answer: {event.message.rstrip('.')}{after}", "yellow"
 
 
 def _model_answered(event: e.ModelAnswered, follow: _Follow) -> Told:
-    follow.asking, follow.failures = False, 0
+    follow.asking = False
     follow.calls = {call.id: call for call in event.calls}
     price = "" if event.cost is None else f", {money(event.cost)}"
-    usage = f"{count(event.usage.input)} tokens in, {count(event.usage.output)} out{price}, {duration(event.seconds)}"
+    about = "about " if event.usage.estimated else ""
+    tokens = f"{about}{count(event.usage.input)} tokens in, {count(event.usage.output)} out"
+    usage = f"{tokens}{price}, {duration(event.seconds)}"
     said = first_line(event.text)
     calls = ", ".join(call.name for call in event.calls)
     words = " → ".join(part for part in (said, calls) if part) or "an empty answer"
@@ -422,12 +423,11 @@ def _task_halted(event: e.TaskHalted, follow: _Follow) -> Told:
 
 
 def _task_resumed(event: e.TaskResumed, follow: _Follow) -> Told:
-    follow.failures = 0
     return "goes on", ""
 
 
 def _task_rewound(event: e.TaskRewound, follow: _Follow) -> Told:
-    follow.asking, follow.failures = False, 0
+    follow.asking = False
     return f"rewound to its version {event.version}; what came after no longer counts", "yellow"
 
 

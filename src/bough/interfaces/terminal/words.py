@@ -162,8 +162,9 @@ def moment(at: float) -> str:
 
 
 def spent(spend: Spend) -> str:
-    """`4 rounds · 12.3k tokens · $0.02`"""
-    return " · ".join((many(spend.rounds, "round"), f"{count(spend.tokens)} tokens", cost(spend)))
+    """`4 rounds · 12.3k tokens · $0.02`; `about` where a provider does not count them."""
+    about = "about " if spend.estimated else ""
+    return " · ".join((many(spend.rounds, "round"), f"{about}{count(spend.tokens)} tokens", cost(spend)))
 
 
 def ledger(limits: Limits) -> str:
