@@ -208,6 +208,10 @@ class Workspaces(Protocol):
         """The texts of those files of a tree that are there; what is no text is decoded with replacements."""
         ...
 
+    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        """A tree like `tree`, but for these paths, which are as in `base` (or not there), and these texts."""
+        ...
+
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         """As a unified diff, or as git's short statistics."""
         ...

@@ -6,7 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-Ruling = Literal["passed", "failed", "tampered", "not_verified"]
+Ruling = Literal["passed", "failed", "needs_approval", "not_verified", "tampered"]
+"""`needs_approval`: the check passes, and original tests disagree with the work. `tampered` stands in old journals."""
 CaseOutcome = Literal["passed", "failed", "error", "skipped"]
 How = Literal["junit", "closing line", "exit status"]
 
@@ -48,13 +49,37 @@ class Report(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 class Tampering(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """One place where tests, their configuration or the check were weakened."""
+    """In old journals: one place where tests, their configuration or the check were found to be weakened."""
 
     path: str
     line: int
-    """In the file as it is now; 0 when the place is gone."""
     what: str
-    """One clause for the agent and for people: `test_add was removed`, `assertion loosened: == became in` …"""
+
+
+class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A test as it was before the work, which does not pass on the new code."""
+
+    test: str
+    path: str = ""
+    """The file that it is in, where that is known."""
+    was: str = ""
+    """What it expected: the lines that the work changed, as they were."""
+    now: str = ""
+    """The same lines as they are now; empty: they are gone."""
+    said: str = ""
+    """What it says about the new code."""
+    asked: bool = True
+    """False: it cannot be asked any more, because what it uses is not there."""
+    own: bool = False
+    """An earlier step of the same run wrote it."""
+
+
+class Remark(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Something that a reviewer may want to look at. It never decides anything."""
+
+    path: str
+    line: int
+    what: str
 
 
 FailureKind = Literal["regression", "pre-existing", "new", "flaky"]
@@ -99,7 +124,21 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """The first ones; `failed` counts them all."""
     flaky: tuple[str, ...] = ()
     tampering: tuple[Tampering, ...] = ()
-    """What was done to tests, their configuration or the check. With `may_edit_tests` it is reported and allowed."""
+    """In old journals."""
+    changed: tuple[str, ...] = ()
+    """Files of the test side that differ from the run's base."""
+    disagreements: tuple[Disagreement, ...] = ()
+    """Original tests that do not pass on the new code. In a verdict that passed: those that were allowed not to."""
+    advice: tuple[Remark, ...] = ()
+    canary: str = ""
+    """What came of the tests with their expected values made wrong, as a phrase; empty: that was not asked."""
+
+    @property
+    def finding(self) -> bool:
+        """The check passes, and still it proves nothing: that is for whoever did the work to answer, not a bug."""
+        return self.ruling == "needs_approval" or (
+            self.ruling == "failed" and self.exit_status == 0 and not self.failed
+        )
 
     @property
     def tests(self) -> str:

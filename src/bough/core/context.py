@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from bough.core import control, results
-from bough.core.acceptance import Verdict
+from bough.core.acceptance import Disagreement, Verdict
 from bough.core.budget import Spend, left
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
@@ -84,16 +84,26 @@ def notes(kept: tuple[Note, ...]) -> str:
     return "\n".join(f"- {'dead end: ' if note.kind == 'dead_end' else ''}{note.text}" for note in kept)
 
 
+def disagreements(found: Iterable[Disagreement]) -> str:
+    """Original tests that do not pass on the new code, each with what it expected, for agents, judges and people."""
+    return "\n\n".join(_disagreement(one) for one in found)
+
+
+def _disagreement(one: Disagreement) -> str:
+    lines = [f"{one.test}{' (written by an earlier step of this run)' if one.own else ''}"]
+    lines += [f"  on the new code: {one.said}"] if one.said else []
+    lines += ["  cannot be asked any more, since what it uses is gone"] if not one.asked else []
+    lines += [f"  - {line}" for line in one.was.splitlines()]
+    lines += [f"  + {line}" for line in one.now.splitlines()]
+    return "\n".join(lines)
+
+
 def failure(verdict: Verdict) -> str:
-    """A verdict as the next agent is told it: what was tampered with, else the failing tests, else the output."""
+    """A verdict as the next agent is told it: original tests that disagree, else the failing tests, else the output."""
     status = "was killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
     head = f"$ {verdict.command}   ({status}, {verdict.seconds:.1f} s)\n{verdict.reason}"
-    if verdict.ruling == "tampered":
-        places = "\n".join(f"- {t.path}{f':{t.line}' if t.line else ''}: {t.what}" for t in verdict.tampering)
-        return (
-            f"{verdict.reason}\n\nBefore the check was run, bough found that tests or their configuration had been "
-            f"changed so that they prove less. Put these back as they were, then repair the code itself:\n\n{places}"
-        )
+    if verdict.disagreements:
+        return f"{verdict.reason}\n\n{disagreements(verdict.disagreements)}"
     if not verdict.failures:
         return f"{head}\n\n{verdict.output}".rstrip()
     texts = [f"[{failure.kind}] {failure.text or failure.id}" for failure in verdict.failures]

@@ -40,6 +40,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     check_timeout: float = 300.0
     strict: bool = False
     """A flaky test fails the verdict."""
+    allow_test_changes: tuple[str, ...] = ()
+    """Patterns of tests, or of their files, that may expect something else after the work: no one is asked."""
     shown: int = 16_000
     """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
     kept: int = 20_000_000

@@ -60,21 +60,6 @@ def on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, 
     return found
 
 
-def lay_out(root: Path, texts: Mapping[str, str | None]) -> None:
-    """Put files in place of those that are there; None: there is to be none. What lies there is the agent's: no link of
-    it is followed, and a file whose place is taken by a folder stays away."""
-    top = root.resolve()
-    for path, text in texts.items():
-        place = root / path
-        if not place.parent.resolve().is_relative_to(top):
-            continue
-        with suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
-            place.unlink(missing_ok=True)
-            if text is not None:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_text(text, newline="")
-
-
 def reader(workspace: Workspace) -> Callable[[str], str | None]:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
     root = workspace.root.resolve()

@@ -16,8 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from bough.core.acceptance import Tampering
-from bough.core.tamper.files import language, test_file
+from bough.adapters.verifiers.testside import language, test_file
 
 _NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
 _PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
@@ -29,9 +28,7 @@ _LISTS = (
 _PACKAGES = {"py.test": "pytest"}
 
 
-def forged_runners(
-    root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})
-) -> list[Tampering]:
+def forged_runners(root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Programs of a runner's name, and packages that JavaScript tests load, that nothing says to have been installed.
     `tracked`: the files of the tree, which are for others to judge. `texts`: tests and others, by path."""
     tests = (text for path, text in texts.items() if language(path) == "javascript" and test_file(path))
@@ -39,7 +36,7 @@ def forged_runners(
     for name in (".venv", "venv", "env"):
         found += _in_environment(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]
-    return [Tampering(path, 0, what) for path, what in shown if path not in tracked]
+    return [f"{what} ({path})" for path, what in shown if path not in tracked]
 
 
 _LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
 
 from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
-from bough.core.acceptance import Check, Failure, FailureKind, Report, Tampering
-from bough.core.tamper.files import foreign, language
+from bough.adapters.verifiers.testside import foreign, language
+from bough.core.acceptance import Check, Disagreement, Failure, FailureKind, Report
 from bough.ports import Finished
 
 SHOWN_FAILURES = 10
@@ -28,10 +28,8 @@ class Ran(Struct, frozen=True):
     text: str
     closed: bool
     """The output has the runner's closing lines."""
-    changed: tuple[Tampering, ...] = ()
-    """What it did to the tests while it ran."""
     refuted: str = ""
-    """What `old_tests.refuted` makes of its output."""
+    """What `protected.refuted` makes of its output."""
     rewritten: tuple[str, ...] = ()
     """Code that it put something else in the place of while it ran."""
     ended: bool = False
@@ -121,6 +119,24 @@ def lost(now: Report, baseline: Report, same: Collection[str]) -> str:
     if ran < ran_before:
         return f"only {ran} tests ran, where {ran_before} ran at the base"
     return ""
+
+
+def disagreement(found: Sequence[Disagreement]) -> str:
+    """What the original tests say, in one sentence."""
+    first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    if not any(one.asked for one in found):
+        return f"the check passes, but the original tests cannot be asked any more: {first.test}: {first.said}{more}"
+    first = next(one for one in found if one.asked)
+    return f"the check passes, but with the original tests restored {first.test} does not: {first.said}{more}"
+
+
+def dropped(now: Report, baseline: Report, older: Report) -> str:
+    """A test that an earlier step of the run wrote, and that no longer runs; empty: none. `older`: the run's base."""
+    before_run = {case.id for case in older.cases}
+    names = {_test(case.id) for case in now.cases if case.outcome != "skipped"}
+    own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
+    gone = next((id for id in own if now.cases and _test(id) not in names), "")
+    return f"{gone}, which an earlier step wrote, does not run any more: correct it, but do not drop it" if gone else ""
 
 
 def _file(id: str) -> str:

@@ -35,7 +35,7 @@ from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import Entry, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.scan import Entry, File, Found, Scanner, Tracked, tree
 from bough.core.errors import WorkspaceError
 from bough.ports import Change, Merged
 
@@ -356,6 +356,30 @@ class GitWorkspaces:
         contents = repository.git.blobs(list(found.values()))
         return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
 
+    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        return await _aside("put files together", self._graft, tree, base, paths, texts)
+
+    def _graft(self, onto: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        repository, wanted = self._prepared(), set(paths)
+        files = {path: entry for path, entry in repository.listings.of(onto).items() if shown(path) not in wanted}
+        back = {path: entry for path, entry in repository.listings.of(base).items() if shown(path) in wanted}
+        # Where the one has a file and the other a folder, the base's stays.
+        folders = {b"/".join(path.split(b"/")[:n]) for path in back for n in range(1, path.count(b"/") + 1)}
+        files = {path: entry for path, entry in files.items() if path not in folders}
+        files = {path: entry for path, entry in files.items() if not _below(path, back)} | back
+        found = Found()
+        with Batch(repository.objects) as batch:
+            for path, text in texts.items():
+                name = os.fsencode(path)
+                mode = files[name].mode if name in files else b"100644"
+                files[name] = Entry(mode, batch.add(b"blob", text.encode(errors="surrogateescape")))
+            for name, entry in files.items():
+                found.put(name, File(entry.mode, entry.id, (), sure=False))
+            id = tree(found, batch)
+            batch.flush()
+        repository.listings.know(id.hex(), found)
+        return id.hex()
+
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         return await _aside("compare", self._diff, base, tree, "--stat" if stat else "-p")
 
@@ -407,6 +431,12 @@ def _move(head: bytes, path: bytes) -> Move:
     base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
     target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
     return moved(path, base, target)
+
+
+def _below(path: bytes, files: Mapping[bytes, Entry]) -> bool:
+    """Whether one of the files is where a folder on the way to the path would have to be."""
+    parts = path.split(b"/")
+    return any(b"/".join(parts[:n]) in files for n in range(1, len(parts)))
 
 
 def _literal(path: bytes) -> bytes:

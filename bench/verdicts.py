@@ -1,0 +1,70 @@
+"""The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
+
+    python -m bench.verdicts [--table sabotage|honest] [--only TEXT] [--jobs N] [--json FILE]
+
+Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.verification.cases import Case, load, play, search_path, verdict_of
+
+
+def one(name: str, case: Case) -> dict[str, Any]:
+    os.environ |= {"PATH": search_path(), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    os.environ["BOUGH_SANDBOX_ENV"] = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    if program := case.needs():
+        return {"case": name, "skipped": program}
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            outcome, _ = play(case, Path(folder))
+        except Exception as error:
+            return {"case": name, "error": f"{type(error).__name__}: {error}"}
+        verdict = verdict_of(outcome)
+    return {
+        "case": name,
+        "completed": outcome.completed,
+        "exit": outcome.exit_status,
+        "ruling": verdict.ruling,
+        "reason": verdict.reason,
+        "tests": [one.test for one in verdict.disagreements],
+        "seconds": round(time.monotonic() - began, 2),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", default="sabotage")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    cases = [(str(param.id), param.values[0]) for param in load(args.table) if args.only in str(param.id)]
+    began = time.monotonic()
+    with ProcessPoolExecutor(args.jobs) as pool:
+        found = list(pool.map(one, *zip(*cases, strict=True)))
+    if args.json:
+        args.json.write_text("".join(json.dumps(each) + "\n" for each in found))
+    count = Counter("completed" if each.get("completed") else each.get("ruling", "not run") for each in found)
+    for each in found:
+        if each.get("completed") is not (args.table == "honest"):
+            print(f"{each['case']}: {each.get('reason') or each}")
+    print(f"{len(found)} cases in {time.monotonic() - began:.0f} s: {dict(count)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Find: which check proves a task."""
+
+from __future__ import annotations
+
+from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.texts import Texts
+from bough.core.acceptance import Check
+from bough.core.ids import GOAL
+from bough.core.task import Task
+from bough.ports import Workspaces
+
+
+class Finder:
+    def __init__(self, workspaces: Workspaces, texts: Texts) -> None:
+        self._workspaces = workspaces
+        self._texts = texts
+
+    async def find(self, task: Task) -> Check | None:
+        """The check that the base has stands: what the agent writes cannot put another one in its place. One that is
+        named after the task may still come, and pytest for unittest, whose tests it runs too."""
+        if not task.step.requires_testing:
+            return None
+        if task.step.test_command:
+            return discover(task.step, task.id, (), (await self._texts.of(task.base)).get)
+        base, own = await self._in(task, task.base)
+        now, own_now = await self._in(task, task.tree) if task.tree != task.base else (base, own)
+        if base is None or now is None:
+            return base or now
+        wider = base.runner == "unittest" and now.runner == "pytest"
+        return now if wider or (own and not own_now) else base
+
+    async def _in(self, task: Task, tree: str) -> tuple[Check | None, bool]:
+        """The check in a tree, and whether it is the project's own."""
+        paths, read = await self._workspaces.paths(tree), (await self._texts.of(tree)).get
+        found = discover(task.step, task.id, paths, read)
+        return found, found == discover(task.step, GOAL, paths, read)

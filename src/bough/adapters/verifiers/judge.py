@@ -1,0 +1,235 @@
+"""Judge: what the runs of a check come to.
+
+A verdict is `passed` only when a whole run of the check ended with exit status 0, at least one test ran where tests can
+be counted, and no test that ran at the base fails or is gone without having been asked. Where anything on the test side
+changed since the run's base, the original tests are asked too, beside the check: the test side of the base is restored
+around the new code. When they disagree, the verdict is `needs_approval`, and says test by test what they expected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.tools.text import head_and_tail
+from bough.adapters.verifiers import protected, rulings, testside
+from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.evidence import reader
+from bough.adapters.verifiers.installed import forged_runners
+from bough.adapters.verifiers.protected import file_of
+from bough.adapters.verifiers.rulings import Ran
+from bough.adapters.verifiers.run import Runner, Say
+from bough.adapters.verifiers.runners import rerun
+from bough.adapters.verifiers.texts import Texts
+from bough.core.acceptance import Check, Disagreement, Verdict
+from bough.core.run import Run
+from bough.core.task import Task
+from bough.core.workflow.keys import for_agents
+from bough.ports import Judgement, Workspace, Workspaces
+
+NOT_FOUND = "finished, not verified: no check was found (give one with --check CMD, or have tests written)"
+ONLY_COMMANDS = "only commands ran, and all ended well; there is no check beside them"
+RERUN_MOST = 20
+"""More failing tests than this are not flaky: they are not run again."""
+SHOWN = 20
+"""Disagreements that a verdict lists."""
+
+
+class Question(Struct, frozen=True):
+    """The check with the test side of a base, on the new code."""
+
+    base: str
+    tree: str
+    changed: tuple[str, ...]
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+
+
+class Judge:
+    def __init__(self, workspaces: Workspaces, texts: Texts, runner: Runner) -> None:
+        self._workspaces = workspaces
+        self._texts = texts
+        self._runner = runner
+
+    async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, say: Say) -> Judgement:
+        if not task.step.requires_testing:
+            return Judgement(Verdict("passed", "no check was required", tree=task.tree))
+        if check is None and not for_agents(task.step):
+            return Judgement(Verdict("passed", ONLY_COMMANDS, tree=task.tree))
+        if check is None:
+            return Judgement(Verdict("not_verified", NOT_FOUND, tree=task.tree))
+        self._runner.at(run, task, check, task.base)
+        under_way = asyncio.create_task(self._runner.here(check, task, workspace, say))
+        try:
+            question = await self._question(run, task, check, run.base or task.base)
+            if question is not None and (os.cpu_count() or 1) > 1:
+                self._runner.at(run, task, check, question.tree)
+            ran = await under_way
+        finally:
+            under_way.cancel()
+            await asyncio.gather(under_way, return_exceptions=True)
+        return await self._verdict(run, task, check, ran, question, workspace, say)
+
+    async def _verdict(
+        self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None, workspace: Workspace, say: Say
+    ) -> Judgement:
+        ran, flaky = await self._again(run, check, ran, task, workspace, say)
+        known = await self._runner.at(run, task, check, task.base)
+        lost = await self._lost(task, check, ran, known, question)
+        reason, passed = rulings.ruling(check, ran, known, lost, worked=for_agents(task.step))
+        if passed and (wrong := await self._not_the_tree(check, ran, known, task, workspace)):
+            reason, passed = wrong, False
+        found: tuple[Disagreement, ...] = ()
+        if passed and question is not None:
+            say("files of the test side were changed: the original tests are asked about the new code")
+            found = await self._disagreements(run, task, check, question)
+        if passed and not found and (dropped := await self._dropped(run, task, check, ran, known)):
+            reason, passed = dropped, False
+        allowed = not found or _allowed(task, found)
+        verdict = Verdict(
+            "failed" if not passed else "passed" if allowed else "needs_approval",
+            reason if allowed else rulings.disagreement(found),
+            check.command,
+            check.why,
+            ran.finished.exit_status,
+            ran.finished.seconds,
+            tree=task.tree,
+            how=ran.report.how,
+            passed=ran.report.passed,
+            failed=ran.report.failed,
+            skipped=ran.report.skipped,
+            failures=rulings.failures(ran, known.report, flaky, reader(workspace)),
+            flaky=flaky,
+            changed=question.changed if question is not None else (),
+            disagreements=found[:SHOWN],
+        )
+        if passed:
+            # The next task starts from this very tree: what was seen here is its baseline.
+            self._runner.baselines.know(task.tree, check, ran.known())
+        return _with_output(verdict, ran, task)
+
+    async def _lost(self, task: Task, check: Check, ran: Ran, known: Known, question: Question | None) -> str:
+        """Tests that ran at the base and do not run now. Where the original tests are asked, they answer for these."""
+        if task.step.may_edit_tests or question is not None:
+            return ""
+        before = await self._texts.of(task.base, check.command)
+        after = await self._texts.of(task.tree, check.command, task.base)
+        same = {path for path, text in before.items() if after.get(path) == text}
+        return rulings.lost(ran.report, known.report, same)
+
+    async def _not_the_tree(self, check: Check, ran: Ran, known: Known, task: Task, workspace: Workspace) -> str:
+        """Something else than the tree was tested; empty: it was the tree."""
+        if anew := sorted({*ran.rewritten} - {*known.rewritten}):
+            return (
+                f"the check passed, but with something else in the place of {anew[0]}, which was changed while it ran"
+            )
+        texts = await self._texts.of(task.tree, check.command, task.base)
+        tracked = frozenset(await self._workspaces.paths(task.tree))
+        forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, texts)
+        return f"the check passed, but {forged[0]}" if forged else ""
+
+    # ── the original tests ──────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _question(self, run: Run, task: Task, check: Check, base: str) -> Question | None:
+        """None: nothing on the test side changed since that base."""
+        changes = [change.path for change in await self._workspaces.changes(base, task.tree)]
+        if not changes:
+            return None
+        before = await self._texts.of(base, check.command)
+        after = await self._texts.of(task.tree, check.command, base)
+        known = self._runner.baselines.look(base, check)
+        reported = {file_of(case.id) for case in known.report.cases} if known is not None else set[str]()
+        side = await asyncio.to_thread(testside.restored, changes, before, after, check.command, reported)
+        if not side.changed:
+            return None
+        tree = await self._workspaces.graft(task.tree, base, side.paths, side.texts)
+        return Question(base, tree, side.changed, before, after)
+
+    async def _disagreements(self, run: Run, task: Task, check: Check, question: Question) -> tuple[Disagreement, ...]:
+        """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""
+        found = await self._asked(run, task, check, question)
+        if task.base != question.base and (own := await self._question(run, task, check, task.base)) is not None:
+            older = {case.id for case in (await self._runner.at(run, task, check, question.base)).report.cases}
+            theirs = await self._asked(run, task, check, own)
+            found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
+        return found
+
+    async def _asked(self, run: Run, task: Task, check: Check, question: Question) -> tuple[Disagreement, ...]:
+        known = await self._runner.at(run, task, check, question.base)
+        if not protected.says_something(known):
+            return ()
+        then = await self._runner.at(run, task, check, question.tree)
+        found = protected.disagreements(known, then)
+        if found and not protected.for_certain(known, found) and len(found) <= RERUN_MOST:
+            # Not by chance: what passes when it is run again, in another fresh checkout, is flaky.
+            named = rerun(check.command, check.runner, list(found)) if protected.THE_CHECK not in found else None
+            again = await self._runner.apart(run, task, replace(check, command=named or check.command), question.tree)
+            passing = {case.id for case in again.report.cases if case.outcome == "passed"}
+            found = {id: one for id, one in found.items() if id not in passing}
+            if protected.THE_CHECK in found and not protected.disagreements(known, again.known()):
+                found = {}
+        shown = (protected.with_expectations(one, question.before, question.after) for one in found.values())
+        return tuple(shown)
+
+    async def _dropped(self, run: Run, task: Task, check: Check, ran: Ran, known: Known) -> str:
+        """Tests that an earlier step of this run wrote, which no longer run."""
+        if not run.base or run.base == task.base or task.step.may_edit_tests:
+            return ""
+        older = await self._runner.at(run, task, check, run.base)
+        return rulings.dropped(ran.report, known.report, older.report)
+
+    # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _again(
+        self, run: Run, check: Check, ran: Ran, task: Task, workspace: Workspace, say: Say
+    ) -> tuple[Ran, tuple[str, ...]]:
+        """Failing tests are run once more, alone; when all of them pass then, the whole check is. Only that second
+        whole run can pass in place of the first: a verdict never rests on part of a check."""
+        failing = [case.id for case in ran.report.failing]
+        command = rerun(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
+        if command is None or ran.finished.exit_status is None:
+            return ran, ()
+        alone = await self._runner.here(replace(check, command=command), task, workspace, say)
+        passing = {case.id for case in alone.report.cases if case.outcome == "passed"}
+        flaky = tuple(id for id in failing if id in passing)
+        baseline = self._runner.at(run, task, check, task.base)
+        unproven = rulings.unproven(flaky, (await baseline).report) if flaky else ()
+        if unproven:
+            sometimes = await self._sometimes(run, task, check, unproven)
+            flaky = tuple(id for id in flaky if id not in unproven or id in sometimes)
+        if len(flaky) < len(failing) or task.rules.strict:
+            return ran, flaky
+        again = await self._runner.here(check, task, workspace, say)
+        return (again, flaky) if again.finished.exit_status == 0 else (ran, flaky)
+
+    async def _sometimes(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:
+        """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""
+        command = rerun(check.command, check.runner, list(ids))
+        if command is None:
+            return set()
+        alone = await self._runner.apart(run, task, replace(check, command=command), task.base)
+        return {case.id for case in alone.report.cases if case.outcome == "passed"}
+
+
+def _allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
+    """Somebody said in advance that these tests may change."""
+    patterns = task.rules.allow_test_changes
+    return task.step.may_edit_tests or all(
+        any(fnmatchcase(name, pattern) for pattern in patterns for name in (one.test, one.path)) for one in found
+    )
+
+
+def _with_output(verdict: Verdict, ran: Ran, task: Task) -> Judgement:
+    shown, cut = head_and_tail(ran.text.rstrip("\n"), task.rules.shown)
+    cases = [{"id": case.id, "outcome": case.outcome, "seconds": case.seconds} for case in ran.report.cases]
+    return Judgement(
+        replace(verdict, output=shown),
+        ran.finished.output if cut else None,
+        msgspec.json.encode(cases) if cases else None,
+    )

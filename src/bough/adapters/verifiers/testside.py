@@ -1,0 +1,336 @@
+"""The test side of a tree: what decides what a check says, and is no product.
+
+Tests, fixtures, the runner's configuration, data that only tests read, and files that stand in front of the runner on
+its path. Told by paths, by what the runner reported, and in files that hold both (`package.json`, `pyproject.toml`,
+Rust sources with tests inside) by the part. Pure. A file that is wrongly called test side is judged by the tests of the
+base without its change, and then a person is asked; one that is wrongly called product is only not protected.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
+
+from msgspec import Struct
+
+LANGUAGES = {
+    "python": "py pyi",
+    "javascript": "js jsx ts tsx mjs cjs mts cts",
+    "go": "go",
+    "rust": "rs",
+    "ruby": "rb",
+    "jvm": "java kt kts scala groovy",
+    "csharp": "cs fs vb",
+    "php": "php",
+    "elixir": "ex exs",
+    "swift": "swift",
+    "c": "c cc cpp cxx h hh hpp m mm",
+    "shell": "sh bash bats",
+    "perl": "t pl",
+    "dart": "dart",
+}
+_LANGUAGE = {ending: language for language, endings in LANGUAGES.items() for ending in endings.split()}
+_TEST_NAME = {
+    "python": r"^(?:test.*|.*_tests?|conftest)\.py$",
+    "javascript": r"[.\-_](?:test|spec|tests|specs|e2e|cy)\.[^.]+$|^tests?[.\-]",
+    "go": r"_test\.go$",
+    "ruby": r"_(?:spec|test)\.rb$|^test_|_helper\.rb$",
+    "jvm": r"(?:Tests?|IT|Spec|TestCase)\.\w+$|^Test[A-Z]",
+    "csharp": r"Tests?\.\w+$|^Test[A-Z]",
+    "php": r"Test\.php$",
+    "elixir": r"_test\.exs$|^test_helper\.exs$",
+    "swift": r"Tests?\.swift$",
+    "c": r"[-_]tests?\.\w+$|^tests?[-_.]|Tests?\.\w+$",
+    "shell": r"^(?:run[-_]?)?tests?\b|[-_]tests?\.\w+$|\.bats$",
+    "perl": r"\.t$",
+    "dart": r"_test\.dart$",
+}
+_TEST_FOLDERS = frozenset("test tests spec specs e2e __tests__ __mocks__ __snapshots__ testdata".split())  # noqa: SIM905
+_TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e"})
+_FOREIGN = frozenset("node_modules .venv venv site-packages .git .tox .nox __pycache__ .bough".split())  # noqa: SIM905
+_SETTINGS = re.compile(
+    r"(?:jest|vite(?:st)?|playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
+    r"|\.mocharc.*|\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|\.pnp\..*|bunfig\.toml|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)"
+    r"|noxfile\.py|\.?[jJ]ustfile|Taskfile\.ya?ml|\.coveragerc|\.rspec|phpunit\.xml.*|CTestCustom\.cmake|\.envrc?"
+    r"|rust-toolchain(?:\.toml)?|entry_points\.txt"
+)
+"""Files that only say how tests are run."""
+_SECTIONS = {
+    "pyproject.toml": r"\[+(?:tool\.(?:pytest|coverage|tox|nox|hatch\.envs)\b|project\.entry-points\.[\"']?pytest11)",
+    "setup.cfg": r"\[(?:tool:pytest|pytest|coverage:|options\.entry_points)",
+    "Cargo.toml": r"\[(?:\[test\]\]|\[bench\]\]|profile\.|lib\]|\[bin\]\]|lints)",
+}
+"""Sections of files that hold other things too, by the file's name."""
+_SCRIPTED = ("scripts", "jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "config", "imports")
+"""Parts of package.json that say how tests are run."""
+_RUNNER_MODULES = frozenset(
+    """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
+    pytest_mock pytest_timeout testtools assertpy sitecustomize usercustomize""".split()  # noqa: SIM905
+)
+"""Python modules that decide what a test run says."""
+_PROGRAMS = frozenset(
+    """pytest py.test unittest python python3 tox nox nose2 jest vitest mocha node npm npx yarn pnpm bun deno ava tap
+    playwright cypress go cargo make gradle mvn rspec rake bundle phpunit dotnet ctest bats prove mix swift
+    just task hatch pdm poetry uv sh bash env""".split()  # noqa: SIM905
+)
+_DATA = frozenset(
+    """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml html md sql ini
+    cfg feature dat""".split()  # noqa: SIM905
+)
+_RUST_TESTS = re.compile(
+    r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=\{)"
+)
+_LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])")
+"""The packages that JavaScript loads, without what is within them."""
+
+
+def name_of(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def ending(path: str) -> str:
+    name = name_of(path)
+    return name.rpartition(".")[2].lower() if "." in name else ""
+
+
+def language(path: str) -> str:
+    return _LANGUAGE.get(ending(path), "")
+
+
+def foreign(path: str) -> bool:
+    """Installed or generated, not the project's own."""
+    return any(part in _FOREIGN or part.endswith(".egg-info") for part in path.split("/")[:-1])
+
+
+def makefile(path: str) -> bool:
+    return name_of(path) in ("GNUmakefile", "makefile", "Makefile") or ending(path) in ("mk", "mak")
+
+
+def test_file(path: str) -> bool:
+    """Code of tests, or beside them."""
+    return not foreign(path) and (_test_named(path) or (bool(language(path)) and _in_tests(path.rpartition("/")[0])))
+
+
+def _test_named(path: str) -> bool:
+    """Called as tests are in its language, wherever it lies."""
+    pattern = _TEST_NAME.get(language(path))
+    return pattern is not None and re.search(pattern, name_of(path)) is not None
+
+
+@lru_cache(maxsize=1_000)
+def _in_tests(folder: str) -> bool:
+    parts = folder.lower().split("/")
+    return any(part in _TEST_FOLDERS or _TEST_WORDS & set(re.split(r"[-_.]", part)) for part in parts)
+
+
+@lru_cache(maxsize=8)
+def words_of(command: str) -> frozenset[str]:
+    """A command line's words as paths; one that a shell could not read is split at its blanks."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
+
+
+def watched(path: str, command: str = "") -> bool:
+    """Its text is worth reading: code, configuration, or what the command names."""
+    if language(path):
+        return not foreign(path)
+    name = name_of(path)
+    known = name == "package.json" or name in _SECTIONS or _SETTINGS.fullmatch(name) or makefile(path)
+    return bool(known) or path in words_of(command)
+
+
+class Restored(Struct, frozen=True):
+    """What makes the test side of a tree that of the base again."""
+
+    paths: tuple[str, ...] = ()
+    """Files that are to be as they were at the base, or not to be there."""
+    texts: Mapping[str, str] = {}
+    """Files of which a part is to be as it was."""
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        return tuple(sorted({*self.paths, *self.texts}))
+
+
+def restored(
+    changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str], command: str, reported: Collection[str]
+) -> Restored:
+    """`changed`: the paths that differ. `before` and `after`: the texts of watched files. `reported`: files in which
+    the runner found tests at the base."""
+    changed = sorted(changed)
+    called = _called(command, before) if any(map(_script, changed)) else command
+    loaded = _loaded(before) if any(map(foreign, changed)) else set()
+    paths: list[str] = []
+    texts: dict[str, str] = {}
+    for path in changed:
+        old, new, inside = before.get(path), after.get(path), path in reported
+        if _whole(path, old is None, command, called, loaded) or (inside and _only_tests(old or "")):
+            paths.append(path)
+        elif (made := _in_part(path, old, new, inside)) is not None:
+            texts[path] = made
+    rest = [path for path in changed if path not in paths and path not in texts]
+    paths += _read_by_tests(rest, before)
+    return Restored(tuple(sorted(paths)), texts)
+
+
+def _loaded(before: Mapping[str, str]) -> set[str]:
+    """The packages that JavaScript tests load."""
+    tests = (text for path, text in before.items() if language(path) == "javascript" and test_file(path))
+    return {name for text in tests for name in _LOADS.findall(text)}
+
+
+def _only_tests(text: str) -> bool:
+    """Python that defines nothing but tests and their helpers: runners find tests inside product code too."""
+    names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
+    return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)
+
+
+def _script(path: str) -> bool:
+    return language(path) == "shell" or not ending(path)
+
+
+def _whole(path: str, unread: bool, command: str, called: str, loaded: set[str]) -> bool:
+    """Nothing but a test run needs it. `unread`: it is new, or no text of the base."""
+    if foreign(path):
+        parts = path.split("/")
+        packages = {name.split("/")[0] for name in loaded} | _PROGRAMS
+        below = parts[parts.index("node_modules") + 1 :] if "node_modules" in parts else []
+        return bool(below) and (below[0] in packages or below[0] == ".bin")
+    name = name_of(path)
+    if _in_tests(path.rpartition("/")[0]) or _test_named(path) or _SETTINGS.fullmatch(name) or ".cargo/config" in path:
+        return True
+    if makefile(path):
+        return "make" in {name_of(word) for word in words_of(command)}
+    if ending(path) in ("snap", "ambr", "golden", "approved", "pth"):
+        return True
+    if unread and (_in_front(path) or path in words_of(command)):
+        return True
+    return _script(path) and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", called) is not None
+
+
+def _in_front(path: str) -> bool:
+    """Something new that is found before the runner, or before what the runner loads."""
+    parts = path.split("/")
+    stem = parts[-1].partition(".")[0]
+    if ending(path) in ("pyc", "pyo", "so", "pyd"):
+        return True
+    if ending(path) == "py" or len(parts) > 1:
+        first = stem if len(parts) == 1 else parts[1] if parts[0] in ("src", "lib") and len(parts) > 2 else parts[0]
+        if {*parts[:-1], stem} & _RUNNER_MODULES or (ending(path) == "py" and first in sys.stdlib_module_names):
+            return True
+    return len(parts) > 1 and parts[-2] in ("bin", ".bin", "Scripts", ".local") and stem in _PROGRAMS
+
+
+def _called(command: str, before: Mapping[str, str]) -> str:
+    """The command, and the scripts and recipes that it calls, and those that these call."""
+    said, left = command, dict(before)
+    entrance = ("package.json", "Makefile", "makefile", "GNUmakefile", "tox.ini", "noxfile.py", "justfile")
+    while True:
+        more = [path for path in left if not foreign(path) and (path in entrance or (_script(path) and path in said))]
+        if not more:
+            return said
+        said = "\n".join([said, *(left.pop(path) for path in more)])
+
+
+def _read_by_tests(paths: Collection[str], before: Mapping[str, str]) -> list[str]:
+    """Data, wherever it lies, that tests of the base name and no other code does."""
+    found: list[str] = []
+    for path in paths:
+        module = (
+            path.endswith(".py") and path in before and not re.search(r"(?m)^\s*(?:def|class|async)\b", before[path])
+        )
+        if foreign(path) or not (ending(path) in _DATA or module):
+            continue
+        stem, folder = re.escape(name_of(path)), re.escape(path.rpartition("/")[0].rpartition("/")[2])
+        inside = rf"|[\"'/]{folder}[\"'/]" if folder else ""
+        pattern = rf"(?<![\w-]){stem}(?![\w-]){inside}"
+        if module:
+            word = re.escape(name_of(path).removesuffix(".py"))
+            pattern = rf"(?m)^\s*(?:from\s+(?:[\w.]*\.)?{word}\s+import|(?:from|import)\b.*\b{word}\b)"
+        named = {test_file(other) for other, text in before.items() if other != path and re.search(pattern, text)}
+        if named == {True}:
+            found.append(path)
+    return found
+
+
+# ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _in_part(path: str, old: str | None, new: str | None, inside: bool) -> str | None:
+    """The file with its test side as it was; None: that did not change, or it has none. `inside`: the runner found
+    tests in it."""
+    name = name_of(path)
+    if foreign(path) or (old is None and new is None):
+        return None
+    if name == "package.json":
+        made = _with_scripts(old, new)
+    elif name in _SECTIONS:
+        made = _with_sections(old or "", new or "", _SECTIONS[name])
+    elif language(path) == "rust":
+        made = _with_tests(old or "", new or "", _rust_tests)
+    elif language(path) == "python" and inside:
+        made = _with_tests(old or "", new or "", _python_tests)
+    else:
+        return None
+    return None if made == (new or "") else made
+
+
+def _with_scripts(old: str | None, new: str | None) -> str:
+    try:
+        was, now = json.loads(old or "{}"), json.loads(new or "{}")
+    except (ValueError, RecursionError):
+        return new or ""
+    if not isinstance(was, dict) or not isinstance(now, dict):
+        return new or ""
+    kept = {key: value for key, value in now.items() if key not in _SCRIPTED}
+    made = kept | {key: value for key, value in was.items() if key in _SCRIPTED}
+    return (new or "") if made == now else json.dumps(made, indent=2)
+
+
+def _with_sections(old: str, new: str, pattern: str) -> str:
+    """Sections whose heading fits as they were, all others as they are."""
+    was, now = ([one for one in _sections(text) if re.match(pattern, one)] for text in (old, new))
+    if [one.strip() for one in was] == [one.strip() for one in now]:
+        return new
+    kept = "".join(one for one in _sections(new) if not re.match(pattern, one))
+    return "\n".join([kept.rstrip("\n"), *(one.strip("\n") for one in was)]).lstrip("\n") + "\n"
+
+
+def _sections(text: str) -> list[str]:
+    return re.split(r"(?m)^(?=\[[^\]\n]+\]\]?\s*(?:#.*)?$)", text)
+
+
+def _with_tests(old: str, new: str, find: Callable[[str], list[tuple[int, int]]]) -> str:
+    """Tests beside the code: the code of the one with the tests of the other."""
+    was, now = ([text[start:end] for start, end in find(text)] for text in (old, new))
+    if not was or was == now:
+        return new
+    for start, end in reversed(find(new)):
+        new = new[:start] + new[end:]
+    return "\n\n".join([new.rstrip(), *was]) + "\n"
+
+
+def _python_tests(text: str) -> list[tuple[int, int]]:
+    blocks = r"(?m)^(?:@.*\n)*(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
+    return [found.span() for found in re.finditer(blocks, text if text.endswith("\n") else f"{text}\n")]
+
+
+def _rust_tests(text: str) -> list[tuple[int, int]]:
+    return [(found.start(), _closed(text, found.end())) for found in _RUST_TESTS.finditer(text)]
+
+
+def _closed(text: str, start: int) -> int:
+    """Behind the brace that closes the one at `start`; braces in strings and comments do not count."""
+    depth = 0
+    for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):
+        depth += {"{": 1, "}": -1}.get(found.group(), 0)
+        if depth == 0 and found.group() == "}":
+            return start + found.end()
+    return len(text)
