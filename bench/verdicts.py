@@ -30,10 +30,7 @@ def one(name: str, case: Case) -> dict[str, Any]:
         return {"case": name, "skipped": program}
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        try:
-            outcome, _ = play(case, Path(folder))
-        except Exception as error:
-            return {"case": name, "error": f"{type(error).__name__}: {error}"}
+        outcome, _ = play(case, Path(folder))
         verdict = verdict_of(outcome)
     return {
         "case": name,

@@ -19,7 +19,7 @@ from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
 from bough.core.meant import meant
 from bough.core.plan import PlanningRules
-from bough.core.rules import CompactionRules, Rules
+from bough.core.rules import CheckRules, CompactionRules, Rules
 from bough.core.signals import StuckRules
 
 
@@ -55,11 +55,12 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     ladder: LadderRules = field(default_factory=LadderRules)
     planning: PlanningRules = field(default_factory=PlanningRules)
     compaction: CompactionRules = field(default_factory=CompactionRules)
+    checks: CheckRules = field(default_factory=CheckRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
-OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction")
+OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks")
 """Parts of the rules that have a section to themselves."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
@@ -69,10 +70,12 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "ladder": LadderRules.__struct_fields__,
     "planning": PlanningRules.__struct_fields__,
     "compaction": CompactionRules.__struct_fields__,
+    "checks": CheckRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
 }
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
+    | {("checks", "allow_test_changes")}
 )
 """Keys with several values: `a:b` in the environment."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE"})

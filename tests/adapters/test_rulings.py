@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.old_tests import refutable, refuted, still
+from bough.adapters.verifiers.protected import disagreements, refuted, says_something
 from bough.adapters.verifiers.reading import report
 from bough.adapters.verifiers.rulings import Ran, before, rewritten, ruling
 from bough.core.acceptance import Case, CaseOutcome, Check, Report
@@ -88,11 +88,6 @@ GO = """\
 {"Action":"fail","Package":"c.org/calc","Test":"TestAdd","Elapsed":0}
 {"Action":"fail","Package":"c.org/calc","Elapsed":0.2}
 """
-UNBUILT = """\
-{"ImportPath":"c.org/calc [c.org/calc.test]","Action":"build-output","Output":"a.go:9:5: undefined: Add\\n"}
-{"ImportPath":"c.org/calc [c.org/calc.test]","Action":"build-fail"}
-{"Action":"fail","Package":"c.org/calc","Elapsed":0}
-"""
 MOCHA = """\
   calc
     1) adds
@@ -129,23 +124,21 @@ def said(text: str, runner: str, junit: str = "", status: int = 1) -> Ran:
 )
 def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: str, what: str) -> None:
     base = said(text, runner, junit).known()
-    assert refutable(base)
+    assert says_something(base)
     slower = said(text.replace("4ms", "17ms"), runner, junit)
-    assert still(base, slower) == what
-    assert still(base, said("", runner, status=0)) == ""
+    assert [*disagreements(base, slower.known())] == [what]
 
 
 @pytest.mark.parametrize(
     ("runner", "base", "again"),
     [
-        ("go", GO, UNBUILT),
         ("", MOCHA, MOCHA.replace("AssertionError [ERR_ASSERTION]", "TypeError: add is not a function")),
         ("", "make: *** No rule to make target 'test'.\n", "make: *** No rule to make target 'test'.\n"),
         ("", "Error: Cannot find module './calc.js'\nexpected\n", "Error: Cannot find module './calc.js'\nexpected\n"),
     ],
 )
 def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: str, base: str, again: str) -> None:
-    assert still(said(base, runner).known(), said(again, runner)) == ""
+    assert not disagreements(said(base, runner).known(), said(again, runner).known())
 
 
 def test_code_that_is_written_anew_while_it_is_tested() -> None:

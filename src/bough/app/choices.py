@@ -14,7 +14,7 @@ from bough.core.budget import Limits, Spend
 from bough.core.errors import Unavailable
 from bough.core.grants import root_grant
 from bough.core.plan import Plan, Step, most_leaves
-from bough.core.rules import Rules
+from bough.core.rules import CheckRules, Rules
 from bough.ports import Approval, Model, Stop
 
 if TYPE_CHECKING:
@@ -48,13 +48,16 @@ class Choices(Struct, frozen=True):
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
+    allow_test_changes: tuple[str, ...] = ()
+    """Patterns of existing tests, or of their files, that may expect something else afterwards."""
     fresh: bool = False
     """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
 
     def rules(self, configured: Rules) -> Rules:
         chosen = {"max_depth": self.max_depth, "flat": self.flat}
         said = {name: value for name, value in chosen.items() if value is not None}
-        return replace(configured, planning=replace(configured.planning, **said))
+        allowed = CheckRules(self.allow_test_changes) if self.allow_test_changes else configured.checks
+        return replace(configured, planning=replace(configured.planning, **said), checks=allowed)
 
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}

@@ -263,6 +263,24 @@ class Session(Journal, frozen=True):
             await self.store.append(claim, [applied], run.version)
         return changes
 
+    async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
+        """Decide about the tests that a run wants to change, and return their names. `bough resume` goes on."""
+        from bough.core.approval import pending
+        from bough.engine.approve import by_person
+
+        tests: list[str] = []
+        async with self._hold(name):
+            for path, line in (await self.view(name)).tasks.items():
+                if line.verdict is None or line.verdict.ruling != "needs_approval":
+                    continue
+                async with self._held(name, path) as (held, task):
+                    if left := pending(task):
+                        tests += [one.test for one in left]
+                        await self.store.append(held, [by_person(task, allow=allow, said=say.strip())], task.version)
+        if not tests:
+            raise UsageError(f"No test of {name} waits for your approval: `bough status {name}` says where it stands.")
+        return tests
+
     async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Task:
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
         at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the

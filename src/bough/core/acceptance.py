@@ -74,6 +74,16 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     """An earlier step of the same run wrote it."""
 
 
+class AllowedChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An original test that may expect something else from now on."""
+
+    test: str
+    now: str
+    """What it expects now: another change of the same test is another question."""
+    by: Literal["judge", "person"]
+    why: str
+
+
 class Remark(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Something that a reviewer may want to look at. It never decides anything."""
 

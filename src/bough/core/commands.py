@@ -117,6 +117,16 @@ class RunCheck(Struct, frozen=True):
     """Run the task's check and record the verdict."""
 
 
+class RuleOnChanges(Struct, frozen=True):
+    """Have it decided whether original tests may change."""
+
+    by: e.ChangesBy
+
+
+class ReturnFinding(Struct, frozen=True):
+    """Tell the same agent what was found beside a check that passed."""
+
+
 class Conclude(Struct, frozen=True):
     """Keep the work in a checkpoint and change the state for good."""
 
@@ -139,6 +149,7 @@ class Rest(Struct, frozen=True):
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | Criticise | Summarise
-Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | RunCheck | Compact
+Judging = RunCheck | RuleOnChanges | ReturnFinding
+Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | Judging | Compact
 Doing = Working | Alone | Planning | Stuck
 Command = Doing | Conclude | ChangeState | Rest

@@ -184,6 +184,7 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         do=control.passed_on(child),
         task=child.id.rpartition("/")[2],
         key=child.key if state is State.COMPLETED else "",
+        allowed=child.allowed if state is State.COMPLETED else (),
     )
 
 

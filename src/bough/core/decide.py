@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bough.core import alone, control
+from bough.core import alone, approval, control
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, Spend, used_up
 from bough.core.compaction import broken, due
@@ -184,6 +184,10 @@ def _judge(task: Task) -> c.Command:
         return c.RunCheck()
     if verdict.ruling == "passed":
         return c.Conclude(State.COMPLETED, verdict.reason)
+    if verdict.ruling == "needs_approval":
+        return approval.next_for(task)
+    if verdict.finding and approval.may_answer(task):
+        return c.ReturnFinding()
     if verdict.ruling == "not_verified" and task.asked_for_test:
         return c.Conclude(State.BLOCKED, verdict.reason)
     return c.ChangeState(State.TEST_FAILED, verdict.reason)

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from bough.core.acceptance import Verdict
+from bough.core.acceptance import AllowedChange, Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Means, Trouble
 from bough.core.findings import Finding
@@ -25,7 +25,8 @@ from bough.core.rules import Rules
 from bough.core.signals import Signal
 from bough.core.states import State
 
-Halt = Literal["stopped", "budget", "unavailable"]
+Halt = Literal["stopped", "budget", "unavailable", "needs_approval"]
+ChangesBy = Literal["judge", "person", "earlier"]
 End = Literal["completed", "not_verified", "failed"]
 
 
@@ -356,6 +357,34 @@ class DoneClaimed(Event, frozen=True):
     summary: str
 
 
+class Disputed(Event, frozen=True):
+    """The agent says that a test is wrong, and why. It proves nothing; whoever decides about the test is shown it."""
+
+    test: str
+    evidence: str
+
+
+class ChangesRuled(Event, frozen=True):
+    """Somebody decided whether original tests may change."""
+
+    by: ChangesBy
+    """`earlier`: all of it was allowed before, elsewhere in the run."""
+    tree: str
+    """The work that it is about."""
+    allowed: tuple[AllowedChange, ...] = ()
+    denied: tuple[str, ...] = ()
+    """Tests that the person does not allow to change."""
+    why: str = ""
+    verdict: Verdict | None = None
+    """The verdict on the work from here on, when nothing else is pending."""
+
+
+class FindingReturned(Event, frozen=True):
+    """What was found beside a check that passed goes back to the same agent, which may answer. It is no repair."""
+
+    text: str
+
+
 class CommandStarted(Event, frozen=True):
     """The command of a step that is one is about to run."""
 
@@ -471,6 +500,8 @@ class ChildSettled(Event, frozen=True):
     """Names all that its outcome hung on, when a later run may take it over."""
     source: str = ""
     """The run and the task that it was taken over from, instead of being done again."""
+    allowed: tuple[AllowedChange, ...] = ()
+    """Original tests that may change: that was decided for it."""
 
 
 class ChildrenReopened(Event, frozen=True):
@@ -525,6 +556,9 @@ class TaskRewound(Event, frozen=True):
 
 AnyEvent = (
     RunStarted
+    | Disputed
+    | ChangesRuled
+    | FindingReturned
     | RunResumed
     | RunHalted
     | RunFinished

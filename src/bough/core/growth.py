@@ -111,6 +111,7 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
         running={name: child for name, child in task.running.items() if name != event.child},
         reopened=task.reopened - {event.child},
         tree=event.tree,
+        allowed=tuple(dict.fromkeys((*task.allowed, *event.allowed))),
         spend=task.spend.plus(event.spend.minus(before)),
         charged=task.charged | {child: event.spend} if began else task.charged,
         notes=tuple(dict.fromkeys((*task.notes, *notes)))[-task.rules.notes :] if notes else task.notes,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from bough.core.acceptance import AllowedChange
+
 
 class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Kept with the task's beginning, so that a prompt is always a projection of the journal."""
@@ -20,6 +22,8 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """What siblings are at while it begins, one line each."""
     later: tuple[str, ...] = ()
     """For a phase, which is planned as it begins: the steps that come after it, one line each."""
+    allowed: tuple[AllowedChange, ...] = ()
+    """Original tests that may change: decided elsewhere in the run."""
     loop: bool = False
     """A step above it repeats: `break` and `continue` may mean that one."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -22,6 +23,18 @@ class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """Who writes the summary: the fast model, or nobody (the conversation is cut down by plain rules)."""
 
 
+class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    allow_test_changes: tuple[str, ...] | bool = False
+    """Existing tests that may expect something else after the work, without anybody being asked: patterns of their
+    names or files, or all."""
+
+    def allows(self, *names: str) -> bool:
+        """Whether one of the names of a test fits."""
+        if isinstance(self.allow_test_changes, bool):
+            return self.allow_test_changes
+        return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)
+
+
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_repairs: int = 3
     """How many bug hunters may try after a failed check."""
@@ -40,8 +53,6 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     check_timeout: float = 300.0
     strict: bool = False
     """A flaky test fails the verdict."""
-    allow_test_changes: tuple[str, ...] = ()
-    """Patterns of tests, or of their files, that may expect something else after the work: no one is asked."""
     shown: int = 16_000
     """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
     kept: int = 20_000_000
@@ -56,5 +67,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """How a goal becomes a tree."""
     compaction: CompactionRules = CompactionRules()
     """How a conversation is kept within the model's window."""
+    checks: CheckRules = CheckRules()
+    """What a check may find without stopping the work."""
     lease: float = 15.0
     """Seconds without a heartbeat before the claim of a worker on another machine is taken over."""

@@ -381,6 +381,34 @@ def _check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
     )
 
 
+def _disputed(task: Task, event: e.Disputed, at: float) -> Task:
+    """New evidence: what was decided without it is asked again."""
+    disputes = task.disputes | {event.test: event.evidence}
+    return replace(task, disputes=disputes, ruled_by_judge="", ruled_by_person="", denied="", found="")
+
+
+def _changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
+    return replace(
+        task,
+        allowed=(*task.allowed, *event.allowed),
+        ruled_by_judge=event.tree if event.by == "judge" else task.ruled_by_judge,
+        ruled_by_person=event.tree if event.by == "person" else task.ruled_by_person,
+        denied=event.tree if event.denied else task.denied,
+        decided=_told(event) or task.decided,
+        verdict=event.verdict or task.verdict,
+    )
+
+
+def _told(event: e.ChangesRuled) -> str:
+    if event.denied:
+        return f"The person does not allow it{f': {event.why}' if event.why else '.'}"
+    return f"The judge says: {event.why}" if event.by == "judge" and event.why else ""
+
+
+def _finding(task: Task, event: e.FindingReturned, at: float) -> Task:
+    return replace(_say(task, Said(event.text)), claim=None, findings=task.findings + 1, found=task.tree)
+
+
 def _failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
     return verdict.failed, frozenset(failure.id for failure in verdict.failures)
 
@@ -451,6 +479,9 @@ _APPLY: dict[type, Apply] = {
     e.DoneClaimed: _done,
     e.WorkspaceRestored: _restored,
     e.CheckFinished: _check_finished,
+    e.Disputed: _disputed,
+    e.ChangesRuled: _changes_ruled,
+    e.FindingReturned: _finding,
     e.CheckpointMade: _checkpoint,
     e.TaskHalted: _halted,
     e.TaskResumed: _resumed,

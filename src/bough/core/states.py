@@ -53,5 +53,6 @@ EXIT_STATUS: dict[str, int] = {
     "not_verified": 5,
     "stopped": 6,
     "unavailable": 7,
+    "needs_approval": 5,
 }
 """How a run's end or halt becomes the exit status of the program."""

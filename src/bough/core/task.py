@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
+from bough.core.acceptance import AllowedChange, Verdict
 from bough.core.budget import Limits, Spend, left
 from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
@@ -107,6 +107,22 @@ class Task(Struct, frozen=True):
     """The failing verdict with the fewest failures so far: what a repair that made things worse is rolled back to."""
     judged: bool = False
     """The verdict is about the present claim."""
+    allowed: tuple[AllowedChange, ...] = ()
+    """Original tests that may change: decided here, or for one of its steps."""
+    disputes: dict[str, str] = {}
+    """What its agents say against tests, by test."""
+    ruled_by_judge: str = ""
+    """The tree that the judge was asked about last …"""
+    ruled_by_person: str = ""
+    """… and the person."""
+    denied: str = ""
+    """The tree of which the person said no."""
+    decided: str = ""
+    """Why nothing was allowed, as it was said last."""
+    findings: int = 0
+    """How often work went back to the same agent because of what was found beside a check that passed."""
+    found: str = ""
+    """The tree that it was about last."""
     repairs: int = 0
     asked_for_test: bool = False
     """No check was found, and somebody was asked to write a test."""
@@ -219,6 +235,11 @@ class Task(Struct, frozen=True):
     def reserved(self) -> dict[str, Limits]:
         """What running steps may still spend beyond what it was charged for them, by step."""
         return {name: left(self.charged.get(run.task, Spend()), run.grant) for name, run in self.running.items()}
+
+    @property
+    def may_change(self) -> tuple[AllowedChange, ...]:
+        """Original tests that may expect something else: decided here, or elsewhere in the run."""
+        return tuple(dict.fromkeys((*self.inherited.allowed, *self.allowed)))
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""

@@ -52,6 +52,7 @@ class Beginnings:
         subject = self._subject(task, step) if step.role == "critic" else None
         told = scope.told
         key = scope.cache.key(filled_in, task.tree, model, told, subject) if self._written(task, step) else ""
+        told = replace(told, allowed=task.may_change)
         return e.TaskCreated(filled_in, task.tree, limits, self._run.rules, task.means, told, grows, key, subject)
 
     # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────

@@ -84,7 +84,7 @@ class MergeQueue(Struct, eq=False):
             limits = await self._fund(step, before, begun)
             focused = context.onto_head(step, instructions, tried.conflicts)
             task = self.book.task
-            told = scope_of(task, step).child(step.context).told
+            told = replace(scope_of(task, step).child(step.context).told, allowed=(*task.may_change, *child.allowed))
             first = e.TaskCreated(focused, task.tree, limits, self.run.rules, task.means, told, grows=True)
             work = await self.carry(step, path, first, again, before)
             spends[times : times + 1] = [work.spend]

@@ -228,7 +228,7 @@ _PERFORM: dict[type, Perform] = {
 @cache
 def _seldom() -> dict[type, Perform]:
     """What most tasks never need is loaded when one does."""
-    from bough.engine import alone, compact, plan, rungs, split
+    from bough.engine import alone, approve, compact, plan, rungs, split
 
     return {
         c.Climb: rungs.climb,
@@ -236,6 +236,8 @@ def _seldom() -> dict[type, Perform]:
         c.MakePlan: plan.plan,
         c.Agree: plan.agree,
         c.Review: plan.review,
+        c.RuleOnChanges: approve.rule_on_changes,
+        c.ReturnFinding: approve.return_finding,
         c.Compact: compact.compact,
         c.Split: split.split,
         c.RunCommand: alone.run_command,

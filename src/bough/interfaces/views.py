@@ -47,6 +47,7 @@ KINDS = (
     "TakenUp",
     "CheckStarted",
     "CheckFinished",
+    "ChangesRuled",
     "CheckpointMade",
     "ChildMerged",
     "ChildSettled",
@@ -477,6 +478,10 @@ def _check_finished(task: TaskView, event: e.CheckFinished, record: e.Record) ->
     task._check_seconds += event.verdict.seconds
 
 
+def _changes_ruled(task: TaskView, event: e.ChangesRuled, record: e.Record) -> None:
+    task.verdict = event.verdict or task.verdict
+
+
 def _restored(task: TaskView, event: e.WorkspaceRestored, record: e.Record) -> None:
     task.tree = event.tree
 
@@ -517,6 +522,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.AttemptStarted: _attempt,
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
+    e.ChangesRuled: _changes_ruled,
     e.WorkspaceRestored: _restored,
     e.CheckpointMade: _checkpoint,
     e.ChildMerged: _child_merged,

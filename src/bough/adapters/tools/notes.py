@@ -33,16 +33,16 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def note(arguments: Note, bench: Bench) -> ToolResult:
-    text = _said("text", arguments.text, LONGEST_NOTE)
+    text = said("text", arguments.text, LONGEST_NOTE)
     return ToolResult("Kept.", events=(NoteKept(arguments.kind, text),))
 
 
 async def done(arguments: Done, bench: Bench) -> ToolResult:
-    summary = _said("summary", arguments.summary, LONGEST_SUMMARY)
+    summary = said("summary", arguments.summary, LONGEST_SUMMARY)
     return ToolResult("Understood: now the check decides.", events=(DoneClaimed(summary),))
 
 
-def _said(name: str, text: str, longest: int) -> str:
+def said(name: str, text: str, longest: int) -> str:
     text = text.strip()
     if not text:
         raise Refusal(f"`{name}` is empty: say it in a sentence or a few.", fault=True)

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bough.adapters.tools.arguments import decode, schema
 from bough.adapters.tools.bash import BASH
+from bough.adapters.tools.dispute import DISPUTE
 from bough.adapters.tools.edit import EDIT
 from bough.adapters.tools.files import READ, WRITE
 from bough.adapters.tools.listing import LIST
@@ -25,13 +26,13 @@ from bough.ports import Sandbox, ToolResult, Workspace
 
 
 class WorkbenchTools:
-    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `split` and `done`. Holds nothing of a call."""
+    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `dispute`, `split`, `done`. Keeps nothing of a call."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
         """`ripgrep`: the program for `search`; without it on the path, or with None, bough searches by itself."""
         self._sandbox = sandbox
         search = make_search(shutil.which(ripgrep) if ripgrep else None)
-        tools = (READ, WRITE, EDIT, search, LIST, BASH, NOTE, DONE)
+        tools = (READ, WRITE, EDIT, search, LIST, BASH, NOTE, DISPUTE, DONE)
         self._tools = {tool.name: tool for tool in tools}
         *specs, done = (ToolSpec(t.name, t.description, schema(t.arguments), t.writes) for t in tools)
         self._specs = (*specs, SPLIT, done)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Collection, Mapping
-from fnmatch import fnmatchcase
 
 import msgspec
 from msgspec import Struct
@@ -219,10 +218,8 @@ class Judge:
 
 def _allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
     """Somebody said in advance that these tests may change."""
-    patterns = task.rules.allow_test_changes
-    return task.step.may_edit_tests or all(
-        any(fnmatchcase(name, pattern) for pattern in patterns for name in (one.test, one.path)) for one in found
-    )
+    checks = task.rules.checks
+    return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)
 
 
 def _with_output(verdict: Verdict, ran: Ran, task: Task) -> Judgement:

@@ -93,11 +93,15 @@ def make_display(as_json: bool) -> Display:
 
 
 async def carry(
-    session: Session, display: Display, work: Callable[[Watch], Awaitable[Outcome]], asked: Step | None = None
+    session: Session,
+    display: Display,
+    work: Callable[[Watch], Awaitable[Outcome]],
+    asked: Step | None = None,
+    there: bool = False,
 ) -> Outcome:
     """Do the work with the display on, and with Ctrl-C meaning: stop, so that it can be resumed.
 
-    `asked`: the goal, when the person is to be asked about it."""
+    `asked`: the goal, when the person is to be asked about its plan. `there`: somebody can be asked about the work."""
     stop = Stop()
     name: list[str] = []
 
@@ -119,20 +123,22 @@ async def carry(
     stay()
     try:
         with display.shown(), interrupts(stop):
-            return await work(_watch(stop, display, recorded, asked))
+            return await work(_watch(stop, display, recorded, asked, there))
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         unwatch()
 
 
-def _watch(stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None) -> Watch:
-    if asked is None:
+def _watch(
+    stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
+) -> Watch:
+    if asked is None and not there:
         return Watch(stop, display.progress, recorded)
     from bough.interfaces.cli.person import Person
 
-    person = Person(asked, display, stop)
-    return Watch(stop, display.progress, recorded, person.approve, person.ask)
+    person = Person(asked or Step("", ""), display, stop)
+    return Watch(stop, display.progress, recorded, person.approve if asked is not None else None, person.ask)
 
 
 def announcement(session: Session, record: e.Record) -> list[Line]:

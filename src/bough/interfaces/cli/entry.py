@@ -26,6 +26,7 @@ COMMANDS = {
     "diff": "Show what a run changed.",
     "apply": "Bring a run's changes into your files.",
     "rewind": "Take a run back to an earlier moment.",
+    "approve": "Allow or deny that a run changes existing tests.",
     "resume": "Go on with a run that was stopped or interrupted.",
     "stop": "Ask a live run to stop.",
     "plan": "Show how a goal would be carried out, and do nothing.",

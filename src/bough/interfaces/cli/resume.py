@@ -10,7 +10,8 @@ import click
 from bough.interfaces.cli.options import example, for_carrying_out, in_dir, run_argument, wait_for
 
 if TYPE_CHECKING:
-    from bough.app import Choices
+    from bough.app import Choices, Session
+    from bough.interfaces.cli.carry import Display
 
 
 @click.command(
@@ -35,24 +36,33 @@ def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen:
 
 
 async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
-    from bough.adapters.stores.workers import in_words
     from bough.app import session
-    from bough.core.errors import UsageError
-    from bough.core.ids import RUN
-    from bough.interfaces.cli.carry import carry, make_display
-    from bough.interfaces.cli.ending import ending
-    from bough.interfaces.views import LIVE_KINDS
+    from bough.interfaces.cli.carry import make_display
 
     display = make_display(as_json)
     async with session(folder) as opened:
         name = await opened.find(run)
-        if holder := await opened.store.holder(name, RUN):
-            # The claim would refuse it too, but only after everything else is found to be right.
-            raise UsageError(
-                f"{name} is being carried out by {in_words(holder)}: watch it with `bough log {name} --follow`, or "
-                f"stop it first with `bough stop {name}`."
-            )
-        for record in await opened.store.read(name, kinds=LIVE_KINDS):
-            display.seen(record)
-        outcome = await carry(opened, display, lambda watch: opened.resume(name, choices, watch))
-        return await ending(opened, outcome, apply=apply, as_json=as_json)
+        return await go_on(opened, name, display, choices, apply, as_json)
+
+
+async def go_on(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
+    """Carry a run on while it is watched; the exit status."""
+    from bough.adapters.stores.workers import in_words
+    from bough.core.errors import UsageError
+    from bough.core.ids import RUN
+    from bough.interfaces.cli.carry import carry
+    from bough.interfaces.cli.ending import ending
+    from bough.interfaces.terminal.paper import somebody_there
+    from bough.interfaces.views import LIVE_KINDS
+
+    if holder := await opened.store.holder(name, RUN):
+        # The claim would refuse it too, but only after everything else is found to be right.
+        raise UsageError(
+            f"{name} is being carried out by {in_words(holder)}: watch it with `bough log {name} --follow`, or "
+            f"stop it first with `bough stop {name}`."
+        )
+    for record in await opened.store.read(name, kinds=LIVE_KINDS):
+        display.seen(record)
+    there = not as_json and somebody_there()
+    outcome = await carry(opened, display, lambda watch: opened.resume(name, choices, watch), there=there)
+    return await ending(opened, outcome, apply=apply, as_json=as_json)

@@ -15,8 +15,16 @@ if TYPE_CHECKING:
     from bough.core.plan import Plan, Step
 
 
+class _Command(click.Command):
+    """An option whose value may be left out takes the next word for it, which is the goal."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f"{arg}=*" if arg == "--allow-test-changes" else arg for arg in args])
+
+
 @click.command(
     "run",
+    cls=_Command,
     short_help="Carry out a goal in a private workspace.",
     epilog=example(
         'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
@@ -44,7 +52,13 @@ if TYPE_CHECKING:
     help="Agents that may work at once (default: 1; 4 for a workflow with parallel steps).",
 )
 @click.option("--flat", is_flag=True, default=None, help="Begin it as one piece of work, without a plan.")
-@click.option("--yes", is_flag=True, help="Take the plan that is proposed, without asking.")
+@click.option("--yes", is_flag=True, help="Take the plan that is proposed, and ask nothing else either.")
+@click.option(
+    "--allow-test-changes",
+    metavar="[=PATTERN]",
+    multiple=True,
+    help="Existing tests may expect something else afterwards: all, or those whose name or file fits the pattern.",
+)
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(
@@ -71,8 +85,11 @@ def command(
 
     Ctrl-C stops after the current effect, twice stops now; `bough resume` goes on, also after a crash.
 
-    Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified, 6 stopped, 7 the
-    model was not to be had; 2 wrong usage, 1 an internal error.
+    When tests as they were before the run do not pass on the new code, and nothing in the goal demands that, it waits
+    for you: `bough approve` lets it through or sends it back.
+
+    Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified, or waiting for
+    `bough approve`, 6 stopped, 7 the model was not to be had; 2 wrong usage, 1 an internal error.
     """
     from bough.app import Choices
     from bough.core.plan import goal_step
@@ -131,6 +148,7 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
 
     display = make_display(as_json)
     async with session(folder, create=True) as opened:
-        asked = None if as_json or yes or isinstance(step, Plan) or not somebody_there() else step
-        outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked)
+        there = not as_json and not yes and somebody_there()
+        asked = None if isinstance(step, Plan) or not there else step
+        outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked, there)
         return await ending(opened, outcome, apply=apply, as_json=as_json)

@@ -63,6 +63,7 @@ STATUS_WORDS = {
     "budget": "budget spent",
     "stopped": "stopped",
     "unavailable": "model not available",
+    "needs_approval": "waiting for your approval",
 }
 """How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
 
@@ -107,6 +108,8 @@ class Teller:
             case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ChildSettled() | e.PassEnded():
                 return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
+                return told
+            case e.Disputed() | e.ChangesRuled() | e.FindingReturned():
                 return told
             case e.TransitionTaken() | e.CommandStarted() | e.CommandFinished() | e.Reviewed():
                 return told
@@ -400,6 +403,26 @@ def _check_finished(event: e.CheckFinished, follow: _Follow) -> Told:
     return verdict_words(event.verdict), ruling_style(event.verdict)
 
 
+def _disputed(event: e.Disputed, follow: _Follow) -> Told:
+    return f"the agent disputes {event.test}: {first_line(event.evidence)}", "yellow"
+
+
+def _changes_ruled(event: e.ChangesRuled, follow: _Follow) -> Told:
+    who = {"judge": "the judge", "person": "you", "earlier": "an earlier decision"}[event.by]
+    allow = "allow" if event.by == "person" else "allows"
+    if event.allowed:
+        tests = ", ".join(one.test for one in event.allowed)
+        return f"{who} {allow} that tests change: {tests} ({event.allowed[0].why})", "yellow"
+    if event.by == "earlier":
+        return f"{who} {allow} that these tests change", ""
+    said = f": {first_line(event.why)}" if event.why else ""
+    return f"{who} {'do' if event.by == 'person' else 'does'} not allow that tests change{said}", "yellow"
+
+
+def _finding_returned(event: e.FindingReturned, follow: _Follow) -> Told:
+    return f"goes back to the same agent: {first_line(event.text)}", "yellow"
+
+
 def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
     return f"checkpoint {event.commit[:10]}: {many(len(event.files), 'file')} changed", ""
 
@@ -484,6 +507,9 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.WorkspaceRestored: _workspace_restored,
     e.CheckStarted: _check_started,
     e.CheckFinished: _check_finished,
+    e.Disputed: _disputed,
+    e.ChangesRuled: _changes_ruled,
+    e.FindingReturned: _finding_returned,
     e.CheckpointMade: _checkpoint_made,
     e.ChildMerged: _child_merged,
     e.ChildSettled: _child_settled,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.acceptance import Failure, Verdict
+from bough.core.acceptance import Disagreement, Failure, Verdict
 from bough.interfaces.terminal.words import duration, first_line, plain
 
 RULING_STYLES = {"passed": "green", "not_verified": "yellow"}
@@ -33,10 +33,18 @@ def shortcomings(verdict: Verdict, most: int) -> list[str]:
     if verdict.ruling in ("passed", "not_verified"):
         return []
     lines = [f"{place.path}:{place.line}: {place.what}" for place in verdict.tampering]
+    lines += [line for one in verdict.disagreements for line in _disagreement(one)]
     lines = lines or [_failure(failure) for failure in verdict.failures]
     if lines:
         return lines if len(lines) <= most else [*lines[: most - 1], f"… and {len(lines) - most + 1} more"]
     return [line for line in plain(verdict.output).splitlines() if line.strip()][-most:]
+
+
+def _disagreement(one: Disagreement) -> list[str]:
+    """A test, what it says about the new code, what it expected and what it expects now."""
+    lines = [f"{one.test}: {first_line(one.said)}"]
+    lines += [f"  - {plain(line).strip()}" for line in one.was.splitlines()]
+    return lines + [f"  + {plain(line).strip()}" for line in one.now.splitlines()]
 
 
 def _failure(failure: Failure) -> str:
