@@ -26,7 +26,7 @@ from bough.ports import Sandbox, ToolResult, Workspace
 
 
 class WorkbenchTools:
-    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `dispute`, `split`, `done`. Keeps nothing of a call."""
+    """`read`, `write`, `edit`, `search`, `list`, `bash`, `note`, `dispute`, `split`, `done`. It keeps nothing."""
 
     def __init__(self, sandbox: Sandbox, ripgrep: str | None = "rg") -> None:
         """`ripgrep`: the program for `search`; without it on the path, or with None, bough searches by itself."""

@@ -17,7 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.tools.text import head_and_tail
+from bough.adapters.verifiers import canary as canaries
 from bough.adapters.verifiers import protected, rulings, testside
+from bough.adapters.verifiers.advice import advise
 from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.evidence import reader
 from bough.adapters.verifiers.installed import forged_runners
@@ -26,7 +28,7 @@ from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.runners import rerun
 from bough.adapters.verifiers.texts import Texts
-from bough.core.acceptance import Check, Disagreement, Verdict
+from bough.core.acceptance import Check, Disagreement, Remark, Verdict
 from bough.core.run import Run
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents
@@ -73,7 +75,11 @@ class Judge:
         finally:
             under_way.cancel()
             await asyncio.gather(under_way, return_exceptions=True)
-        return await self._verdict(run, task, check, ran, question, workspace, say)
+        judgement = await self._verdict(run, task, check, ran, question, workspace, say)
+        if judgement.verdict.ruling == "passed":
+            # The next task starts from this very tree: what was seen here is its baseline.
+            self._runner.baselines.know(task.tree, check, ran.known())
+        return judgement
 
     async def _verdict(
         self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None, workspace: Workspace, say: Say
@@ -90,6 +96,11 @@ class Judge:
             found = await self._disagreements(run, task, check, question)
         if passed and not found and (dropped := await self._dropped(run, task, check, ran, known)):
             reason, passed = dropped, False
+        remarks = await self._advice(task, check)
+        canary = ""
+        if passed and not found and (question is not None or remarks):
+            canary, hollow = await self._canary(run, task, check, ran, known, question)
+            reason, passed = (hollow, False) if hollow else (reason, True)
         allowed = not found or _allowed(task, found)
         verdict = Verdict(
             "failed" if not passed else "passed" if allowed else "needs_approval",
@@ -107,10 +118,9 @@ class Judge:
             flaky=flaky,
             changed=question.changed if question is not None else (),
             disagreements=found[:SHOWN],
+            advice=remarks,
+            canary=canary,
         )
-        if passed:
-            # The next task starts from this very tree: what was seen here is its baseline.
-            self._runner.baselines.know(task.tree, check, ran.known())
         return _with_output(verdict, ran, task)
 
     async def _lost(self, task: Task, check: Check, ran: Ran, known: Known, question: Question | None) -> str:
@@ -137,11 +147,13 @@ class Judge:
 
     async def _question(self, run: Run, task: Task, check: Check, base: str) -> Question | None:
         """None: nothing on the test side changed since that base."""
-        changes = [change.path for change in await self._workspaces.changes(base, task.tree)]
+        changes = await self._workspaces.changes(base, task.tree)
         if not changes:
             return None
         before = await self._texts.of(base, check.command)
         after = await self._texts.of(task.tree, check.command, base)
+        if data := [change.path for change in changes if testside.data(change.path)]:
+            before = {**await self._workspaces.texts(base, data), **before}
         known = self._runner.baselines.look(base, check)
         reported = {file_of(case.id) for case in known.report.cases} if known is not None else set[str]()
         side = await asyncio.to_thread(testside.restored, changes, before, after, check.command, reported)
@@ -182,6 +194,40 @@ class Judge:
             return ""
         older = await self._runner.at(run, task, check, run.base)
         return rulings.dropped(ran.report, known.report, older.report)
+
+    # ── the canary ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _advice(self, task: Task, check: Check) -> tuple[Remark, ...]:
+        before = await self._texts.of(task.base, check.command)
+        after = await self._texts.of(task.tree, check.command, task.base)
+        return await asyncio.to_thread(advise, before, after)
+
+    async def _canary(
+        self, run: Run, task: Task, check: Check, ran: Ran, known: Known, question: Question | None
+    ) -> tuple[str, str]:
+        """What came of the tests that carry the claim once the values that they expect are wrong; and the reason why
+        they prove nothing, when they do not."""
+        after = await self._texts.of(task.tree, check.command, task.base)
+        tests = rulings.carrying(ran.report, known.report)[:RERUN_MOST]
+        mended = bool(tests) and any(case.id == tests[0] for case in known.report.failing)
+        ground, texts = task.tree, after
+        if mended and question is not None:
+            ground, texts = question.tree, {**after, **question.before}
+        script = "" if ran.report.cases else canaries.script_in(check.command, texts)
+        if not protected.says_something(known) and canaries.assert_nothing(texts, tests):
+            return "", f"the check passed, but {tests[0]} asserts nothing about the code"
+        wrong, done = await asyncio.to_thread(canaries.made_wrong, texts, tests, script)
+        if not done:
+            return canaries.not_asked(texts, tests), ""
+        tree = await self._workspaces.graft(ground, ground, (), wrong)
+        narrow = rerun(check.command, check.runner, sorted(done)) if not script else None
+        again = await self._runner.apart(run, task, replace(check, command=narrow or check.command), tree)
+        passing = [case.id for case in again.report.cases if case.id in done and case.outcome == "passed"]
+        if not again.report.cases and again.finished.exit_status == 0:
+            passing = [script or protected.THE_CHECK]
+        if passing:
+            return "", f"the check passed, but {passing[0]} passes with wrong expected values too: it proves nothing"
+        return f"{len(done)} tests fail, as they should, when the values they expect are made wrong", ""
 
     # ── flaky tests ─────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -61,11 +61,12 @@ def _missing(baseline: Known, then: Known, failing: Mapping[str, Disagreement]) 
     found = {}
     for case in baseline.report.cases:
         file = file_of(case.id)
-        if case.outcome != "passed" or outcomes.get(case.id) in ("passed", "failed", "error") or file in unloaded:
+        then_said = outcomes.get(case.id)
+        if case.outcome == "skipped" or then_said in ("passed", "failed", "error") or file in unloaded:
             continue
-        if outcomes.get(case.id) == "skipped":
+        if then_said == "skipped":
             found[case.id] = Disagreement(case.id, file, said="it is skipped")
-        elif complete and _plain(case.id) not in plain:
+        elif case.outcome == "passed" and complete and _plain(case.id) not in plain:
             found[case.id] = Disagreement(case.id, file, said="it does not run", asked=False)
     return found
 

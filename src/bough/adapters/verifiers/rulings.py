@@ -121,6 +121,16 @@ def lost(now: Report, baseline: Report, same: Collection[str]) -> str:
     return ""
 
 
+def carrying(now: Report, baseline: Report) -> list[str]:
+    """The tests that carry the claim: those that failed at the base and pass now; where there are none, new ones."""
+    failed = {case.id for case in baseline.failing}
+    known = {case.id for case in baseline.cases}
+    passing = [case.id for case in now.cases if case.outcome == "passed"]
+    files = {id for id in failed if "::" not in id}
+    mended = [id for id in passing if id in failed or _file(id) in files]
+    return mended or [id for id in passing if id not in known]
+
+
 def disagreement(found: Sequence[Disagreement]) -> str:
     """What the original tests say, in one sentence."""
     first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""

@@ -17,6 +17,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from bough.ports import Change
+
 LANGUAGES = {
     "python": "py pyi",
     "javascript": "js jsx ts tsx mjs cjs mts cts",
@@ -81,8 +83,12 @@ _DATA = frozenset(
     """json jsonl ndjson yaml yml toml csv tsv txt snap ambr golden expected out approved snapshot xml html md sql ini
     cfg feature dat""".split()  # noqa: SIM905
 )
+_EXPECTING = (
+    r"(?:^|[\W_])(?:cases?|expect\w*|fixtures?|goldens?|snapshots?|vectors?|answers?|want(?:ed)?|samples?)(?:$|[\W_])"
+)
+"""How data says that something is held against it: by its path, or by what is in it."""
 _RUST_TESTS = re.compile(
-    r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=\{)"
+    r"(?m)^[ \t]*#\[cfg\([^\]]*\btest\b[^\]]*\)\]\s*(?:#\[[^\]]*\]\s*)*(?:pub\s+)?mod\s+\w+\s*(?=[{;])"
 )
 _LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])")
 """The packages that JavaScript loads, without what is within them."""
@@ -106,6 +112,10 @@ def foreign(path: str) -> bool:
     return any(part in _FOREIGN or part.endswith(".egg-info") for part in path.split("/")[:-1])
 
 
+def data(path: str) -> bool:
+    return ending(path) in _DATA
+
+
 def makefile(path: str) -> bool:
     return name_of(path) in ("GNUmakefile", "makefile", "Makefile") or ending(path) in ("mk", "mak")
 
@@ -124,7 +134,7 @@ def _test_named(path: str) -> bool:
 @lru_cache(maxsize=1_000)
 def _in_tests(folder: str) -> bool:
     parts = folder.lower().split("/")
-    return any(part in _TEST_FOLDERS or _TEST_WORDS & set(re.split(r"[-_.]", part)) for part in parts)
+    return any(part in _TEST_FOLDERS or re.split(r"[-_.]", part)[-1] in _TEST_WORDS for part in parts)
 
 
 @lru_cache(maxsize=8)
@@ -160,24 +170,37 @@ class Restored(Struct, frozen=True):
 
 
 def restored(
-    changed: Iterable[str], before: Mapping[str, str], after: Mapping[str, str], command: str, reported: Collection[str]
+    changes: Iterable[Change],
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    command: str,
+    reported: Collection[str],
 ) -> Restored:
-    """`changed`: the paths that differ. `before` and `after`: the texts of watched files. `reported`: files in which
+    """`changes`: what differs. `before` and `after`: the texts of watched files. `reported`: files in which
     the runner found tests at the base."""
-    changed = sorted(changed)
+    added = {change.path for change in changes if change.kind == "A"}
+    changed = sorted(change.path for change in changes)
     called = _called(command, before) if any(map(_script, changed)) else command
     loaded = _loaded(before) if any(map(foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
         old, new, inside = before.get(path), after.get(path), path in reported
-        if _whole(path, old is None, command, called, loaded) or (inside and _only_tests(old or "")):
+        if _whole(path, path in added, command, called, loaded) or (inside and _only_tests(old or "")):
             paths.append(path)
         elif (made := _in_part(path, old, new, inside)) is not None:
             texts[path] = made
-    rest = [path for path in changed if path not in paths and path not in texts]
-    paths += _read_by_tests(rest, before)
+    paths += _read_by_tests([path for path in changed if path not in paths and path not in texts], before)
+    # What is new and only data takes nothing away: a test may have waited for it.
+    paths = [path for path in paths if path not in added or not _only_data(path)]
     return Restored(tuple(sorted(paths)), texts)
+
+
+def _only_data(path: str) -> bool:
+    """Nothing that a runner would load by itself."""
+    name = name_of(path)
+    settings = _SETTINGS.fullmatch(name) or name in _SECTIONS or name == "package.json" or makefile(path)
+    return ending(path) in _DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not settings
 
 
 def _loaded(before: Mapping[str, str]) -> set[str]:
@@ -196,8 +219,8 @@ def _script(path: str) -> bool:
     return language(path) == "shell" or not ending(path)
 
 
-def _whole(path: str, unread: bool, command: str, called: str, loaded: set[str]) -> bool:
-    """Nothing but a test run needs it. `unread`: it is new, or no text of the base."""
+def _whole(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
+    """Nothing but a test run needs it."""
     if foreign(path):
         parts = path.split("/")
         packages = {name.split("/")[0] for name in loaded} | _PROGRAMS
@@ -210,7 +233,7 @@ def _whole(path: str, unread: bool, command: str, called: str, loaded: set[str])
         return "make" in {name_of(word) for word in words_of(command)}
     if ending(path) in ("snap", "ambr", "golden", "approved", "pth"):
         return True
-    if unread and (_in_front(path) or path in words_of(command)):
+    if added and (_in_front(path) or path in words_of(command)):
         return True
     return _script(path) and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", called) is not None
 
@@ -229,14 +252,9 @@ def _in_front(path: str) -> bool:
 
 
 def _called(command: str, before: Mapping[str, str]) -> str:
-    """The command, and the scripts and recipes that it calls, and those that these call."""
-    said, left = command, dict(before)
-    entrance = ("package.json", "Makefile", "makefile", "GNUmakefile", "tox.ini", "noxfile.py", "justfile")
-    while True:
-        more = [path for path in left if not foreign(path) and (path in entrance or (_script(path) and path in said))]
-        if not more:
-            return said
-        said = "\n".join([said, *(left.pop(path) for path in more)])
+    """The command, and the recipes that it may stand for."""
+    recipes = ("package.json", "Makefile", "makefile", "GNUmakefile", "tox.ini", "noxfile.py", "justfile")
+    return "\n".join([command, *(before[path] for path in recipes if path in before)])
 
 
 def _read_by_tests(paths: Collection[str], before: Mapping[str, str]) -> list[str]:
@@ -246,7 +264,8 @@ def _read_by_tests(paths: Collection[str], before: Mapping[str, str]) -> list[st
         module = (
             path.endswith(".py") and path in before and not re.search(r"(?m)^\s*(?:def|class|async)\b", before[path])
         )
-        if foreign(path) or not (ending(path) in _DATA or module):
+        said = rf"(?i){_EXPECTING}"
+        if foreign(path) or not (ending(path) in _DATA or module) or not re.search(said, f"{path}\n{before.get(path)}"):
             continue
         stem, folder = re.escape(name_of(path)), re.escape(path.rpartition("/")[0].rpartition("/")[2])
         inside = rf"|[\"'/]{folder}[\"'/]" if folder else ""
@@ -328,6 +347,8 @@ def _rust_tests(text: str) -> list[tuple[int, int]]:
 
 def _closed(text: str, start: int) -> int:
     """Behind the brace that closes the one at `start`; braces in strings and comments do not count."""
+    if text[start : start + 1] == ";":  # in a file of its own
+        return start + 1
     depth = 0
     for found in re.finditer(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/|\'(?:\\.|[^\'\\])\'|[{}]', text[start:], re.DOTALL):
         depth += {"{": 1, "}": -1}.get(found.group(), 0)

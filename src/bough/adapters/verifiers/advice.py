@@ -1,0 +1,71 @@
+"""Advice, never a ruling: new product code that a reviewer may want to look at.
+
+Code that could know of a test run, or could make anything equal anything, and values that stand in the tests. All of it
+has honest uses. It is shown to whoever reviews the work, and where it could fool a check, the canary is asked.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+
+from bough.adapters.verifiers.testside import foreign, language, test_file
+from bough.core.acceptance import Remark
+
+MOST = 20
+_LOOKS = {
+    "looks for a test run": r"""pytest unittest \b_?jest\b vitest mocha PYTEST_ NODE_ENV JEST_WORKER __tests__
+        cfg!?\(.*\btest\b \btest_\w+ _test\b""",
+    "looks at how the program was started": r"""sys\.(?:argv|orig_argv|modules|flags) os\.environ getenv std::env /proc/
+        process\.(?:argv|execArgv|mainModule|env) __main__ require\.main module\.(?:parent|children) isatty""",
+    "looks at its callers": r"""_getframe inspect\b traceback currentframe \.f_\w+ \bstack\b captureStackTrace Backtrace
+        thread::current findCaller stack_info""",
+    "changes what equality, text or numbers mean": r"""__(?:eq|ne|lt|le|gt|ge|hash|repr|str|class|sub|rsub|bool|new)__
+        __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock valueOf toJSON Symbol\. Proxy PartialEq
+        total_ordering setattr inspect\.custom \binf\b \bnan\b""",
+    "reaches into the interpreter or the runner": r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit
+        os\.exec sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit) require\([^'"] require\.cache
+        macro_rules
+        require\(['"](?:node:)?(?:assert|test|module) getBuiltinModule process\.(?:exit|on) Module\b""",
+    "runs text as code": r"""\b(?:eval|exec|compile)\( new\sFunction \bvm\. b64decode marshal fromCharCode""",
+    "reads source files": r"""\.read_text\( \bopen\( readFileSync linecache glob\( os\.walk listdir fs::read""",
+}
+"""What it may be doing, and how that looks."""
+_LITERAL = r"\"[^\"\n]{2,}\"|'[^'\n]{2,}'|(?<![\w.])-?\d[\d_.]*\b"
+
+
+def advise(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Remark, ...]:
+    """About code that is new. `before` and `after`: texts by path."""
+    found: list[Remark] = []
+    tests = [line for path, text in after.items() if test_file(path) for line in _asserting(text)]
+    for path, text in after.items():
+        if before.get(path) == text or not language(path) or test_file(path) or foreign(path):
+            continue
+        for number, line in _new_lines(before.get(path, ""), text):
+            what = next((what for what, words in _LOOKS.items() if re.search("|".join(words.split()), line)), "")
+            if what or (what := _from_a_test(line, tests)):
+                found.append(Remark(path, number, what))
+    return tuple(found[:MOST])
+
+
+def _new_lines(old: str, new: str) -> Iterator[tuple[int, str]]:
+    was, now = old.splitlines(), new.splitlines()
+    for tag, _, _, start, end in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if tag in ("insert", "replace"):
+            yield from ((number + 1, now[number]) for number in range(start, end))
+
+
+def _asserting(text: str) -> Iterator[set[str]]:
+    """The values in each line that asserts something."""
+    for line in text.splitlines():
+        if re.search(r"assert|expect|Equal|should", line):
+            yield set(re.findall(_LITERAL, line)) - {"0", "1", "2"}
+
+
+def _from_a_test(line: str, tests: list[set[str]]) -> str:
+    """A choice by values that stand together in one assertion."""
+    if not re.search(r"==|===|\bin\b|\bcase\b|\bmatch\b|[:=]>?\s*[\d\"']", line):
+        return ""
+    own = set(re.findall(_LITERAL, line))
+    return "has values of a test in it" if len(own) > 1 and any(own <= values for values in tests) else ""

@@ -1,0 +1,325 @@
+"""The canary: tests that carry the claim, with the values they expect made wrong. Those that still pass prove nothing.
+
+Pure: it only writes the wrong tests. An expectation is made wrong only where it is sure to be asked, since a test that
+passes although it was not would be called worthless: literals that something is compared with for equality, in
+statements that every run of the test reaches. Python is read by its syntax tree, JavaScript and Rust line by line;
+tests in other languages are not asked.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from bough.adapters.verifiers.testside import language, words_of
+
+ASKED = ("python", "javascript", "rust")
+"""Languages in which expected values can be made wrong."""
+_NUMBER = "7919"
+_EQUAL = frozenset(
+    """assertEqual assertEquals assertIs assertIn assertAlmostEqual assertListEqual assertDictEqual assertTupleEqual
+    assertSetEqual assertSequenceEqual assertCountEqual assertMultiLineEqual""".split()  # noqa: SIM905
+)
+_AROUND = frozenset("approx Decimal Fraction Path set frozenset tuple list dict bytes str float int date".split())  # noqa: SIM905
+"""Calls around literals that are still values."""
+
+_Made = Callable[[str], str]
+Spans = list[tuple[int, int, str]]
+"""Stretches of a text, and what to put there."""
+
+
+def made_wrong(texts: Mapping[str, str], tests: Collection[str], script: str = "") -> tuple[dict[str, str], set[str]]:
+    """Files with expected values made wrong, and the names of the tests in which that was done. `tests`: names as the
+    runner has them. `script`: a file that is itself the check."""
+    wrong: dict[str, str] = {}
+    done: set[str] = set()
+    names = {test: re.split(r"::| > |\.(?=\w+$)", re.sub(r"\[.*", "", test))[-1].strip() for test in tests}
+    for path, text in texts.items():
+        wanted = {name for test, name in names.items() if belongs(test, path)}
+        if not wanted and path != script:
+            continue
+        changes, found = _CHANGES.get(language(path), _none)(text, wanted, path == script)
+        if changes:
+            wrong[path] = _changed(text, changes)
+            done |= {test for test, name in names.items() if name in found and belongs(test, path)}
+            done |= {script} if path == script else set()
+    return wrong, done
+
+
+def belongs(test: str, path: str) -> bool:
+    """A test is named by its file, by its module, or in Rust by the crate that it is in."""
+    file = test.partition("::")[0]
+    module = path.rpartition(".")[0].replace("/", ".")
+    return file == path or test.startswith(f"{module}.") or (path.endswith(".rs") and not file.endswith(".rs"))
+
+
+def _changed(text: str, changes: Spans) -> str:
+    for start, end, new in sorted(set(changes), reverse=True):
+        text = text[:start] + new + text[end:]
+    return text
+
+
+def _none(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    return [], set()
+
+
+# ── Python ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return [], set()
+    place = _Places(text)
+    changes: Spans = []
+    done: set[str] = set()
+    bodies: list[tuple[str, ast.AST | None, list[ast.stmt]]] = [("", None, tree.body)] if script else []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if node.name in wanted and (doc := _docstring(node)) is not None:
+                changes += (found := _doctests(place, doc))
+                done |= {node.name} if found else set()
+            elif node.name in wanted:
+                bodies.append((node.name, node, node.body))
+    for name, function, body in bodies:
+        values = _bound(function, body)
+        expected = list(_expected(body))
+        # Of a script, only the last: what comes before would end it.
+        for node in expected[-1:] if function is None else expected:
+            if found := list(_wrong(node, values, place)):
+                changes += found
+                done.add(name)
+    return changes, done
+
+
+def _docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.Constant | None:
+    first = node.body[0] if node.body else None
+    held = first.value if isinstance(first, ast.Expr) else None
+    return held if isinstance(held, ast.Constant) and isinstance(held.value, str) and ">>>" in held.value else None
+
+
+def _doctests(place: _Places, doc: ast.Constant) -> Spans:
+    start, end = place.span(doc)
+    lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", place.text[start:end])
+    return [(start + line.end(1), start + line.end(1), f"~{_NUMBER}") for line in lines]
+
+
+class _Places:
+    """Where nodes are in a text: lines and bytes become characters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._lines = text.splitlines(keepends=True) or [""]
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def span(self, node: ast.expr) -> tuple[int, int]:
+        return self._at(node.lineno, node.col_offset), self._at(node.end_lineno or 0, node.end_col_offset or 0)
+
+    def _at(self, line: int, column: int) -> int:
+        return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode(errors="ignore"))
+
+
+def _expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
+    """What something has to equal, in statements that are sure to be reached."""
+    for node in body:
+        if isinstance(node, ast.Return | ast.Raise):
+            return
+        if isinstance(node, ast.With | ast.AsyncWith) and not re.search("raises|suppress|Raises|warns", _with(node)):
+            yield from _expected(node.body)
+        elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
+            yield from _compared(node.test)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value
+            if isinstance(call.func, ast.Attribute) and call.func.attr in _EQUAL and len(call.args) >= 2:
+                yield from _side(call.args[0], call.args[1])
+        if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
+            return
+
+
+def _with(node: ast.With | ast.AsyncWith) -> str:
+    return " ".join(ast.unparse(item.context_expr) for item in node.items)
+
+
+def _compared(test: ast.Compare) -> Iterator[ast.expr]:
+    if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is | ast.In):
+        yield from _side(test.left, test.comparators[0])
+
+
+def _side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
+    """The side that is a value; where both are, nothing is tested."""
+    if _is_value(left) != _is_value(right):
+        yield left if _is_value(left) else right
+
+
+def _is_value(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        return name in _AROUND and bool(node.args) and all(map(_is_value, node.args))
+    if isinstance(node, ast.List | ast.Tuple | ast.Set):
+        return all(map(_is_value, node.elts))
+    if isinstance(node, ast.Dict):
+        return all(key is not None and _is_value(key) for key in node.keys) and all(map(_is_value, node.values))
+    if isinstance(node, ast.UnaryOp):
+        return _is_value(node.operand)
+    return isinstance(node, ast.Constant | ast.JoinedStr | ast.Name)
+
+
+def _bound(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
+    """The values of names that stand for one: parameters of the cases, and what is assigned once."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in body:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            found[name] = [] if name in found or not _is_value(node.value) else [node.value]
+    for mark in getattr(function, "decorator_list", []):
+        if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
+            found |= _cases(mark.args[0], mark.args[1])
+    return found
+
+
+def _cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
+    said = (
+        [names.value]
+        if isinstance(names, ast.Constant)
+        else [getattr(one, "value", "") for one in getattr(names, "elts", [])]
+    )
+    titles = [name.strip() for text in said for name in str(text).split(",") if name.strip()]
+    found: dict[str, list[ast.expr]] = {title: [] for title in titles}
+    for case in getattr(cases, "elts", []):
+        row = case.args if isinstance(case, ast.Call) else [case] if len(titles) == 1 else getattr(case, "elts", [])
+        for title, value in zip(titles, row, strict=False):
+            found[title].append(value)
+    return found
+
+
+def _wrong(
+    node: ast.expr, values: Mapping[str, list[ast.expr]], place: _Places, deep: int = 0
+) -> Iterator[tuple[int, int, str]]:
+    start, end = place.span(node)
+    text = place.text[start:end]
+    if isinstance(node, ast.Name):
+        if deep < 2:
+            yield from (
+                change for value in values.get(node.id, []) for change in _wrong(value, values, place, deep + 1)
+            )
+    elif isinstance(node, ast.Call):
+        yield from (change for value in node.args for change in _wrong(value, values, place, deep))
+    elif isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
+        below = node.values if isinstance(node, ast.Dict) else node.elts
+        if not below:
+            yield start, end, {"[": f"[{_NUMBER}]", "(": f"({_NUMBER},)"}.get(text[:1], f"{{{_NUMBER}: {_NUMBER}}}")
+        yield from (change for value in below for change in _wrong(value, values, place, deep))
+    elif isinstance(node, ast.JoinedStr):
+        yield start, end, f"({text} + '~{_NUMBER}')"
+    elif isinstance(node, ast.UnaryOp):
+        yield start, end, f"(-({text}) - {_NUMBER})"
+    elif isinstance(node, ast.Constant):
+        yield start, end, _wrong_constant(node.value, text)
+
+
+def _wrong_constant(value: object, text: str) -> str:
+    if isinstance(value, bool):
+        return f"(not {text})"
+    if isinstance(value, str):
+        return f"({text} + '~{_NUMBER}')"
+    if isinstance(value, bytes):
+        return f"({text} + b'~{_NUMBER}')"
+    # Another sign, not only another size: what is nearly equal may be wide.
+    return f"(-({text}) - {_NUMBER})" if isinstance(value, int | float | complex) else _NUMBER
+
+
+# ── JavaScript and Rust, line by line ───────────────────────────────────────────────────────────────────────────────
+
+_VALUE = r"(-?\d[\d_.]*|\"[^\"\\\n]*\"|'[^'\\\n]*')"
+_JS = re.compile(
+    rf"^\s*(?:assert(?:\.\w+)?\.(?:strictEqual|equal|deepEqual|deepStrictEqual)\(.+,\s*{_VALUE}\)|"
+    rf"(?:await\s+)?expect\(.+\)\.(?:toBe|toEqual|toStrictEqual)\({_VALUE}\))\s*;?\s*$"
+)
+_JS_TEST = re.compile(r"\b(?:test|it)(?:\.\w+)?\s*\(\s*(['\"`])(.+?)\1")
+_RUST = re.compile(rf"^\s*assert_eq!\(.+,\s*{_VALUE}\);\s*$")
+_RUST_TEST = re.compile(r"()\bfn\s+(\w+)\s*\(")
+_BRANCH = re.compile(r"\b(?:if|else|for|while|catch|switch|match|loop|forEach|map|filter)\b|=>\s*\{?\s*$|\|\s*\{?\s*$")
+
+
+def _javascript(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    return _by_line(text, wanted, _JS, _JS_TEST, lambda value: f"(-({value}) - {_NUMBER})")
+
+
+def _rust(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    return _by_line(text, wanted, _RUST, _RUST_TEST, lambda value: f"({value} + 1)")
+
+
+def _by_line(
+    text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pattern[str], number: _Made
+) -> tuple[Spans, set[str]]:
+    changes: Spans = []
+    done: set[str] = set()
+    above: list[str] = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            depth = len(line) - len(line.lstrip())
+            above = [other for other in above if len(other) - len(other.lstrip()) < depth]
+            found, named = (
+                asserts.match(line),
+                next((hit for other in reversed(above) if (hit := tests.search(other))), None),
+            )
+            inner = [other for other in above if named and above.index(other) > above.index(named.string)]
+            if found and named and named[2] in wanted and not any(_BRANCH.search(other) for other in inner):
+                group = next(number for number in range(1, (found.lastindex or 0) + 1) if found[number])
+                value, (start, end) = found[group], found.span(group)
+                new = number(value) if value[0] not in "\"'" else f"{value[:-1]}~{_NUMBER}{value[-1]}"
+                changes.append((at + start, at + end, new))
+                done.add(named[2])
+            above.append(line)
+        at += len(line)
+    return changes, done
+
+
+_CHANGES = {"python": _python, "javascript": _javascript, "rust": _rust}
+
+
+# ── what cannot be asked ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def script_in(command: str, texts: Mapping[str, str]) -> str:
+    """The file that is itself the check."""
+    return next((path for path in sorted(words_of(command)) if path in texts and language(path) in ASKED), "")
+
+
+def not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
+    """Why no expected value was made wrong, as a phrase; empty: there was nothing to ask."""
+    held = {language(path) for path in texts for test in tests if belongs(test, path)}
+    others = sorted(held - {*ASKED, ""})
+    if others:
+        return f"expected values cannot be made wrong in {others[0]}"
+    return "no expected value that could be made wrong was found" if tests else ""
+
+
+def assert_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
+    """All of these are Python tests in which nothing could fail but an accident."""
+    names = {re.sub(r"\[.*", "", re.split(r"::|\.(?=\w+$)", test)[-1]) for test in tests}
+    held = [text for path, text in texts.items() if any(belongs(test, path) for test in tests)]
+    if not tests or not held or not all(test.partition("::")[0].endswith(".py") for test in tests):
+        return False
+    try:
+        trees = [ast.parse(text) for text in held]
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    functions = (
+        node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    return not any(_asserts(node) for function in functions if function.name in names for node in ast.walk(function))
+
+
+def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return not isinstance(node.test, ast.Constant)
+    return (
+        isinstance(node, ast.Call | ast.Raise | ast.With)
+        and re.search(r"(?i)assert|raise|check|verify|expect|fail", ast.unparse(node)) is not None
+    )
