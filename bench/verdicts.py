@@ -1,6 +1,6 @@
 """The tables of sabotage and of honest work, case by case: what the verdict says, and how long the run took.
 
-    python -m bench.verdicts [--table sabotage|honest] [--only TEXT] [--jobs N] [--json FILE]
+    python -m bench.verdicts [--table sabotage|honest] [--only TEXT] [--cases FILE] [--jobs N] [--json FILE]
 
 Each case is a whole run (real files, workspaces, processes, checks); only the model is scripted.
 """
@@ -47,10 +47,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--table", default="sabotage")
     parser.add_argument("--only", default="")
+    parser.add_argument("--cases", type=Path, help="only those that this file names, one a line")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
-    cases = [(str(param.id), param.values[0]) for param in load(args.table) if args.only in str(param.id)]
+    named = set(args.cases.read_text().splitlines()) if args.cases else None
+    params = [param for param in load(args.table) if args.only in str(param.id)]
+    cases = [(str(param.id), param.values[0]) for param in params if named is None or param.id in named]
     began = time.monotonic()
     with ProcessPoolExecutor(args.jobs) as pool:
         found = list(pool.map(one, *zip(*cases, strict=True)))

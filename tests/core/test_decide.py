@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import commands as c
-from bough.core.acceptance import Verdict
+from bough.core.acceptance import Disagreement, Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.decide import decide
 from bough.core.escalation import Decision, LadderRules, Trouble
@@ -52,6 +52,8 @@ def test_the_verdict_decides() -> None:
 
     assert after(Verdict("passed", "ok")) == c.Conclude(State.COMPLETED, "ok")
     assert after(Verdict("tampered", "a test is gone")) == c.ChangeState(State.TEST_FAILED, "a test is gone")
+    found = (Disagreement("test_a", now="2"),)
+    assert after(Verdict("needs_approval", "no", disagreements=found)) == c.RuleOnChanges("judge")
     assert after(Verdict("failed", "exit 1")) == c.ChangeState(State.TEST_FAILED, "exit 1")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from hypothesis import strategies as st
 
+from bough.core import approval
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import Ruling, Verdict
+from bough.core.acceptance import AllowedChange, Disagreement, Ruling, Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.compaction import cut
 from bough.core.decide import decide
@@ -55,7 +57,17 @@ def tool_events(draw: Draw, call: Call, tree: str, task: Task) -> list[e.AnyEven
 
 
 def _verdict(draw: Draw, ruling: Ruling, tree: str) -> Verdict:
-    return Verdict(ruling, "because", "make test", seconds=1.0, failed=draw(st.integers(0, 3)), tree=tree)
+    found = tuple(Disagreement(f"test_{n}", now=draw(st.sampled_from("ab"))) for n in range(draw(st.integers(1, 2))))
+    return Verdict(
+        ruling,
+        "because",
+        "make test",
+        exit_status=draw(st.sampled_from([0, 1])),
+        seconds=1.0,
+        failed=draw(st.integers(0, 3)),
+        tree=tree,
+        disagreements=found if ruling == "needs_approval" else (),
+    )
 
 
 def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
@@ -125,6 +137,17 @@ def children(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
             yield [e.ChildSettled(step.name, state, "because", tree, spend, dead_ends=("that way",))]
 
 
+def ruled(draw: Draw, by: e.ChangesBy, task: Task) -> e.ChangesRuled:
+    """Some of what is pending is allowed, or all of it, or none."""
+    left = approval.pending(task)
+    if by == "person" and draw(st.booleans()):
+        return e.ChangesRuled(by, task.tree, denied=tuple(one.test for one in left))
+    some = tuple(one for one in left if draw(st.booleans()))
+    who: Literal["judge", "person"] = "person" if by == "person" else "judge"
+    changes = tuple(AllowedChange(one.test, one.now, who, "because") for one in some)
+    return e.ChangesRuled(by, task.tree, changes, verdict=approval.allowed(task, changes))
+
+
 def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
     """Batches of events that carrying out the command may bring; the journal may end after any of them."""
     tree = f"tree-{draw(st.integers(0, 3))}"
@@ -168,8 +191,14 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
             yield [e.WorkspaceRestored(back, why)]
         case c.RunCheck():
             yield [e.CheckStarted("make test")]
-            ruling: Ruling = draw(st.sampled_from(["passed", "failed", "failed", "tampered", "not_verified"]))
+            rulings: list[Ruling] = ["passed", "failed", "failed", "needs_approval", "not_verified"]
+            ruling: Ruling = draw(st.sampled_from(rulings))
             yield [e.CheckFinished(_verdict(draw, ruling, task.tree))]
+        case c.RuleOnChanges(by):
+            yield [ruled(draw, by, task)]
+        case c.ReturnFinding():
+            no, again = e.StateChanged(State.TEST_FAILED, "no"), e.StateChanged(State.IN_PROGRESS, "again")
+            yield [no, e.FindingReturned("look again"), again]
         case c.Conclude(to, why):
             yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
         case c.ChangeState(to, why):

@@ -27,14 +27,16 @@ def test_repairs_checks_and_time_are_counted() -> None:
             e.AttemptStarted("bug_hunter", "main", "", ""),
             e.ToolFinished("1", True, "", seconds=2.0),
             e.CheckStarted("pytest"),
-            e.CheckFinished(Verdict("tampered", "")),
+            e.CheckFinished(Verdict("needs_approval", "")),
             e.AttemptStarted("bug_hunter", "main", "", ""),
             e.CheckStarted("pytest"),
             e.CheckFinished(Verdict("passed", "", seconds=1.0, flaky=("t",))),
             e.StateChanged(State.COMPLETED, ""),
         )
     )
-    assert made == Stats(1, 1, 1, repairs=2, repaired=1, checks=3, tampered=1, flaky=1, seconds=10.0, check_seconds=2.0)
+    assert made == Stats(
+        1, 1, 1, repairs=2, repaired=1, checks=3, disagreed=1, flaky=1, seconds=10.0, check_seconds=2.0
+    )
 
 
 def test_warnings_need_numbers_that_say_something() -> None:

@@ -164,7 +164,7 @@ def test_the_bug_hunter_is_told_what_failed_and_where(tmp_path: Path) -> None:
     assert CHECK in brief
 
 
-def test_tampering_is_named_line_by_line_and_can_be_undone(tmp_path: Path) -> None:
+def test_a_changed_test_is_named_and_can_be_undone_by_the_same_agent(tmp_path: Path) -> None:
     skipped = edit("test_calc.py", "def test_add", "@pytest.mark.skip\ndef test_add")
     imported = edit("test_calc.py", "from calc", "import pytest\n\nfrom calc")
     undone = [write("test_calc.py", TESTS), FIX]
@@ -172,10 +172,12 @@ def test_tampering_is_named_line_by_line_and_can_be_undone(tmp_path: Path) -> No
     outcome, journal = carry_out(project(tmp_path, "pytest"), Step("goal", "Make add add.", test_command=PYTEST), model)
     assert outcome.completed
     first, last = (event.verdict for event in journal.of(e.CheckFinished))
-    assert (first.ruling, last.ruling) == ("tampered", "passed")
-    (named,) = first.tampering
-    assert (named.path, named.line) == ("test_calc.py", 6)
-    assert f"{named.path}:{named.line}" in journal.of(e.AttemptStarted)[1].brief
+    assert (first.ruling, last.ruling) == ("needs_approval", "passed")
+    (named,) = first.disagreements
+    assert (named.test, named.path, named.now) == ("test_calc.py::test_add", "test_calc.py", "@pytest.mark.skip")
+    (returned,) = journal.of(e.FindingReturned)
+    assert "test_calc.py::test_add" in returned.text
+    assert len(journal.of(e.AttemptStarted)) == 1
 
 
 # ── the base ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -335,8 +337,8 @@ def test_a_child_is_held_to_the_tests_of_the_child_before_it(tmp_path: Path) -> 
     outcome, journal = family(tmp_path, ScriptedModel([ADD, new, DONE, TWICE, weaker, DONE]))
     assert not outcome.completed
     last = journal.of(e.CheckFinished)[-1].verdict
-    assert last.ruling == "tampered"
-    assert "test_new" in last.reason
+    assert last.ruling == "needs_approval"
+    assert [(one.test, one.own) for one in last.disagreements] == [("test_new.py::test_new", True)]
 
 
 def test_the_states_of_a_family_are_told_apart(tmp_path: Path) -> None:

@@ -180,7 +180,9 @@ def _gathered(task: Task) -> c.Command:
 def _judge(task: Task) -> c.Command:
     """In `testing`: run the check on what is there now, then believe it."""
     verdict = task.verdict
-    if verdict is None or not task.judged:
+    # An agent that stands by its work after a finding has changed nothing: the verdict on that tree is known.
+    stands = verdict is not None and verdict.finding and task.findings > 0 and verdict.tree == task.tree
+    if verdict is None or not (task.judged or stands):
         return c.RunCheck()
     if verdict.ruling == "passed":
         return c.Conclude(State.COMPLETED, verdict.reason)

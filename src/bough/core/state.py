@@ -384,7 +384,7 @@ def _check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
 def _disputed(task: Task, event: e.Disputed, at: float) -> Task:
     """New evidence: what was decided without it is asked again."""
     disputes = task.disputes | {event.test: event.evidence}
-    return replace(task, disputes=disputes, ruled_by_judge="", ruled_by_person="", denied="", found="")
+    return replace(task, disputes=disputes, ruled_by_judge=None, ruled_by_person=None, denied=None, found=None)
 
 
 def _changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:

@@ -111,17 +111,17 @@ class Task(Struct, frozen=True):
     """Original tests that may change: decided here, or for one of its steps."""
     disputes: dict[str, str] = {}
     """What its agents say against tests, by test."""
-    ruled_by_judge: str = ""
+    ruled_by_judge: str | None = None
     """The tree that the judge was asked about last …"""
-    ruled_by_person: str = ""
+    ruled_by_person: str | None = None
     """… and the person."""
-    denied: str = ""
+    denied: str | None = None
     """The tree of which the person said no."""
     decided: str = ""
     """Why nothing was allowed, as it was said last."""
     findings: int = 0
     """How often work went back to the same agent because of what was found beside a check that passed."""
-    found: str = ""
+    found: str | None = None
     """The tree that it was about last."""
     repairs: int = 0
     asked_for_test: bool = False

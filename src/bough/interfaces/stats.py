@@ -39,7 +39,7 @@ class Stats(Struct):
     """Of those, after whom the check passed."""
     checks: int = 0
     checks_not_found: int = 0
-    tampered: int = 0
+    disagreed: int = 0
     flaky: int = 0
     seconds: float = 0.0
     """In model calls, tools and checks."""
@@ -103,7 +103,7 @@ def stats(records: Iterable[e.Record]) -> Stats:
             case e.CheckFinished(verdict=verdict):
                 made.seconds += verdict.seconds
                 made.check_seconds += verdict.seconds
-                made.tampered += verdict.ruling == "tampered"
+                made.disagreed += verdict.ruling in ("needs_approval", "tampered")
                 made.flaky += len(verdict.flaky)
                 if roles.get(stream) == "bug_hunter":
                     made.repairs += 1

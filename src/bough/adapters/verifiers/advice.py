@@ -25,8 +25,9 @@ _LOOKS = {
         __(?:instancecheck|init_subclass|getattribute)__ \bANY\b Mock valueOf toJSON Symbol\. Proxy PartialEq
         total_ordering setattr inspect\.custom \binf\b \bnan\b""",
     "reaches into the interpreter or the runner": r"""builtins importlib __import__ ctypes \bgc\. atexit os\._exit
-        os\.exec sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit) require\([^'"] require\.cache
-        macro_rules
+        os\.exec sys\.(?:settrace|setprofile|meta_path|path_hooks|excepthook|exit) require\.cache
+        require\((?!['"][\w./@:-]+['"]\))
+        macro_rules getattr\(\w+,(?!\s*['"]\w+['"]\s*[,)])
         require\(['"](?:node:)?(?:assert|test|module) getBuiltinModule process\.(?:exit|on) Module\b""",
     "runs text as code": r"""\b(?:eval|exec|compile)\( new\sFunction \bvm\. b64decode marshal fromCharCode""",
     "reads source files": r"""\.read_text\( \bopen\( readFileSync linecache glob\( os\.walk listdir fs::read""",

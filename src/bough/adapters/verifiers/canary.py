@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 
 from bough.adapters.verifiers.testside import language, words_of
 
 ASKED = ("python", "javascript", "rust")
 """Languages in which expected values can be made wrong."""
 _NUMBER = "7919"
+_SMALL = 1000
+"""Up to here another number is the next one; what is nearly equal is wider for larger ones."""
 _EQUAL = frozenset(
     """assertEqual assertEquals assertIs assertIn assertAlmostEqual assertListEqual assertDictEqual assertTupleEqual
     assertSetEqual assertSequenceEqual assertCountEqual assertMultiLineEqual""".split()  # noqa: SIM905
@@ -24,7 +27,6 @@ _EQUAL = frozenset(
 _AROUND = frozenset("approx Decimal Fraction Path set frozenset tuple list dict bytes str float int date".split())  # noqa: SIM905
 """Calls around literals that are still values."""
 
-_Made = Callable[[str], str]
 Spans = list[tuple[int, int, str]]
 """Stretches of a text, and what to put there."""
 
@@ -51,7 +53,11 @@ def belongs(test: str, path: str) -> bool:
     """A test is named by its file, by its module, or in Rust by the crate that it is in."""
     file = test.partition("::")[0]
     module = path.rpartition(".")[0].replace("/", ".")
-    return file == path or test.startswith(f"{module}.") or (path.endswith(".rs") and not file.endswith(".rs"))
+    return (
+        file == path
+        or test.startswith(f"{module}.")
+        or (path.endswith(".rs") and (file.rpartition(":")[2] == path or not file.endswith(".rs")))
+    )
 
 
 def _changed(text: str, changes: Spans) -> str:
@@ -134,7 +140,12 @@ def _expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
             yield from _compared(node.test)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
-            if isinstance(call.func, ast.Attribute) and call.func.attr in _EQUAL and len(call.args) >= 2:
+            if (
+                isinstance(call.func, ast.Attribute)
+                and call.func.attr in _EQUAL
+                and len(call.args) == 2
+                and not call.keywords
+            ):
                 yield from _side(call.args[0], call.args[1])
         if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             return
@@ -158,7 +169,7 @@ def _side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
 def _is_value(node: ast.expr) -> bool:
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        return name in _AROUND and bool(node.args) and all(map(_is_value, node.args))
+        return name in _AROUND and bool(node.args) and not node.keywords and all(map(_is_value, node.args))
     if isinstance(node, ast.List | ast.Tuple | ast.Set):
         return all(map(_is_value, node.elts))
     if isinstance(node, ast.Dict):
@@ -215,21 +226,22 @@ def _wrong(
         yield from (change for value in below for change in _wrong(value, values, place, deep))
     elif isinstance(node, ast.JoinedStr):
         yield start, end, f"({text} + '~{_NUMBER}')"
-    elif isinstance(node, ast.UnaryOp):
-        yield start, end, f"(-({text}) - {_NUMBER})"
-    elif isinstance(node, ast.Constant):
-        yield start, end, _wrong_constant(node.value, text)
+    elif isinstance(node, ast.UnaryOp | ast.Constant):
+        with suppress(ValueError, TypeError):
+            yield start, end, repr(_other(ast.literal_eval(node)))
 
 
-def _wrong_constant(value: object, text: str) -> str:
+def _other(value: object) -> object:
+    """Another value of the same kind. As a literal: code that reads the tests is to find it."""
     if isinstance(value, bool):
-        return f"(not {text})"
+        return not value
     if isinstance(value, str):
-        return f"({text} + '~{_NUMBER}')"
+        return f"{value}~{_NUMBER}"
     if isinstance(value, bytes):
-        return f"({text} + b'~{_NUMBER}')"
-    # Another sign, not only another size: what is nearly equal may be wide.
-    return f"(-({text}) - {_NUMBER})" if isinstance(value, int | float | complex) else _NUMBER
+        return value + b"~"
+    if isinstance(value, int | float):
+        return value + 1 if abs(value) < _SMALL else value * 2 + 1
+    return int(_NUMBER)
 
 
 # ── JavaScript and Rust, line by line ───────────────────────────────────────────────────────────────────────────────
@@ -246,16 +258,19 @@ _BRANCH = re.compile(r"\b(?:if|else|for|while|catch|switch|match|loop|forEach|ma
 
 
 def _javascript(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return _by_line(text, wanted, _JS, _JS_TEST, lambda value: f"(-({value}) - {_NUMBER})")
+    return _by_line(text, wanted, _JS, _JS_TEST)
 
 
 def _rust(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return _by_line(text, wanted, _RUST, _RUST_TEST, lambda value: f"({value} + 1)")
+    return _by_line(text, wanted, _RUST, _RUST_TEST)
 
 
-def _by_line(
-    text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pattern[str], number: _Made
-) -> tuple[Spans, set[str]]:
+def _number(text: str) -> int | float:
+    text = text.replace("_", "")
+    return float(text) if "." in text else int(text)
+
+
+def _by_line(text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pattern[str]) -> tuple[Spans, set[str]]:
     changes: Spans = []
     done: set[str] = set()
     above: list[str] = []
@@ -272,7 +287,8 @@ def _by_line(
             if found and named and named[2] in wanted and not any(_BRANCH.search(other) for other in inner):
                 group = next(number for number in range(1, (found.lastindex or 0) + 1) if found[number])
                 value, (start, end) = found[group], found.span(group)
-                new = number(value) if value[0] not in "\"'" else f"{value[:-1]}~{_NUMBER}{value[-1]}"
+                text_value = value[0] in "\"'"
+                new = f"{value[:-1]}~{_NUMBER}{value[-1]}" if text_value else str(_other(_number(value)))
                 changes.append((at + start, at + end, new))
                 done.add(named[2])
             above.append(line)

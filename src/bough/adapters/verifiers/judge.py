@@ -38,8 +38,8 @@ NOT_FOUND = "finished, not verified: no check was found (give one with --check C
 ONLY_COMMANDS = "only commands ran, and all ended well; there is no check beside them"
 RERUN_MOST = 20
 """More failing tests than this are not flaky: they are not run again."""
-SHOWN = 20
-"""Disagreements that a verdict lists."""
+LISTED = 50
+"""Disagreements that a verdict lists one by one."""
 
 
 class Question(Struct, frozen=True):
@@ -117,7 +117,7 @@ class Judge:
             failures=rulings.failures(ran, known.report, flaky, reader(workspace)),
             flaky=flaky,
             changed=question.changed if question is not None else (),
-            disagreements=found[:SHOWN],
+            disagreements=_listed(found),
             advice=remarks,
             canary=canary,
         )
@@ -220,9 +220,10 @@ class Judge:
         if not done:
             return canaries.not_asked(texts, tests), ""
         tree = await self._workspaces.graft(ground, ground, (), wrong)
-        narrow = rerun(check.command, check.runner, sorted(done)) if not script else None
+        names = sorted({protected.plain(id) for id in done})
+        narrow = rerun(check.command, check.runner, names) if not script else None
         again = await self._runner.apart(run, task, replace(check, command=narrow or check.command), tree)
-        passing = [case.id for case in again.report.cases if case.id in done and case.outcome == "passed"]
+        passing = rulings.all_passing(again.report, names)
         if not again.report.cases and again.finished.exit_status == 0:
             passing = [script or protected.THE_CHECK]
         if passing:
@@ -266,6 +267,14 @@ def _allowed(task: Task, found: tuple[Disagreement, ...]) -> bool:
     """Somebody said in advance that these tests may change."""
     checks = task.rules.checks
     return task.step.may_edit_tests or all(checks.allows(one.test, one.path) for one in found)
+
+
+def _listed(found: tuple[Disagreement, ...]) -> tuple[Disagreement, ...]:
+    """The rest counts too: who allows the work allows them all."""
+    rest = found[LISTED:]
+    return (
+        (*found[:LISTED], Disagreement(f"{len(rest)} other tests", said="they do not pass either")) if rest else found
+    )
 
 
 def _with_output(verdict: Verdict, ran: Ran, task: Task) -> Judgement:

@@ -54,7 +54,7 @@ def _failing(case: Case) -> Disagreement:
 def _missing(baseline: Known, then: Known, failing: Mapping[str, Disagreement]) -> dict[str, Disagreement]:
     """Tests that passed at the base and are not there, or skipped."""
     outcomes = {case.id: case.outcome for case in then.report.cases}
-    plain = {_plain(id) for id in outcomes}
+    names = {plain(id) for id in outcomes}
     unloaded = {file_of(id): one.said for id, one in failing.items() if "::" not in id}
     # Some runners name only what failed: then nothing can be missed.
     complete = len(outcomes) >= then.report.passed + then.report.failed
@@ -66,7 +66,7 @@ def _missing(baseline: Known, then: Known, failing: Mapping[str, Disagreement]) 
             continue
         if then_said == "skipped":
             found[case.id] = Disagreement(case.id, file, said="it is skipped")
-        elif case.outcome == "passed" and complete and _plain(case.id) not in plain:
+        elif case.outcome == "passed" and complete and plain(case.id) not in names:
             found[case.id] = Disagreement(case.id, file, said="it does not run", asked=False)
     return found
 
@@ -108,7 +108,7 @@ def file_of(id: str) -> str:
     return id.partition("::")[0]
 
 
-def _plain(id: str) -> str:
+def plain(id: str) -> str:
     """A test without its parameters, which may be made of anything."""
     return id.partition("[")[0]
 
@@ -143,7 +143,7 @@ def _names(path: str, test: str) -> bool:
 
 def _block(lines: Sequence[str], test: str) -> tuple[int, int]:
     """Where a test is in its file; the whole file when its name is not found there."""
-    name = re.split(r"::| > |\.(?=\w+$)", _plain(test))[-1].strip()
+    name = re.split(r"::| > |\.(?=\w+$)", plain(test))[-1].strip()
     at = next((n for n, line in enumerate(lines) if name and re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line)), None)
     if at is None:
         return 0, len(lines)

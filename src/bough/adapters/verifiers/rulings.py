@@ -124,11 +124,21 @@ def lost(now: Report, baseline: Report, same: Collection[str]) -> str:
 def carrying(now: Report, baseline: Report) -> list[str]:
     """The tests that carry the claim: those that failed at the base and pass now; where there are none, new ones."""
     failed = {case.id for case in baseline.failing}
+    if not now.cases:
+        return sorted(failed)
     known = {case.id for case in baseline.cases}
     passing = [case.id for case in now.cases if case.outcome == "passed"]
     files = {id for id in failed if "::" not in id}
     mended = [id for id in passing if id in failed or _file(id) in files]
     return mended or [id for id in passing if id not in known]
+
+
+def all_passing(report: Report, names: Sequence[str]) -> list[str]:
+    """Those of the tests of which every case passed."""
+    outcomes: dict[str, set[str]] = {}
+    for case in report.cases:
+        outcomes.setdefault(case.id.partition("[")[0], set()).add(case.outcome)
+    return [name for name in names if outcomes.get(name) == {"passed"}]
 
 
 def disagreement(found: Sequence[Disagreement]) -> str:

@@ -53,7 +53,7 @@ def _lines(made: Stats, runs: int) -> list[str]:
         f"{_of(made.repaired, made.repairs)} repairs by bug hunters made the check pass",
         f"{_of(made.checks_not_found, made.checks)} checks were not to be found",
         f"{_share(made.check_seconds, made.seconds)} of {made.seconds:.0f} s in checks",
-        f"{made.tampered} verdicts of tampering, {made.flaky} flaky tests",
+        f"{many(made.disagreed, 'verdict')} with which original tests disagreed, {many(made.flaky, 'flaky test')}",
     ]
     if made.signals:
         counted = ", ".join(
