@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 from bough.app import Choices, Watch, session
 from bough.core.plan import Plan, Step, goal_step
@@ -28,6 +28,8 @@ class Chosen(TypedDict, total=False):
     flat: bool
     jobs: int
     fresh: bool
+    sandbox: Literal["auto", "namespaces", "landlock", "none"]
+    network: str
 
 
 async def run(
@@ -52,8 +54,9 @@ async def run(
     step = goal
     if isinstance(step, str):
         step = goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
-    async with session(dir, create=True) as opened:
-        outcome = await opened.start(step, Choices(**chosen), watch or Watch())
+    choices = Choices(**chosen)
+    async with session(dir, create=True, choices=choices) as opened:
+        outcome = await opened.start(step, choices, watch or Watch())
         if apply and outcome.completed:
             await opened.apply(outcome.run)
         return outcome
@@ -73,8 +76,9 @@ async def resume(
     run: str | None = None, *, dir: Path | str = ".", watch: Watch | None = None, **chosen: Unpack[Chosen]
 ) -> Outcome:
     """Go on with a run (by default the latest) at its first unfinished effect."""
-    async with session(dir) as opened:
-        return await opened.resume(await opened.find(run), Choices(**chosen), watch or Watch())
+    choices = Choices(**chosen)
+    async with session(dir, choices=choices) as opened:
+        return await opened.resume(await opened.find(run), choices, watch or Watch())
 
 
 def run_sync(

@@ -40,7 +40,11 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How commands are confined. Not in a repository's file."""
 
-    mode: Literal["auto", "landlock", "none"] = "auto"
+    mode: Literal["auto", "namespaces", "landlock", "none"] = "auto"
+    network: str = "off"
+    """What commands reach: off, loopback, registries, allow:HOST,… or on."""
+    readable: tuple[str, ...] = ()
+    """Files and folders of your home and project that commands may read."""
     writable: tuple[str, ...] = ()
     """Folders outside the workspace that commands may write to."""
     env: tuple[str, ...] = ()
@@ -75,7 +79,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 }
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
-    | {("checks", "allow_test_changes")}
+    | {("checks", "allow_test_changes"), ("sandbox", "readable")}
 )
 """Keys with several values: `a:b` in the environment."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE"})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Verdict
+from bough.core.edges import Edge
 from bough.core.events import AnyEvent, Record
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
@@ -119,8 +120,24 @@ class Finished(Struct, frozen=True):
     """Why it was killed, as a phrase: `after 120 s`, `after 20 MB of output`."""
 
 
+class Mount(Struct, frozen=True):
+    """A file or folder of the person's that commands see although they do not see the person's files."""
+
+    source: Path
+    mode: Literal["read", "overlay"] = "read"
+    """`read`: nothing there can be changed; `overlay`: commands change a copy of their own, kept with the workspace's
+    temporary files."""
+    target: Path | None = None
+    """Where it is seen; None: where it is."""
+
+
 class Sandbox(Protocol):
     """Runs commands of the agent, with nothing of the person's within their reach that they need not have."""
+
+    @property
+    def says(self) -> str:
+        """What commands can reach, in sentences for the model."""
+        ...
 
     async def run(
         self,
@@ -149,6 +166,8 @@ class Workspace(Protocol):
     """Where the agent starts: `root`, or the folder below it where the person stood."""
     scratch: Path
     """A private folder for temporary files, outside the checkout."""
+    mounts: tuple[Mount, ...]
+    """What the checkout refers to outside of itself: lent objects of git, ignored folders such as `.venv`."""
 
     async def snapshot(self) -> str:
         """Keep the present files durably and return their tree."""
@@ -219,6 +238,10 @@ class Workspaces(Protocol):
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
         """What `ours` and `theirs` made of `base`, together, as a durable tree of bough's own; no file of anybody's is
         touched. Disagreements are a result, not an error."""
+        ...
+
+    async def edges(self, base: str, tree: str) -> list[Edge]:
+        """What of the changes reaches beyond its file: hooks, CI, links that lead out …"""
         ...
 
     async def apply(self, base: str, tree: str) -> list[Change]:

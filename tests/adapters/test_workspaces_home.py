@@ -88,18 +88,18 @@ def test_home_ignores_itself_and_is_private(tmp_path: Path) -> None:
 
 def test_something_in_the_way(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {".bough": "a file"})
-    with pytest.raises(WorkspaceError, match=r"\.bough is in the way"):
+    with pytest.raises(WorkspaceError, match=r"\.bough, because it is not a folder"):
         prepare_home(root)
     (root / ".bough").unlink()
     target = tmp_path / "elsewhere"
     target.mkdir()
     (root / ".bough").symlink_to(target)
-    with pytest.raises(WorkspaceError, match="is in the way"):
+    with pytest.raises(WorkspaceError, match="because it is a link"):
         prepare_home(root)
     (root / ".bough").unlink()
     (root / ".bough").mkdir()
     (root / ".bough" / "work").symlink_to(target)
-    with pytest.raises(WorkspaceError, match="is in the way"):
+    with pytest.raises(WorkspaceError, match="because it is a link"):
         prepare_home(root)
     assert not list(target.iterdir())
 

@@ -49,7 +49,7 @@ def test_the_ledger_is_said_before_the_run_starts(tmp_path: Path) -> None:
     agents = Agents(a=writes("a"), b=writes("b"))
     asyncio.run(bough.run(both(step("a"), step("b")), dir=project, model=ScriptedModel(agents), jobs=2))
     record = asyncio.run(journal_of(project)).records[0]
-    text = "\n".join("".join(span for span, _ in line) for line in opening(record, "auto", True))
+    text = "\n".join("".join(span for span, _ in line) for line in opening(record, "on"))
     assert "ledger   56 rounds" in text
     assert "plan     2 tasks, up to 2 at once" in text
 

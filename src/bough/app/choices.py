@@ -19,6 +19,7 @@ from bough.ports import Approval, Model, Stop
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.adapters.sandboxes.levels import Mode
     from bough.core.planning.estimate import Advice
 
 NO_MODEL = (
@@ -48,6 +49,10 @@ class Choices(Struct, frozen=True):
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
+    sandbox: Mode | None = None
+    """How commands are confined: `auto`, `namespaces`, `landlock` or `none`."""
+    network: str | None = None
+    """What they reach: `off`, `loopback`, `registries`, `allow:HOST,…` or `on`."""
     allow_test_changes: tuple[str, ...] = ()
     """Patterns of existing tests, or of their files, that may expect something else afterwards."""
     fresh: bool = False
@@ -58,6 +63,10 @@ class Choices(Struct, frozen=True):
         said = {name: value for name, value in chosen.items() if value is not None}
         allowed = CheckRules(self.allow_test_changes) if self.allow_test_changes else configured.checks
         return replace(configured, planning=replace(configured.planning, **said), checks=allowed)
+
+    def confined(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
+        said = {"mode": self.sandbox, "network": self.network}
+        return replace(configured, **{name: value for name, value in said.items() if value is not None})
 
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}

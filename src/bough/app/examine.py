@@ -15,6 +15,7 @@ from bough.core.errors import BoughError, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.adapters.sandboxes.levels import Mode
 
 
 class Finding(Struct, frozen=True):
@@ -30,7 +31,6 @@ class Finding(Struct, frozen=True):
 async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
     """What works here. Nothing is written, and no model is asked anything."""
     from bough import config as settings
-    from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.workspaces.home import find_root
 
     env = dict(os.environ)
@@ -40,15 +40,25 @@ async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
         config = settings.load(root, env)
     except UsageError as error:
         return [*findings, Finding("settings", False, str(error))]
-    if config.sandbox.mode == "none":
-        findings.append(Finding("sandbox", False, "switched off: commands run with all your rights", needed=False))
-    elif abi := landlock_abi():
-        findings.append(Finding("sandbox", True, f"Landlock (version {abi}): commands write in their workspace only"))
-    else:
-        needed = config.sandbox.mode == "landlock"
-        says = "this system has no Landlock (Linux 5.13 or later): commands run with all your rights"
-        findings.append(Finding("sandbox", False, says, needed))
+    findings.append(_examine_sandbox(config.sandbox.mode))
     return [*findings, *await _examine_models(config, choices, env)]
+
+
+def _examine_sandbox(mode: Mode) -> Finding:
+    from bough.adapters.sandboxes.levels import find_level
+
+    try:
+        level = find_level(mode)
+    except UsageError as error:
+        return Finding("sandbox", False, str(error))
+    gaps = ", ".join(level.gaps)
+    if level.name == "none":
+        return Finding("sandbox", False, f"switched off: commands can {gaps}", needed=False)
+    if level.name == "landlock":
+        return Finding(
+            "sandbox", False, f"Landlock {level.abi} only ({level.why_not_more}): commands can {gaps}", False
+        )
+    return Finding("sandbox", True, f"namespaces, Landlock {level.abi or 'none'} and seccomp")
 
 
 async def _examine_journal(root: Path) -> Finding:

@@ -18,6 +18,7 @@ import bough
 from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
 from bough.core import events as e
 from bough.core.budget import Limits
+from bough.core.edges import Edge
 from bough.core.errors import ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked
@@ -28,10 +29,13 @@ from bough.ports import Change, Claim, Fence, Model, Ports, Store, Workspaces
 if TYPE_CHECKING:
     from bough import config as settings
     from bough.adapters.models.wire import Client
+    from bough.adapters.sandboxes.levels import Level
+    from bough.adapters.sandboxes.network import Network
     from bough.core.run import Run
     from bough.core.task import Task
 
 T = TypeVar("T")
+EDGES_SHOWN = 8
 
 
 class Journal(Struct, frozen=True):
@@ -96,8 +100,27 @@ class Session(Journal, frozen=True):
     env: Mapping[str, str]
     client: Client
     """The HTTP client of all its runs, so that they share connections."""
-    confined: bool = False
-    """Whether commands are kept from writing outside of their workspace."""
+
+    @property
+    def level(self) -> Level:
+        """How commands are confined."""
+        from bough.adapters.sandboxes.levels import find_level
+
+        return find_level(self.config.sandbox.mode)
+
+    @property
+    def confinement(self) -> str:
+        """The same in words, with what commands reach."""
+        from bough.adapters.sandboxes.network import in_words
+
+        return in_words(self.level, self.network)
+
+    @property
+    def network(self) -> Network:
+        """What commands reach."""
+        from bough.adapters.sandboxes.network import Network, parse_network
+
+        return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
 
     # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -183,6 +206,9 @@ class Session(Journal, frozen=True):
             sandboxed.mode,
             make_env(self.env, hidden, sandboxed.env),
             [Path(folder).expanduser() for folder in sandboxed.writable],
+            readable=[Path(folder).expanduser() for folder in sandboxed.readable],
+            hidden=[self.root],
+            network=self.network,
         )
         commands.start()
         fence = Fence()
@@ -254,9 +280,21 @@ class Session(Journal, frozen=True):
 
     # ── a person's hand ─────────────────────────────────────────────────────────────────────────────────────────
 
-    async def apply(self, name: str) -> list[Change]:
-        """Bring a run's changes into the person's tree."""
+    async def edges(self, name: str) -> list[Edge]:
+        """What of a run's changes takes effect before anybody runs it."""
         task = await self.task(name)
+        return await self.workspaces.edges(task.base, task.tree)
+
+    async def apply(self, name: str, edges: bool = False) -> list[Change]:
+        """Bring a run's changes into the person's tree. `edges`: the person has seen what takes effect by itself."""
+        task = await self.task(name)
+        if not edges and (found := await self.edges(name)):
+            listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
+            more = f"; and {len(found) - EDGES_SHOWN} more" if len(found) > EDGES_SHOWN else ""
+            raise UsageError(
+                f"Nothing is applied yet, because some changes take effect by themselves: {listed}{more}. Look at them "
+                f"with `bough diff {name}`, then take them with `bough apply {name} --edges`."
+            )
         async with self._hold(name) as (claim, run):
             changes = await self.workspaces.apply(task.base, task.tree)
             applied = e.Applied(task.tree, tuple(change.path for change in changes))
@@ -363,8 +401,10 @@ async def journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
     """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
     from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.home import find_root
+    from bough.adapters.workspaces.trust import check_home
 
     root = find_root(existing_folder(folder))
+    check_home(root / ".bough")
     store = SqliteStore(root / ".bough" / "journal.db", create=False)
     try:
         yield Journal(root, store)
@@ -373,22 +413,26 @@ async def journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
 
 
 @asynccontextmanager
-async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIterator[Session]:
-    """Open the project around a folder. Without `create` it must have been used before; then nothing is written."""
+async def session(
+    folder: Path | str = ".", *, create: bool = False, choices: Choices | None = None
+) -> AsyncIterator[Session]:
+    """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
+    `choices`, how commands are confined holds for the whole session."""
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
     from bough.adapters.models.wire import Client
-    from bough.adapters.sandboxes.landlock import landlock_abi
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
+    from bough.adapters.workspaces.trust import check_home
 
     here = existing_folder(folder)
     env = dict(os.environ)
     root = find_root(here)
     loaded = settings.load(root, env)
+    loaded = replace(loaded, sandbox=(choices or Choices()).confined(loaded.sandbox))
+    check_home(root / ".bough")
     home = prepare_home(root) if create else root / ".bough"
-    confined = loaded.sandbox.mode != "none" and landlock_abi() > 0
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
     client = Client()
     try:
@@ -398,10 +442,9 @@ async def session(folder: Path | str = ".", *, create: bool = False) -> AsyncIte
             folder="" if here == root else here.relative_to(root).as_posix(),
             config=loaded,
             store=store,
-            workspaces=GitWorkspaces(root, home, link_ignored=confined),
+            workspaces=GitWorkspaces(root, home, link_ignored=loaded.sandbox.mode != "none"),
             env=env,
             client=client,
-            confined=confined,
         )
     finally:
         await client.close()

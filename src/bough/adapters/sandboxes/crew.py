@@ -11,6 +11,7 @@ import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -24,8 +25,8 @@ _BOOT = """
 import sys, types
 bough = sys.modules["bough"] = types.ModuleType("bough")
 bough.__path__ = sys.argv[1:]
-from bough.adapters.sandboxes import spawner
-spawner.serve()
+from bough.adapters.sandboxes import namespaces, spawner
+print(namespaces.probe()) if PROBE else spawner.serve()
 """
 _IDLE = 8
 """Supervisors that are kept for later; more than that were for a rush."""
@@ -37,6 +38,26 @@ _NEWS = 0.1
 """Seconds between two pieces of progress, at the least."""
 _NEWS_WIDTH = 300
 """Characters of one."""
+
+
+@lru_cache(maxsize=1)
+def probe() -> str:
+    """Why commands cannot have namespaces of their own on this system; empty when they can."""
+    if sys.platform != "linux":
+        return "only Linux has them"
+    import subprocess
+
+    try:
+        done = subprocess.run(_argv(probing=True), env={}, capture_output=True, text=True, timeout=_PATIENCE)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    said = done.stderr.strip().rpartition("\n")[2]
+    return done.stdout.strip() if done.returncode == 0 else said or f"exit status {done.returncode}"
+
+
+def _argv(probing: bool = False) -> list[str]:
+    boot = _BOOT.replace("PROBE", str(probing))
+    return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, str(Path(__file__).parents[2])]
 
 
 class Crew:
@@ -92,7 +113,7 @@ class Crew:
         try:
             pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT, str(Path(__file__).parents[2])],
+                _argv(),
                 {},
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),

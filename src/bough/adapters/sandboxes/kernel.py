@@ -1,4 +1,4 @@
-"""The Linux calls that Python has no name for: Landlock, and the adoption of orphans.
+"""The Linux calls that Python has no name for: Landlock, seccomp, namespaces, mounts and the adoption of orphans.
 
 Only the standard library is imported here, because the spawner runs without bough.
 """
@@ -6,6 +6,7 @@ Only the standard library is imported here, because the spawner runs without bou
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import struct
 import sys
@@ -15,13 +16,21 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 24, 36, 38
+from bough.adapters.sandboxes import filter
+
+PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 22, 24, 36, 38
+SECCOMP_MODE_FILTER = 2
+MOUNT_SETATTR = 442
+CLONE = {"x86_64": 56, "aarch64": 220}
 # The same on every architecture that Linux gained since 2011, and on x86.
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 CREATE_RULESET_VERSION = 1
 RULE_PATH_BENEATH = 1
 
 WRITE_FILE = 1 << 1
+READ_DIR = 1 << 3
+READ = 1 << 0 | 1 << 2 | READ_DIR
+"""Executing, reading files and listing folders."""
 IN_FOLDERS = sum(1 << bit for bit in range(4, 13))
 """Removing and making entries of every kind."""
 DEVICES = 1 << 6 | 1 << 11
@@ -40,30 +49,93 @@ def landlock_abi() -> int:
     if sys.platform != "linux":
         return 0
     try:
-        return _syscall(LANDLOCK_CREATE_RULESET, None, 0, CREATE_RULESET_VERSION)
+        return syscall(LANDLOCK_CREATE_RULESET, None, 0, CREATE_RULESET_VERSION)
     except OSError:
         return 0
 
 
-def confine(writable: Sequence[str], abi: int) -> None:
-    """From here on, this thread and what it starts can change files only below (or at) the `writable` paths.
+def confine(
+    writable: Sequence[str], abi: int, families: tuple[int, ...], readable: Sequence[str] | None = None
+) -> None:
+    """From here on, this thread and what it starts can change files only below (or at) the `writable` paths, read and
+    execute others only at the `readable` ones (None: all), make sockets only of these `families`, and not use the calls
+    that `filter` refuses. Irrevocable.
 
-    Reading and executing stay as they were. Where the kernel can (ABI 6), signals to processes outside and sockets
-    in the abstract namespace are out of reach too. Paths that do not exist are passed over. Irrevocable.
+    Where the kernel can (ABI 6), signals to processes outside and sockets in the abstract namespace are out of reach
+    too. Paths that do not exist are passed over. ABI 0: no Landlock.
     """
-    handled = _handled(abi)
+    _drop_capabilities()
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    if abi:
+        _restrict_files(writable, readable, abi)
+    if filter.supported():
+        _install(filter.program(families))
+
+
+def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi: int) -> None:
+    handled = _handled(abi) | (0 if readable is None else READ)
     scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
     # The kernel takes a shorter structure from a caller that knows less; an older one refuses a longer one.
     attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
-    ruleset = _syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     try:
+        for path in readable or ():
+            _allow(ruleset, path, READ)
         for path in writable:
             _allow(ruleset, path, handled)
-        _drop_capabilities()
-        _prctl(PR_SET_NO_NEW_PRIVS, 1)
-        _syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
+        syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
+
+
+def _install(program: bytes) -> None:
+    import ctypes
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(Program(len(program) // 8, program)))
+
+
+def clone(flags: int) -> int:
+    """A copy of this process, as `os.fork` makes it, in new namespaces. Only for a process with one thread."""
+    import ctypes
+
+    # Without letting go of the interpreter's lock meanwhile: the copy has it too.
+    answer = ctypes.PyDLL(None, use_errno=True).syscall(
+        ctypes.c_long(CLONE[os.uname().machine]), ctypes.c_ulong(flags | signal.SIGCHLD), *[ctypes.c_long(0)] * 4
+    )
+    return _check(answer)
+
+
+def unshare(flags: int) -> None:
+    _check(_libc().unshare(flags))
+
+
+def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
+    import ctypes
+
+    words = (os.fsencode(word) or None for word in (source, target, kind))
+    _check(_libc().mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None))
+
+
+def unmount(target: str, flags: int) -> None:
+    _check(_libc().umount2(os.fsencode(target), flags))
+
+
+def set_mount(target: str, flags: int, attributes: int) -> None:
+    """Add attributes (read-only …) to a mount, or to all below a place."""
+    body = struct.pack("=QQQQ", attributes, 0, 0, 0)
+    syscall(MOUNT_SETATTR, -100, os.fsencode(target), flags, body, len(body))
+
+
+def raise_loopback() -> None:
+    """Switch this network namespace's own loopback on."""
+    import fcntl
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 
 
 def _handled(abi: int) -> int:
@@ -77,12 +149,12 @@ def _handled(abi: int) -> int:
 def _allow(ruleset: int, path: str, handled: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, PermissionError):
         return
     try:
         folder = stat.S_ISDIR(os.fstat(place).st_mode)
-        allowed = handled & ~DEVICES if folder else handled & (WRITE_FILE | TRUNCATE | IOCTL_DEV)
-        _syscall(LANDLOCK_ADD_RULE, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", allowed, place), 0)
+        allowed = handled & ~DEVICES if folder else handled & (WRITE_FILE | TRUNCATE | IOCTL_DEV | READ & ~READ_DIR)
+        syscall(LANDLOCK_ADD_RULE, ruleset, RULE_PATH_BENEATH, struct.pack("=Qi", allowed, place), 0)
     finally:
         os.close(place)
 
@@ -93,13 +165,13 @@ def _drop_capabilities() -> None:
         for capability in range(_CAPABILITIES):
             if capability not in _KEPT:
                 with suppress(OSError):  # unknown to this kernel, or not ours to drop
-                    _prctl(PR_CAPBSET_DROP, capability)
+                    prctl(PR_CAPBSET_DROP, capability)
 
 
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends, wherever it has hidden from its group."""
     if sys.platform == "linux":
-        _prctl(PR_SET_CHILD_SUBREAPER, 1)
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def children() -> list[int]:
@@ -134,18 +206,23 @@ def _libc() -> Any:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _syscall(number: int, *arguments: int | bytes | None) -> int:
+def syscall(number: int, *arguments: int | bytes | None) -> int:
     import ctypes
 
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    answer = int(_libc().syscall(ctypes.c_long(number), *words))
+    return _check(_libc().syscall(ctypes.c_long(number), *words))
+
+
+def prctl(option: int, value: int, more: Any = 0) -> None:
+    import ctypes
+
+    further = ctypes.c_ulong(more) if isinstance(more, int) else more
+    _check(_libc().prctl(option, ctypes.c_ulong(value), further, ctypes.c_ulong(0), ctypes.c_ulong(0)))
+
+
+def _check(answer: int) -> int:
+    import ctypes
+
     if answer < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return answer
-
-
-def _prctl(option: int, value: int) -> None:
-    import ctypes
-
-    if _libc().prctl(option, *(ctypes.c_ulong(n) for n in (value, 0, 0, 0))) != 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

@@ -1,41 +1,46 @@
-"""Keeps commands from writing anywhere but in their workspace, by Linux's Landlock.
+"""Keeps commands from writing anywhere but in their workspace, by Linux's Landlock alone: what is left where namespaces
+are forbidden.
 
-Everything may be read and executed. Files can be made, changed and removed only in the workspace, its scratch folder,
-the usual device files and the tools' download caches; so the person's tree, bough's repository and journal and what
-links in the workspace point to are safe. Processes outside cannot be signalled, nor their memory and environment
-read. Landlock does not cover file modes, times and owners, and nothing here limits the network.
+Files can be made, changed and removed only in the workspace, its scratch folder, a private home and the usual device
+files; so the person's tree, bough's repository and journal, the tools' caches and what links in the workspace point to
+are safe. What would not be seen in namespaces cannot be read, as far as it lies in no folder that must be. Processes
+outside cannot have their memory and environment read nor, from ABI 6, be signalled. What this does not stop is in
+`levels.py`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bough.adapters.sandboxes.kernel import landlock_abi
+from bough.adapters.sandboxes.view import View, private
 from bough.ports import Workspace
 
-__all__ = ["Landlock", "landlock_abi"]
-
-DEVICES = tuple(
-    f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm", "mqueue")
-)
-CACHES = (".cache", ".npm", ".cargo/registry", ".cargo/git", "go/pkg", ".m2", ".gradle/caches")
-"""In the person's home: where tools keep what they downloaded."""
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
+_TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
+"""Where tools look in the home, unless they are told."""
 
 
 class Landlock:
-    """Which paths a command may write to, and which version of the rules the kernel knows."""
+    """Which paths a command may write to, and the home it has."""
 
-    def __init__(self, abi: int, home: str | None, more: Sequence[Path] = ()) -> None:
-        """`more`: files and folders that the person allows beside the usual ones."""
-        self.abi = abi
-        self._more = [str(path) for path in more]
-        usual = (*DEVICES, *(f"{home}/{cache}" for cache in CACHES)) if home else DEVICES
-        self._usual = [os.path.realpath(path) for path in usual]
+    def __init__(self, view: View, more: Sequence[Path] = ()) -> None:
+        """`more`: files and folders that the person allows to be written beside the usual ones."""
+        self._view = view
+        self._more = [os.path.realpath(path) for path in (*map(Path, DEVICES), *more)]
 
     def writable(self, workspace: Workspace) -> list[str]:
-        root = os.path.realpath(workspace.root)
-        # Whoever works below such a folder has the original of this very workspace in there too.
-        usual = (path for path in self._usual if not f"{root}/".startswith(f"{path}/"))
-        return [root, str(workspace.scratch), *usual, *self._more]
+        return [os.path.realpath(workspace.root), str(workspace.scratch), str(private(workspace)), *self._more]
+
+    def readable(self, workspace: Workspace) -> list[str]:
+        lines, _ = self._view.of(workspace, network=True)
+        sources = [source for kind, _, source, _ in lines if kind in ("read", "lent", "over", "cache")]
+        return ["/proc", *DEVICES, *sources]
+
+    def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+        """The variables that give commands a home of their own, since they may not write to the person's."""
+        theirs, own = Path(env.get("HOME") or "/"), private(workspace) / "home"
+        own.mkdir(parents=True, exist_ok=True)
+        tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
+        return {name: place for name, place in tools.items() if name not in env} | {"HOME": str(own)}

@@ -2,7 +2,7 @@
 
 Promises, with or without confinement: nothing is left when `run` returns or is cancelled, nor soon after bough itself
 is killed; a background process that holds the output open does not hold the call; no more than `limit` bytes are
-read; the environment is the scrubbed one. What a command may write is for Landlock to say, where there is one.
+read; the environment is the scrubbed one. What a command may see and write is for the level to say (`levels.py`).
 """
 
 from __future__ import annotations
@@ -16,46 +16,82 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bough.adapters.sandboxes import kernel
 from bough.adapters.sandboxes.crew import Command, Crew
 from bough.adapters.sandboxes.env import own_sources
-from bough.adapters.sandboxes.landlock import Landlock, landlock_abi
+from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
+from bough.adapters.sandboxes.landlock import Landlock
+from bough.adapters.sandboxes.levels import Level, Mode, find_level
+from bough.adapters.sandboxes.network import OFF, Network
+from bough.adapters.sandboxes.view import View, identities
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, Workspace
+
+_FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
+"""Without a network namespace no sockets with a path: whoever can connect to a terminal multiplexer, an agent for keys
+or a container daemon runs commands outside."""
 
 MARK = "BOUGH_WORKSPACE"
 """The variable that marks a workspace's processes, by which a later life of bough finds those of an earlier one."""
 
-Mode = Literal["auto", "landlock", "none"]
 
+def make_sandbox(
+    mode: Mode,
+    env: Mapping[str, str],
+    writable: Sequence[Path] = (),
+    *,
+    readable: Sequence[Path] = (),
+    hidden: Sequence[Path] = (),
+    network: Network = OFF,
+) -> ProcessSandbox:
+    """The sandbox of that kind; `auto` is the strongest there is here, and its `level` says what it came to.
 
-def make_sandbox(mode: Mode, env: Mapping[str, str], writable: Sequence[Path] = ()) -> ProcessSandbox:
-    """The sandbox of that kind; `auto` is the strongest there is here, and its `confines` says what it came to.
-
-    `env` is what every command's environment starts from (see `make_env`); `writable` names what commands may write
-    to beside the workspace when they are confined.
+    `env` is what every command's environment starts from (see `make_env`); `writable` and `readable` name what of the
+    person's commands may use beside the workspace when they are confined, `hidden` what they must not see.
     """
-    abi = landlock_abi()
-    if mode == "landlock" and not abi:
+    level = find_level(mode)
+    if level.name == "landlock" and network.mode not in ("off", "on"):
         raise UsageError(
-            "This system has no Landlock, so commands cannot be confined: set the sandbox's mode to auto or none to go "
-            "on without, or use a Linux kernel of version 5.13 or later that has it switched on."
+            f"Commands can have no part of the network here, only all or nothing of it ({level.why_not_more}): "
+            "give --network off or on."
         )
-    confined = mode != "none" and abi > 0
-    return ProcessSandbox(env, Landlock(abi, env.get("HOME"), writable) if confined else None)
+    if level.name == "namespaces":
+        return ProcessSandbox(env, level, network, View(env, hidden, readable, writable))
+    view = View(env, hidden, readable)
+    return ProcessSandbox(env, level, network, landlock=Landlock(view, writable) if level.confines else None)
 
 
 class ProcessSandbox:
-    """Commands run with the person's own rights, less what Landlock takes from them."""
+    """Commands run as processes of the person's, less what the level takes from them."""
 
-    def __init__(self, env: Mapping[str, str], landlock: Landlock | None = None) -> None:
-        self.confines = landlock is not None
-        """Whether commands are kept from writing outside of their workspace."""
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        level: Level,
+        network: Network,
+        view: View | None = None,
+        landlock: Landlock | None = None,
+    ) -> None:
+        self.level = level
+        self.network = network if level.confines else Network("on")
         self._env = dict(env)
+        self._view = view
         self._landlock = landlock
         self._crew = Crew()
+
+    @property
+    def says(self) -> str:
+        if self.level.name == "none":
+            return "Only write in the workspace and $TMPDIR."
+        reach = self.network.says[0].upper() + self.network.says[1:]
+        if self.level.name == "namespaces":
+            return (
+                "Only the workspace, the home folder and /tmp can be written; the last two are private to this task "
+                f"and not part of its result. {reach}."
+            )
+        return f"Only the workspace, the home folder and $TMPDIR can be written, not /tmp. {reach}; no sockets."
 
     def start(self) -> None:
         """Be ready for commands: otherwise the first one waits until a Python has started."""
@@ -90,13 +126,19 @@ class ProcessSandbox:
 
     def _request(self, argv: Sequence[str], workspace: Workspace, env: Mapping[str, str]) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _mark(workspace)}
-        return {
-            "argv": list(argv),
-            "env": {**self._env, **own_sources(workspace.root), **env, **own},
-            "cwd": str(workspace.folder),
-            "writable": self._landlock.writable(workspace) if self._landlock else None,
-            "abi": self._landlock.abi if self._landlock else 0,
-        }
+        request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
+        request |= {"abi": self.level.abi, "families": _FAMILIES if self.network.mode == "on" else ()}
+        if self._view is not None:
+            mounts, writable = self._view.of(workspace, self.network.mode == "on")
+            space = {"mounts": mounts, "of": identities(mounts), "network": self.network.request()}
+            request |= {"writable": writable, "families": (AF_UNIX, *_FAMILIES), "space": space}
+            own |= {"TMPDIR": "/tmp", **self.network.env()}
+        elif self._landlock is not None:
+            request["writable"] = self._landlock.writable(workspace)
+            request["readable"] = self._landlock.readable(workspace)
+            own |= self._landlock.home(workspace, self._env)
+        request["env"] = {**self._env, **own_sources(workspace.root), **env, **own}
+        return request
 
 
 def _outcome(argv: Sequence[str], workspace: Workspace, report: dict[str, Any], output: bytes) -> tuple[int, bytes]:
@@ -106,7 +148,10 @@ def _outcome(argv: Sequence[str], workspace: Workspace, report: dict[str, Any], 
         status = int(report.get("status", 0))
         return (status if status >= 0 else 128 - status), output
     if step != "exec":
-        what = {"folder": "its folder cannot be entered", "confine": "it cannot be confined"}.get(step, "it failed")
+        confine = "it cannot be confined"
+        what = {"folder": "its folder cannot be entered", "confine": confine, "namespaces": confine}.get(
+            step, "it failed"
+        )
         raise WorkspaceError(f"No command can run in {workspace.folder}, because {what}: {report['why']}.")
     if number in (errno.ENOENT, errno.ENOTDIR):
         return 127, os.fsencode(f"{argv[0]}: command not found\n")

@@ -14,7 +14,6 @@ without installed packages and with an empty environment.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import resource
@@ -24,10 +23,9 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from bough.adapters.sandboxes import kernel
+from bough.adapters.sandboxes import kernel, namespaces
 
 GRACE = 0.5
 """Seconds between asking a command to end and ending it."""
@@ -76,6 +74,7 @@ class Supervisor:
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
+        self._keeper: namespaces.Keeper | None = None
         kernel.adopt_orphans()
         self._woken, wakes = os.pipe()
         os.set_blocking(self._woken, False)
@@ -87,13 +86,14 @@ class Supervisor:
         clean = True
         while clean and (received := self._receive()):
             request, output = received
-            command, trouble = _start(request, output)
+            command, trouble = self._start(request, output)
             os.close(output)
             if trouble is None:
                 try:
                     status = self._attend(command)
                 finally:  # whatever befalls us
-                    clean = self._end_all(command)
+                    # What has processes of its own is gone with the first of them.
+                    clean = "space" in request or self._end_all(command)
                 report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
             else:
                 report = trouble
@@ -102,6 +102,28 @@ class Supervisor:
                 self._control.sendall(json.dumps(report).encode() + b"\n")
             except OSError:
                 return  # bough is gone
+
+    def _start(self, request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:
+        """The command's process, or what went wrong when it could not be started."""
+        if "space" not in request:
+            return _start(request, output)
+        space = request.pop("space")
+        try:
+            if self._keeper is None or self._keeper.space != space:
+                self._end_keeper()
+                self._keeper = namespaces.Keeper(space)
+            return self._keeper.start(request, output), None
+        except namespaces.Failed as failed:
+            if failed.report["failed"] == "namespaces":
+                self._end_keeper()
+            return 0, failed.report
+        finally:
+            request["space"] = space
+
+    def _end_keeper(self) -> None:
+        if self._keeper is not None:
+            self._keeper.end()
+            self._keeper = None
 
     def _receive(self) -> tuple[dict[str, Any], int] | None:
         """The next request: its length in four bytes, with which the output's pipe comes along, then JSON. None when
@@ -184,7 +206,7 @@ def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | 
             os.chdir(request["cwd"])
             step = "confine"
             if request["writable"] is not None:
-                kernel.confine(request["writable"], request["abi"])
+                kernel.confine(request["writable"], request["abi"], tuple(request["families"]), request["readable"])
             step = "exec"
             started.append(_spawn(request["argv"], request["env"], output))
         except (OSError, ValueError) as error:
@@ -200,7 +222,7 @@ def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | 
 def _spawn(argv: list[str], env: dict[str, str], output: int) -> int:
     """Start a command in a session of its own, with nothing to read, and its output and errors in one."""
     return os.posix_spawn(
-        _find(argv[0], env.get("PATH", os.defpath)),
+        namespaces.find(argv[0], env.get("PATH", os.defpath)),
         argv,
         env,
         file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],
@@ -208,17 +230,6 @@ def _spawn(argv: list[str], env: dict[str, str], output: int) -> int:
         setsigmask=(),
         setsigdef=RESET,
     )
-
-
-def _find(name: str, path: str) -> str:
-    """The program of that name, as a shell would find it."""
-    if "/" in name:
-        return name
-    for folder in path.split(os.pathsep):
-        program = Path(folder, name)
-        if os.access(program, os.X_OK) and program.is_file():
-            return str(program)
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
 def _signal_group(command: int, number: int) -> None:

@@ -87,9 +87,9 @@ BASH = Tool(
     name="bash",
     description=(
         "Run a command line. Each call is a shell of its own, without a terminal or input; when it ends, all that it "
-        "started is ended too, so servers run only within one call. Only the workspace and $TMPDIR can be written, not "
-        "/tmp. Output of more than 16,000 characters is shown as head and tail; a pipe into `tail` is not needed, and "
-        "would hide the exit status."
+        "started is ended too, so servers run only within one call. {reach} Output of more "
+        "than 16,000 characters is shown as head and tail; a pipe into `tail` is not needed, and would hide the exit "
+        "status."
     ),
     arguments=Bash,
     example='{"command": "python -m pytest -q tests/test_app.py", "timeout": 120}',

@@ -32,7 +32,8 @@ class WorkbenchTools:
         """`ripgrep`: the program for `search`; without it on the path, or with None, bough searches by itself."""
         self._sandbox = sandbox
         search = make_search(shutil.which(ripgrep) if ripgrep else None)
-        tools = (READ, WRITE, EDIT, search, LIST, BASH, NOTE, DISPUTE, DONE)
+        bash = replace(BASH, description=BASH.description.format(reach=sandbox.says))
+        tools = (READ, WRITE, EDIT, search, LIST, bash, NOTE, DISPUTE, DONE)
         self._tools = {tool.name: tool for tool in tools}
         *specs, done = (ToolSpec(t.name, t.description, schema(t.arguments), t.writes) for t in tools)
         self._specs = (*specs, SPLIT, done)

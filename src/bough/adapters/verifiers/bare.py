@@ -31,7 +31,8 @@ def lay_bare(root: Path, scratch: Path, files: Iterable[str]) -> list[str]:
         while (path := path.rpartition("/")[0]) not in folders:
             folders.add(path)
     gone: list[str] = []
-    for entry in _entries(scratch):
+    # The home and the /tmp of the commands are temporary files too.
+    for entry in (*_entries(scratch), *_entries(scratch.with_name(f"{scratch.name}.private"))):
         _remove(Path(entry.path))
     waiting = [""]
     while waiting:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -35,6 +36,8 @@ CONFIG = """\
 \temail = bough@localhost
 """
 START = "Where the task starts"
+_LENDERS = 8
+"""Folders that one folder of objects may borrow from."""
 
 
 class History(Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,7 +54,7 @@ class History(Struct, frozen=True, forbid_unknown_fields=True):
 def history(git: Git, root: Path, kept: Path) -> History:
     """The history that a run goes with; found out once, at its beginning, and kept in a file."""
     try:
-        return msgspec.json.decode(kept.read_bytes(), type=History)
+        return _checked(msgspec.json.decode(kept.read_bytes(), type=History))
     except FileNotFoundError:
         found = _found(git, root)
     except msgspec.DecodeError:  # damaged: better none than a wrong one
@@ -59,6 +62,13 @@ def history(git: Git, root: Path, kept: Path) -> History:
     kept.parent.mkdir(parents=True, exist_ok=True)
     disk.write_whole(kept, msgspec.json.encode(found), durable=False)
     return found
+
+
+def _checked(past: History) -> History:
+    """It names folders that commands will see: only such as hold git's objects."""
+    objects = Path(past.objects)
+    known = objects.name == "objects" and (objects / "pack").is_dir() and (objects.parent / "HEAD").is_file()
+    return past if known or not past.objects else History()
 
 
 def _found(git: Git, root: Path) -> History:
@@ -72,6 +82,17 @@ def _found(git: Git, root: Path) -> History:
     if kind != "sha1" or Path(top).resolve() != root.resolve():
         return History()
     return History(commit, tree, str((root / objects).resolve()), str((root / shallow).resolve()))
+
+
+def lenders(repository: Path, past: History) -> list[Path]:
+    """The folders that a checkout's repository borrows objects from, and those that they themselves borrow from."""
+    folders = [repository / "objects", *([Path(past.objects)] if past.objects else [])]
+    for folder in folders:  # grows while it is walked
+        with suppress(OSError):
+            lines = (folder / "info" / "alternates").read_text(errors="replace").splitlines()
+            more = [folder / line for line in lines if line and not line.startswith("#")]
+            folders += [place for place in more if place.is_dir() and place not in folders][:_LENDERS]
+    return folders
 
 
 def prepare(

@@ -35,9 +35,10 @@ from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import Entry, File, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.scan import LINK, Entry, File, Found, Scanner, Tracked, tree
+from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
-from bough.ports import Change, Merged
+from bough.ports import Change, Merged, Mount
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
 
@@ -131,13 +132,22 @@ def _body(message: str) -> bytes:
 class GitWorkspace:
     """One task's checkout. Calls are serial; what was found last is remembered: a snapshot reads only what changed."""
 
-    def __init__(self, repository: Repository, branch: Path, scanner: Scanner, folder: str, scratch: Path) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        branch: Path,
+        scanner: Scanner,
+        folder: str,
+        scratch: Path,
+        mounts: tuple[Mount, ...] = (),
+    ) -> None:
         self.root = Path(os.fsdecode(scanner.top))
         self.folder = _start(self.root, folder)
         self.scratch = scratch
         self._repository = repository
         self._branch = branch
         self._start = folder
+        self.mounts = mounts
         self._scanner = scanner
         self._tracked = Tracked()
         self._found: Found | None = None
@@ -271,7 +281,9 @@ class GitWorkspaces:
             clock=repository.clock,
             shared=lambda path, link: shared.is_shared(self._top, path, link),
         )
-        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch)
+        lent = agents.lenders(repository.path, self._history(run))
+        mounts = tuple(Mount(place) for place in (*lent, *(self._root / os.fsdecode(link) for link in links)))
+        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, mounts)
         workspace.begin(listing, found)
         return workspace
 
@@ -302,9 +314,13 @@ class GitWorkspaces:
     def _prepare(self, checkout: Path, run: str, task: str, tree: str) -> Path:
         """The agent's own repository."""
         repository = self._repository
-        past = agents.history(repository.git, self._root, repository.path / "histories" / safe(run))
+        past = self._history(run)
         branch = f"{safe(run)}/{safe(task)}"
         return agents.prepare(checkout, tree, branch, past, git=repository.git, start=repository.write_commit)
+
+    def _history(self, run: str) -> agents.History:
+        repository = self._repository
+        return agents.history(repository.git, self._root, repository.path / "histories" / safe(run))
 
     def _excludes(self, links: list[bytes]) -> bytes:
         """The person's rules, and the links to what is shared."""
@@ -318,7 +334,7 @@ class GitWorkspaces:
         places = self._places(run, task)
         with self._alone(places[0]):
             for place in places:
-                for ending in ("", ".part", ".git.part"):
+                for ending in ("", ".part", ".git.part", ".private"):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 with suppress(OSError):  # other tasks of the run are still there, or none ever was
                     place.parent.rmdir()
@@ -394,6 +410,21 @@ class GitWorkspaces:
         ids = (bytes.fromhex(_named(tree)) for tree in (base, ours, theirs))
         tree, conflicts = merge_trees(repository.git, repository.objects, *ids)
         return Merged(tree.hex(), tuple(shown(path) for path in conflicts))
+
+    async def edges(self, base: str, tree: str) -> list[Edge]:
+        return await _aside("compare", self._edges, base, tree)
+
+    def _edges(self, base: str, tree: str) -> list[Edge]:
+        moves = [move for move in self._moves(base, tree) if move.target is not None]
+        links = {move.target.id for move in moves if move.target is not None and move.target.mode == LINK}
+        contents = self._repository.git.blobs(list(links))
+        targets = {id: b"".join(pieces) for id, pieces in zip(links, contents, strict=True)}
+        found = []
+        for path, before, after in ((shown(move.path), move.base, move.target) for move in moves):
+            if after is not None:
+                was = before.mode.decode() if before is not None else ""
+                found.append(edge(path, was, after.mode.decode(), shown(targets.get(after.id, b""))))
+        return [each for each in found if each is not None]
 
     async def apply(self, base: str, tree: str) -> list[Change]:
         return await _aside(f"write to {self._root}", self._apply, base, tree)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.program import Git, found
+from bough.adapters.workspaces.trust import check_home, is_mine
 from bough.core.errors import WorkspaceError
 
 HOME = ".bough"
@@ -48,7 +49,8 @@ def find_root(folder: Path) -> Path:
     folder = folder.resolve()
     repository = None
     for place in (folder, *folder.parents):
-        if (place / HOME).is_dir() and not folder.is_relative_to(place / HOME):
+        claimed = (place / HOME).is_dir() and (place == folder or is_mine(place / HOME))
+        if claimed and not folder.is_relative_to(place / HOME):
             if repository is None or (place / ".git").exists():
                 return place
             break
@@ -58,14 +60,15 @@ def find_root(folder: Path) -> Path:
         return folder
     if not found():
         return repository
-    status, out, _ = Git(folder).ask("rev-parse", "--show-toplevel", folder=folder)
-    top = out.rstrip(b"\n")
-    return Path(os.fsdecode(top)) if status == 0 and top else folder
+    # Where it is, not what git says of it: a setting of the repository could name any other folder.
+    status, _, _ = Git(folder).ask("rev-parse", "--git-dir", folder=repository)
+    return repository if status == 0 else folder
 
 
 def prepare_home(root: Path) -> Path:
     """`.bough/` in the project, private to the person and ignored by git without a word in their own `.gitignore`."""
     home = root / HOME
+    check_home(home)
     try:
         _real_folder(home, 0o700)
         _keep_file(home / ".gitignore", "*\n")

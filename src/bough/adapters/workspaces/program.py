@@ -27,7 +27,9 @@ _KEPT = {
 _CHUNK = 1 << 20
 
 # A repository's own settings must not start programs while bough only reads it.
-_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
+_LONGEST = 300.0
+"""Seconds that one git program may take: a pipe where it expects a file would hold it for ever."""
 
 
 class Git:
@@ -78,11 +80,17 @@ class Git:
             except FileNotFoundError as error:
                 raise _missing(error, self.repo) from error
         assert process.stdout is not None
+        import threading
+
+        watch = threading.Timer(_LONGEST, process.kill)
+        watch.daemon = True
+        watch.start()
         with process.stdout as stream:
             try:
                 for id in ids:
                     yield from self._next(id, stream)
             finally:
+                watch.cancel()
                 process.kill()
                 process.wait()
 
@@ -103,7 +111,9 @@ class Git:
 
     def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
         """Exit status, output and complaint of a reading command on whatever repository `folder` is in."""
-        done = _run(["git", *_HARMLESS, *args], str(folder), _environment(), b"")
+        # A setting of the repository could name any other folder.
+        here = (f"--work-tree={folder}",) if (folder / ".git").exists() else ()
+        done = _run(["git", *_HARMLESS, *here, *args], str(folder), _environment(), b"")
         complaint = _reason(done.stderr)
         if "dubious ownership" in complaint:
             raise WorkspaceError(
@@ -131,7 +141,11 @@ def _run(argv: list[str], folder: str, env: dict[str, str], feed: bytes) -> subp
     import subprocess
 
     try:
-        return subprocess.run(argv, cwd=folder, env=env, input=feed, capture_output=True, check=False)
+        return subprocess.run(argv, cwd=folder, env=env, input=feed, capture_output=True, check=False, timeout=_LONGEST)
+    except subprocess.TimeoutExpired as error:
+        raise WorkspaceError(
+            f"git took more than {_LONGEST:g} s in {folder}: look for pipes, endless files or a slow disk there."
+        ) from error
     except FileNotFoundError as error:
         raise _missing(error, Path(folder)) from error
 

@@ -144,7 +144,7 @@ def _watch(
 def announcement(session: Session, record: e.Record) -> list[Line]:
     from bough.interfaces.terminal.opening import opening
 
-    return opening(record, session.config.sandbox.mode, session.confined)
+    return opening(record, session.confinement)
 
 
 @contextmanager

@@ -15,8 +15,10 @@ async def ending(session: Session, outcome: Outcome, *, apply: bool, as_json: bo
     changes: list[Change] = []
     refusal: BoughError | None = None
     if apply and outcome.completed:
+        from bough.interfaces.cli.apply import consents
+
         try:
-            changes = await session.apply(outcome.run)
+            changes = await session.apply(outcome.run, not as_json and await consents(session, outcome.run))
         except BoughError as error:
             refusal = error
     if not as_json:

@@ -90,6 +90,17 @@ def for_carrying_out(command: F) -> F:
             type=click.FloatRange(0, min_open=True),
             help="Minutes of work it may take.",
         ),
+        click.option(
+            "--sandbox",
+            metavar="MODE",
+            type=click.Choice(("auto", "namespaces", "landlock", "none")),
+            help="How commands are confined (default: auto; none: they have all your rights).",
+        ),
+        click.option(
+            "--network",
+            metavar="WHAT",
+            help="What commands reach: off (default), loopback, registries, allow:HOST,… or on.",
+        ),
         _record(),
         as_json("One event a line, as it happens."),
     )

@@ -40,7 +40,7 @@ async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, 
     from bough.interfaces.cli.carry import make_display
 
     display = make_display(as_json)
-    async with session(folder) as opened:
+    async with session(folder, choices=choices) as opened:
         name = await opened.find(run)
         return await go_on(opened, name, display, choices, apply, as_json)
 

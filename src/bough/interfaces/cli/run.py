@@ -147,7 +147,7 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     from bough.interfaces.terminal.paper import somebody_there
 
     display = make_display(as_json)
-    async with session(folder, create=True) as opened:
+    async with session(folder, create=True, choices=choices) as opened:
         there = not as_json and not yes and somebody_there()
         asked = None if isinstance(step, Plan) or not there else step
         outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked, there)

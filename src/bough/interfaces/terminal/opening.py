@@ -10,8 +10,8 @@ from bough.interfaces.terminal.words import first_line, ledger, many, one_line, 
 LABEL = 9
 
 
-def opening(record: e.Record, mode: str, confined: bool) -> list[Line]:
-    """For the first event of a run, or of a stretch of one that is resumed."""
+def opening(record: e.Record, sandbox: str) -> list[Line]:
+    """For the first event of a run, or of a stretch of one that is resumed. `sandbox`: how commands are confined."""
     event = record.event
     lines: list[Line] = []
     if isinstance(event, e.RunStarted):
@@ -31,16 +31,8 @@ def opening(record: e.Record, mode: str, confined: bool) -> list[Line]:
         return []
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
     models = main if strong in ("", main) else f"{main}, for the last repair {strong}"
-    lines += [_fact("model", models), _fact("ledger", ledger(event.limits)), _fact("sandbox", _sandbox(mode, confined))]
+    lines += [_fact("model", models), _fact("ledger", ledger(event.limits)), _fact("sandbox", sandbox)]
     return lines
-
-
-def _sandbox(mode: str, confined: bool) -> str:
-    if confined:
-        return "commands can write in their workspace only (Landlock)"
-    if mode == "none":
-        return "off: commands run with all your rights"
-    return "there is none on this system: commands run with all your rights"
 
 
 def _fact(label: str, words: str) -> Line:

@@ -1,0 +1,71 @@
+"""How far commands can be confined on this system, and what each level does not stop: said in the banner of a run, by
+`bough doctor` and in the docs, and asserted by tests."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bough.adapters.sandboxes import filter
+from bough.adapters.sandboxes.crew import probe
+from bough.adapters.sandboxes.kernel import landlock_abi
+from bough.core.errors import UsageError
+
+Mode = Literal["auto", "namespaces", "landlock", "none"]
+
+LEAST_ABI = 3
+"""The first version of Landlock that keeps files outside from being truncated."""
+
+
+class Level(Struct, frozen=True):
+    """What confines commands here."""
+
+    name: Literal["namespaces", "landlock", "none"]
+    abi: int = 0
+    why_not_more: str = ""
+    """Why there are no namespaces."""
+
+    @property
+    def confines(self) -> bool:
+        return self.name != "none"
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """What commands can do that they should not."""
+        if self.name == "none":
+            return ("read, change and send everything that you can",)
+        if self.name == "namespaces":
+            return ()
+        gaps = [
+            "read what is outside your home (the project too, when it is)",
+            "see which processes run and change their priorities",
+            "change modes, owners and times of your files, and what is in /dev/shm",
+        ]
+        if self.abi < 5:
+            gaps.append("control devices that you can open")
+        if self.abi < 6:
+            gaps.append("end and stop your processes")
+        return tuple(gaps)
+
+
+def find_level(mode: Mode) -> Level:
+    """The strongest level that the mode allows, or an error that says what is missing."""
+    if mode == "none":
+        return Level("none")
+    abi = landlock_abi() if filter.supported() else 0
+    why = probe() if mode != "landlock" else "the sandbox's mode is landlock"
+    if not why:
+        return Level("namespaces", abi)
+    if mode != "namespaces" and abi >= LEAST_ABI:
+        return Level("landlock", abi, why)
+    raise UsageError(_refusal(mode, abi, why))
+
+
+def _refusal(mode: Mode, abi: int, why: str) -> str:
+    landlock = f"Landlock has version {abi}, and {LEAST_ABI} is needed (Linux 6.2)" if abi else "there is no Landlock"
+    missing = why if mode == "namespaces" else f"no namespaces ({why}), and {landlock}"
+    return (
+        f"Commands cannot be confined on this system: {missing}. Allow user namespaces, use a newer kernel, or run "
+        "bough in a container or virtual machine of its own with --sandbox none: then they have all your rights."
+    )

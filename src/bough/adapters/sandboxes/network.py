@@ -1,0 +1,106 @@
+"""What commands reach over the network: nothing, unless the person opens it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from bough.adapters.sandboxes import relay
+from bough.adapters.sandboxes.levels import Level
+from bough.core.errors import UsageError
+
+REGISTRIES = """
+    pypi.org files.pythonhosted.org registry.npmjs.org registry.yarnpkg.com static.crates.io index.crates.io crates.io
+    proxy.golang.org sum.golang.org repo.maven.apache.org repo1.maven.org plugins.gradle.org rubygems.org
+    index.rubygems.org repo.packagist.org api.nuget.org hex.pm repo.hex.pm
+""".split()  # noqa: SIM905
+"""Where package managers install from."""
+_OWN_REGISTRIES = """
+    PIP_INDEX_URL PIP_EXTRA_INDEX_URL UV_INDEX_URL UV_DEFAULT_INDEX UV_INDEX UV_EXTRA_INDEX_URL npm_config_registry
+    NPM_CONFIG_REGISTRY GOPROXY
+""".split()  # noqa: SIM905
+"""Variables that name others."""
+_HOST = re.compile(r"(\*\.)?[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?|\[[0-9a-f:]+\](:\d{1,5})?")
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
+HOW = "give off, loopback, registries, allow:HOST,… or on"
+
+
+class Network(Struct, frozen=True):
+    mode: Literal["off", "loopback", "allow", "on"] = "off"
+    hosts: tuple[str, ...] = ()
+    """For `allow`: `example.org`, `*.example.org`, `example.org:8080`."""
+    upstream: str = ""
+    """The person's own proxy."""
+
+    @property
+    def says(self) -> str:
+        """What is open, for people and models."""
+        if self.mode == "off":
+            return "no network (only what a command itself serves on localhost)"
+        if self.mode == "loopback":
+            return "no network but the services on this machine's localhost"
+        if self.mode == "allow":
+            known = ("the package registries",) if set(REGISTRIES) <= set(self.hosts) else ()
+            hosts = (*known, *(host for host in self.hosts if not known or host not in REGISTRIES))
+            return f"network: only {', '.join(hosts)}, through the proxy that HTTPS_PROXY names"
+        return "network: open"
+
+    def request(self) -> dict[str, Any]:
+        """What the spawner needs to know."""
+        ports = relay.machine_ports() if self.mode == "loopback" else []
+        return {"shared": self.mode == "on", "hosts": list(self.hosts), "ports": ports, "upstream": self.upstream}
+
+    def env(self) -> dict[str, str]:
+        """How commands find the proxy."""
+        if self.mode != "allow":
+            return {}
+        here = f"http://127.0.0.1:{relay.PORT}"
+        names = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), here)
+        local = "localhost,127.0.0.1,::1"
+        return {**names, "NO_PROXY": local, "no_proxy": local, "NODE_USE_ENV_PROXY": "1"}
+
+
+OFF = Network()
+
+
+def in_words(level: Level, network: Network) -> str:
+    """How commands are confined, for the banner of a run."""
+    if level.name == "namespaces":
+        return f"commands see and change only their workspace; {network.says}"
+    gaps = f"commands can {'; '.join(level.gaps)}"
+    if level.name == "landlock":
+        why = f"Landlock only ({level.why_not_more})"
+        return f"{why}: commands write in their workspace only; {network.says}; but {gaps}"
+    return f"off: {gaps}"
+
+
+def parse_network(text: str, env: Mapping[str, str]) -> Network:
+    """As a person writes it. `registries` stands for the usual package registries and those in their environment."""
+    upstream = next((env[name] for name in _PROXIES if env.get(name, "").startswith("http")), "")
+    if text in ("off", "loopback", "on"):
+        return Network(text)  # type: ignore[arg-type]
+    words = text.removeprefix("allow:").lower().split(",") if text.startswith("allow:") else [text]
+    hosts: list[str] = []
+    for word in (word.strip() for word in words):
+        if word == "registries":
+            hosts += [*REGISTRIES, *_own_registries(env)]
+        elif text.startswith("allow:") and _HOST.fullmatch(word):
+            hosts.append(word)
+        else:
+            raise UsageError(f"`{text}` is no network setting: {HOW}.")
+    return Network("allow", tuple(dict.fromkeys(hosts)), upstream)
+
+
+def _own_registries(env: Mapping[str, str]) -> list[str]:
+    found = []
+    for name in _OWN_REGISTRIES:
+        for url in re.split(r"[\s,|]+", env.get(name, "")):
+            parts = urlsplit(url)
+            if parts.hostname:
+                usual = {"http": 80, "https": 443}.get(parts.scheme)
+                found.append(parts.hostname if parts.port in (None, usual) else f"{parts.hostname}:{parts.port}")
+    return found

@@ -1,0 +1,215 @@
+"""The way out of a network namespace, for the hosts that a person allowed: a small HTTP proxy.
+
+It listens inside the namespace of the commands and connects from outside of it, in a process that is itself confined:
+it can write no file, and what it is told comes from commands. `CONNECT` (for HTTPS) and plain HTTP requests are passed
+on to allowed hosts, through the person's own proxy where they have one; a port of the person's own machine is passed on
+as it is (`loopback`).
+
+Only the standard library is imported here (and `kernel`), because the spawner runs without bough.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import os
+import select
+import signal
+import socket
+import threading
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from bough.adapters.sandboxes import filter, kernel
+
+PORT = 3128
+"""Where the proxy listens, in a network where nobody else does."""
+_PORTS = (80, 443)
+"""Allowed at a host for which no port is named."""
+_LONGEST = 65536
+"""Bytes of a request's head."""
+_PATIENCE = 30.0
+"""Seconds to wait for a head, and for a connection."""
+_MOST = 64
+"""Connections at the same time."""
+
+PR_SET_PDEATHSIG = 1
+
+
+def listen(network: dict[str, Any]) -> list[socket.socket]:
+    """The sockets to listen at, made inside the namespace: that of the proxy, then one for each port of the machine."""
+    ports = [*([PORT] if network["hosts"] else []), *network["ports"]]
+    return [socket.create_server(("127.0.0.1", port), backlog=64) for port in ports]
+
+
+def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
+    """Pass on until the process is ended. Called outside the namespace."""
+    kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    socket.getaddrinfo("localhost", None)  # loads what looks names up before it cannot be loaded any more
+    kernel.confine([], kernel.landlock_abi(), (filter.AF_INET, filter.AF_INET6, filter.AF_NETLINK))
+    proxies = 1 if network["hosts"] else 0
+    free = threading.BoundedSemaphore(_MOST)
+    while True:
+        for listener in select.select(listeners, [], [])[0]:
+            index = listeners.index(listener)
+            client, _ = listener.accept()
+            port = network["ports"][index - proxies] if index >= proxies else 0
+            if not free.acquire(blocking=False):
+                client.close()
+                continue
+            threading.Thread(target=_carry, args=(client, network, port, free), daemon=True).start()
+
+
+def _carry(client: socket.socket, network: dict[str, Any], port: int, free: threading.BoundedSemaphore) -> None:
+    try:
+        with client:
+            client.settimeout(_PATIENCE)
+            if port:
+                with socket.create_connection(("127.0.0.1", port), _PATIENCE) as server:
+                    _pass_on(client, server)
+            else:
+                _answer(client, network)
+    except (OSError, ValueError):
+        pass  # the other side sees a closed connection, as it does when a server goes away
+    finally:
+        free.release()
+
+
+def _answer(client: socket.socket, network: dict[str, Any]) -> None:
+    head, rest = _read_head(client)
+    method, target, version = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
+    if method == "CONNECT":
+        host, _, number = target.rpartition(":")
+        port = int(number)
+    else:
+        parts = urlsplit(target)
+        if parts.scheme != "http" or not parts.hostname:
+            return _refuse(client, 400, "The proxy takes CONNECT and plain http requests.")
+        host, port = parts.hostname, parts.port or 80
+    host = host.strip("[]").lower()
+    if not is_allowed(host, port, network["hosts"]):
+        allowed = ", ".join(network["hosts"])
+        return _refuse(client, 403, f"The sandbox's network does not reach {host}:{port}; it allows: {allowed}.")
+    try:
+        server = _connect(host, port, network)
+    except (OSError, ValueError) as error:
+        return _refuse(client, 502, f"{host}:{port} cannot be reached: {error}.")
+    with server:
+        if method == "CONNECT":
+            client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            server.sendall(rest)
+        else:
+            server.sendall(_forwarded(head, method, target, version) + rest)
+        _pass_on(client, server)
+    return None
+
+
+def is_allowed(host: str, port: int, allowed: list[str]) -> bool:
+    """`example.org` allows ports 80 and 443 of just that host, `*.example.org` of those below; `HOST:PORT` one port."""
+    for entry in allowed:
+        name, _, number = entry.rpartition(":") if entry.rpartition(":")[2].isdecimal() else (entry, "", "")
+        fits = host.endswith(name[1:]) if name.startswith("*.") else host == name.strip("[]")
+        if fits and (port == int(number) if number else port in _PORTS):
+            return True
+    return False
+
+
+def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
+    body = b""
+    while b"\r\n\r\n" not in body:
+        piece = client.recv(65536)
+        if not piece or len(body) > _LONGEST:
+            raise ValueError("no request")
+        body += piece
+    head, _, rest = body.partition(b"\r\n\r\n")
+    return head, rest
+
+
+def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
+    """A connection to the host, or one through the person's own proxy that leads there."""
+    if network["upstream"]:
+        return _through(urlsplit(network["upstream"]), host, port)
+    for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        where = ipaddress.ip_address(address[0])
+        if (where.is_loopback or where.is_link_local or where.is_unspecified) and not _is_literal(host):
+            raise ValueError(f"its name stands for {where}, which is this machine")
+        server = socket.socket(family, kind, proto)
+        server.settimeout(_PATIENCE)
+        try:
+            server.connect(address)
+            return server
+        except OSError:
+            server.close()
+    raise OSError("it does not answer")
+
+
+def _is_literal(host: str) -> bool:
+    """The person named the machine itself, and did not only allow a name that somebody else points there."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return True
+
+
+def _through(proxy: Any, host: str, port: int) -> socket.socket:
+    server = socket.create_connection((proxy.hostname, proxy.port or 80), _PATIENCE)
+    lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
+    if proxy.username is not None:
+        who = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+        lines.append(f"Proxy-Authorization: Basic {base64.b64encode(who.encode()).decode()}")
+    server.sendall("\r\n".join([*lines, "", ""]).encode())
+    head, _ = _read_head(server)
+    if head.split(b" ")[1] != b"200":
+        server.close()
+        raise OSError("your own proxy refuses it")
+    return server
+
+
+def _forwarded(head: bytes, method: str, target: str, version: str) -> bytes:
+    """A plain request as its server expects it: the path only, and one request to a connection."""
+    parts = urlsplit(target)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    dropped = (b"proxy-connection:", b"connection:", b"proxy-authorization:")
+    lines = [line for line in head.split(b"\r\n")[1:] if not line.lower().startswith(dropped)]
+    return b"\r\n".join([f"{method} {path} {version}".encode("latin-1"), *lines, b"Connection: close", b"", b""])
+
+
+def _refuse(client: socket.socket, status: int, why: str) -> None:
+    body = f"{why}\n".encode()
+    head = f"HTTP/1.1 {status} Refused\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close"
+    client.sendall(head.encode() + b"\r\n\r\n" + body)
+
+
+def _pass_on(one: socket.socket, other: socket.socket) -> None:
+    """Both ways until both sides have said all."""
+    one.settimeout(None)
+    other.settimeout(None)
+    open_to = {one: other, other: one}
+    while open_to:
+        for side in select.select(list(open_to), [], [])[0]:
+            piece = side.recv(65536)
+            if piece:
+                open_to[side].sendall(piece)
+            else:
+                open_to.pop(side).shutdown(socket.SHUT_WR)
+
+
+def machine_ports() -> list[int]:
+    """The TCP ports at which something on this machine listens, for its own loopback among others."""
+    ports = set()
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with os.fdopen(handle) as table:
+            for line in list(table)[1:]:
+                _, local, _, state, *_ = line.split()
+                address, _, port = local.partition(":")
+                if state == "0A" and (set(address) <= {"0"} or address in _LOOPBACK):
+                    ports.add(int(port, 16))
+    return sorted(ports - {PORT})[:_MOST]
+
+
+_LOOPBACK = ("0100007F", "00000000000000000000000001000000")

@@ -1,0 +1,237 @@
+"""What a command sees of the file system when it has namespaces of its own: a list of mounts (see `namespaces.build`).
+
+The system's own folders are there, read-only. The person's home, the project, other people's homes, `/tmp`, `/run` and
+removable disks are not: in place of home and `/tmp` a command has folders of its workspace. Back in come, read-only,
+the toolchains in the home that hold no secrets, what is on PATH, the interpreter that runs bough, and what the
+workspace refers to (`Workspace.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
+"""
+
+# Unlike those of Path, the questions of os.path say no of what may not be looked at.
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114
+
+from __future__ import annotations
+
+import os
+import pwd
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from os.path import exists, isdir, isfile, islink
+from pathlib import Path
+
+from bough.ports import Mount, Workspace
+
+Line = list[str]
+"""Kind, target, source and what else the kind needs."""
+
+_OWN = ("proc", "sys", "dev", "tmp", "old", "new")
+"""Entries of `/` that a command gets its own of."""
+_SYSTEM = ("usr", "etc", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "sys")
+_EMPTY = ("/run", "/home", "/root", "/mnt", "/media", "/var", "/boot", "/lost+found")
+_NEEDED = """
+    /run/current-system /run/opengl-driver /var/lib/dpkg /var/lib/apt /var/lib/rpm /var/lib/gems /var/lib/ghc
+    /var/lib/texmf /var/cache/fontconfig /var/cache/ldconfig /var/cache/man
+""".split()  # noqa: SIM905
+"""In folders that are otherwise empty."""
+_BLANK = """
+    /etc/shadow /etc/gshadow /etc/shadow- /etc/gshadow- /etc/sudoers /etc/krb5.keytab
+""".split()  # noqa: SIM905
+_CLOSED = """
+    /etc/ssh /etc/ssl/private /etc/sudoers.d /etc/NetworkManager /etc/wireguard
+""".split()  # noqa: SIM905
+"""What only root could read, which a run as root must not."""
+
+TOOLS = """
+    .cargo/bin .rustup .pyenv .rbenv .nvm .volta .asdf .sdkman .fnm .bun/bin .deno/bin .ghcup .dotnet .juliaup .elan
+    .local/bin .local/lib .local/share/uv .local/share/pipx .local/share/mise .local/share/virtualenvs
+    .local/share/pnpm .local/share/fnm .jdks .linuxbrew go/bin miniconda3 anaconda3 miniforge3 .virtualenvs n
+    .cache/ms-playwright .cache/pypoetry/virtualenvs .cache/node/corepack .local/share/gem
+""".split()  # noqa: SIM905
+"""Of the home: where people have toolchains, which hold nothing secret."""
+CACHES = """
+    .cache/pip .cache/uv .cache/go-build .cache/yarn .cache/pnpm .cache/pypoetry/cache .cache/pypoetry/artifacts
+    .npm/_cacache .cargo/registry .cargo/git go/pkg .m2/repository .gradle/caches .ivy2/cache
+""".split()  # noqa: SIM905
+"""Of the home: where tools keep what they downloaded."""
+
+
+def private(workspace: Workspace) -> Path:
+    """What the sandbox keeps for a workspace and no command can replace: the home, `/tmp`, changes to caches."""
+    return workspace.scratch.with_name(f"{workspace.scratch.name}.private")
+
+
+class View:
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        hidden: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+    ) -> None:
+        """`hidden`: folders that are not to be seen, the project. `readable` and `writable`: what the person opens."""
+        known = _known_home()
+        self._home = _real(env.get("HOME") or known)
+        homes = {self._home, _real(known)}
+        empty = {*_EMPTY, *homes, *map(_real, hidden)} - {"/"}
+        self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
+        opened = [*self._tools(), *_on_path(env), *_interpreters(env)]
+        shown = [place for place in dict.fromkeys(map(_real, opened)) if self._is_harmless(place)]
+        self._lines = [
+            *_system(),
+            *(_line("folder" if place in _EMPTY else "empty", place) for place in self._empty),
+            *(_line("read", place) for place in _NEEDED if exists(place)),
+            *(_line("lent", place) for place in shown if self._is_away(place)),
+            *(_line("lent", _real(place)) for place in readable if exists(place)),
+            *(_line("write", _real(place)) for place in writable if exists(place)),
+        ]
+        self.writable = [line[1] for line in self._lines if line[0] == "write"]
+        self._caches = [place for name in CACHES if (place := f"{self._home}/{name}") and isdir(place)]
+
+    def of(self, workspace: Workspace, network: bool) -> tuple[list[Line], list[str]]:
+        """The mounts for a command there, parents first, and the places that it can write to."""
+        workspace.scratch.mkdir(parents=True, exist_ok=True)
+        own = private(workspace)
+        root, scratch = _real(workspace.root), _real(workspace.scratch)
+        places = {self._home: own / "home", "/tmp": own / "tmp", "/var/tmp": own / "var-tmp"}
+        lines = list(self._lines)
+        for target, source in places.items():
+            source.mkdir(parents=True, exist_ok=True)
+            lines.append(["write", target, _real(source), ""])
+        lines += self._overlaid(own / "caches")
+        for number, mount in enumerate(workspace.mounts):
+            lines += _mount(mount, own / f"mount-{number}")
+            lines += [_line("lent", base) for base in _base(mount.source) if self._is_away(base)]
+        lines += [_line("write", root), _line("write", scratch)]
+        if network:
+            lines += [_line("read", place) for place in _resolver()]
+        # Where two have the same place, the later one is meant.
+        last = {line[1]: line for line in lines}
+        ordered = sorted(last.values(), key=lambda line: line[1].split("/"))
+        return list(_without_repetition(ordered)), [root, scratch, *places, *self.writable, "/dev"]
+
+    def _overlaid(self, changes: Path) -> Iterator[Line]:
+        for number, place in enumerate(self._caches):
+            for _, *rest in _mount(Mount(Path(place), "overlay"), changes / str(number)):
+                yield ["cache", *rest]
+
+    def _tools(self) -> list[str]:
+        return [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
+
+    def _is_away(self, place: str) -> bool:
+        """It would otherwise not be seen."""
+        return any(place.startswith(f"{folder}/") for folder in (*self._empty, "/tmp", "/var/tmp"))
+
+    def _is_harmless(self, place: str) -> bool:
+        """It is not itself, nor holds, one of the folders that are kept out."""
+        return not any(f"{kept}/".startswith(f"{place.rstrip('/')}/") for kept in (*self._empty, "/tmp", "/var/tmp"))
+
+
+def _known_home() -> str:
+    """As the system has it, whatever a variable says. A container's user may be unknown."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return "/nonexistent"
+
+
+def identities(mounts: list[Line]) -> list[tuple[int, int]]:
+    """Which files and folders the mounts are of: one that was removed and made again is another."""
+    return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return Path(path).lstat()
+    except OSError:
+        return None
+
+
+def _without_repetition(lines: list[Line]) -> Iterator[Line]:
+    """A folder that is seen already, read-only and in its place, because one that it is in is."""
+    above: list[Line] = []
+    for line in lines:
+        while above and not line[1].startswith(f"{above[-1][1].rstrip('/')}/"):
+            above.pop()
+        plain = line[0] in ("read", "lent") and line[1] == line[2]
+        if not (plain and above and above[-1][0] in ("read", "lent") and above[-1][1] == above[-1][2]):
+            above.append(line)
+            yield line
+
+
+def _line(kind: str, place: str) -> Line:
+    return [kind, place, place, ""]
+
+
+def _real(path: Path | str) -> str:
+    return os.path.realpath(path)
+
+
+def _mounted() -> list[str]:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
+    except OSError:
+        return []
+    return [line.split()[4] for line in lines]
+
+
+def _system() -> Iterator[Line]:
+    mounted = _mounted()
+    for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
+        if entry.is_symlink():
+            yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
+        elif entry.is_dir() and entry.name not in _OWN and entry.path not in _EMPTY:
+            # What is mounted further down would not be seen through a layer.
+            whole = entry.name in _SYSTEM or any(place.startswith(f"{entry.path}/") for place in mounted)
+            yield _line("read" if whole else "lent", entry.path)
+    yield _line("read", "/sys")
+    yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])
+    # Open to whoever can write to them, root among them, and about the machine rather than the command.
+    yield from (_line("blank", place) for place in _BLANK if isfile(place))
+    yield from (_line("empty", place) for place in _CLOSED if isdir(place) and not islink(place))
+
+
+def _on_path(env: Mapping[str, str]) -> Iterator[str]:
+    """The folders of PATH; with the `bin` of something that was installed whole comes the rest of it."""
+    for folder in env.get("PATH", "").split(os.pathsep):
+        if folder.startswith("/") and isdir(folder):
+            yield folder
+            place = Path(_real(folder))
+            whole = place.parent
+            # `~/.local` and `~/.cargo` have secrets beside their programs.
+            if place.name == "bin" and whole.name not in (".local", ".cargo") and isdir(whole / "lib"):
+                yield str(whole)
+                yield from _base(whole)
+
+
+def _interpreters(env: Mapping[str, str]) -> Iterator[str]:
+    """bough's own Python, and that of an active virtual environment."""
+    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
+    if own := env.get("VIRTUAL_ENV"):
+        yield own
+        yield from _base(Path(own))
+
+
+def _base(environment: Path) -> Iterator[str]:
+    """The Python that a virtual environment was made from."""
+    python = environment / "bin" / "python"
+    if isfile(environment / "pyvenv.cfg") and exists(python):
+        yield str(Path(_real(python)).parents[1])
+
+
+def _mount(mount: Mount, changes: Path) -> Iterator[Line]:
+    source = _real(mount.source)
+    target = _real(mount.target or mount.source)
+    if not exists(source):
+        return
+    if mount.mode == "overlay" and isdir(source):
+        for name in ("files", "work"):
+            (changes / name).mkdir(parents=True, exist_ok=True)
+        yield ["over", target, source, _real(changes)]
+    else:
+        yield ["lent", target, source, ""]
+
+
+def _resolver() -> Iterator[str]:
+    """Where the names of hosts are looked up, when that is not in /etc itself."""
+    place = _real("/etc/resolv.conf")
+    if place != "/etc/resolv.conf" and isfile(place):
+        yield place

@@ -1,0 +1,64 @@
+"""What takes effect by itself once it is applied."""
+
+from __future__ import annotations
+
+import pytest
+
+from bough.core.edges import EXECUTABLE, LINK, PLAIN, edge
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".envrc",
+        "sub/.envrc",
+        ".husky/pre-commit",
+        ".githooks/post-checkout",
+        ".pre-commit-config.yaml",
+        ".vscode/tasks.json",
+        "web/.vscode/settings.json",
+        ".idea/runConfigurations/all.xml",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+        "Jenkinsfile",
+        ".gitattributes",
+        "bough.toml",
+        "sitecustomize.py",
+        "src/evil.pth",
+        ".npmrc",
+        ".cargo/config.toml",
+        ".devcontainer/devcontainer.json",
+        "tests/new/conftest.py",
+    ],
+)
+def test_files_that_act(path: str) -> None:
+    assert edge(path, "", PLAIN, "") is not None
+
+
+def test_what_is_no_edge() -> None:
+    for path in ("src/app.py", "README.md", "tests/test_app.py", "docs/hooks.md", "Makefile"):
+        assert edge(path, "", PLAIN, "") is None
+    assert edge("tests/conftest.py", PLAIN, PLAIN, "") is None
+    assert edge("run.sh", EXECUTABLE, EXECUTABLE, "") is None
+
+
+def test_new_programs() -> None:
+    assert edge("run.sh", "", EXECUTABLE, "") is not None
+    assert edge("run.sh", PLAIN, EXECUTABLE, "") is not None
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "out"),
+    [
+        ("a", "/etc/passwd", True),
+        ("a", "../x", True),
+        ("a/b", "../x", False),
+        ("a/b", "../../x", True),
+        ("a/b", "c/../../../x", True),
+        ("a", "b/../c", False),
+        ("a", "..", True),
+        ("a", ".", False),
+    ],
+)
+def test_links(path: str, target: str, out: bool) -> None:
+    assert (edge(path, "", LINK, target) is not None) is out
