@@ -22,7 +22,7 @@ import stat
 from contextlib import suppress
 from typing import Any
 
-from bough.adapters.sandboxes import kernel, relay
+from bough.adapters.sandboxes import kernel, limits, relay
 
 CLONE_PARENT = 0x8000
 NEW_MOUNTS, NEW_UTS, NEW_IPC = 0x20000, 0x04000000, 0x08000000
@@ -279,6 +279,7 @@ def _carry(request: dict[str, Any], output: int, says: int) -> int:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
         kernel.set_mount(place, AT_RECURSIVE, ATTR_RDONLY)
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
+    limits.limit(0, own_users=True)
     try:
         os.chdir(request["cwd"])
     except OSError as error:

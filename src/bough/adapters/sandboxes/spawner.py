@@ -20,12 +20,13 @@ import resource
 import select
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
 from typing import Any
 
-from bough.adapters.sandboxes import kernel, namespaces
+from bough.adapters.sandboxes import kernel, limits, namespaces
 
 GRACE = 0.5
 """Seconds between asking a command to end and ending it."""
@@ -106,7 +107,10 @@ class Supervisor:
     def _start(self, request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:
         """The command's process, or what went wrong when it could not be started."""
         if "space" not in request:
-            return _start(request, output)
+            command, trouble = _start(request, output)
+            if trouble is None and sys.platform == "linux":
+                limits.limit(command, own_users=False)
+            return command, trouble
         space = request.pop("space")
         try:
             if self._keeper is None or self._keeper.space != space:

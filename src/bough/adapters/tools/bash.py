@@ -8,6 +8,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from bough.adapters.sandboxes.limits import hit
 from bough.adapters.tools.text import clean, head_and_tail
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
@@ -74,7 +75,8 @@ def _ending(finished: Finished, timeout: float, rules: Rules) -> str:
     took = f"{finished.seconds:.1f} s"
     if not finished.killed:
         silent = "" if finished.output.strip() else "no output, "
-        return f"({silent}exit status {finished.exit_status}, {took})"
+        reason = hit(finished.exit_status, finished.killed)
+        return f"({silent}exit status {finished.exit_status}, {took}{f'; {reason}' if reason else ''})"
     advice = "do less at once"
     if "output" in finished.killed:
         advice = "print less (quiet options, head, tail), or redirect it to a file in $TMPDIR"

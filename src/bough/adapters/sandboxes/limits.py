@@ -1,0 +1,49 @@
+"""What one command may use of the machine, so that it cannot take it down: sizes of files, processes, memory.
+
+Limits of single processes, which every system has and nobody needs rights for. Against many that eat memory together
+the kernel is told whom to end first: a command, and never bough. Only the standard library is imported here.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from contextlib import suppress
+
+FILE = 8 << 30
+"""Bytes of one file."""
+PROCESSES = 4096
+"""Of all commands in a workspace together. Root is not limited by the kernel."""
+_SHARE = 0.8
+"""Of the machine's memory, for the data of one process."""
+_FIRST_TO_GO = "800"
+"""Of 1000: how readily the kernel ends it when memory runs out."""
+
+
+def memory() -> int:
+    """Bytes of data that one process may have."""
+    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE)
+
+
+def limit(pid: int, own_users: bool) -> None:
+    """Limit a process and what it starts from now on. `own_users`: it is in a user namespace, so that its processes are
+    counted apart from the person's own."""
+    wanted = {resource.RLIMIT_FSIZE: FILE, resource.RLIMIT_DATA: memory(), resource.RLIMIT_CORE: 0}
+    if own_users:
+        wanted[resource.RLIMIT_NPROC] = PROCESSES
+    for kind, most in wanted.items():
+        with suppress(ProcessLookupError, PermissionError, ValueError):
+            hard = resource.prlimit(pid, kind)[1]
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.prlimit(pid, kind, (most, most))
+    with suppress(OSError), open(f"/proc/{pid or 'self'}/oom_score_adj", "w") as file:  # noqa: PTH123
+        file.write(_FIRST_TO_GO)
+
+
+def hit(status: int | None, killed: str) -> str:
+    """The limit that a command came up against, as far as its exit status tells; else empty."""
+    if status == 128 + 25:  # SIGXFSZ
+        return f"a file grew past the {FILE >> 30} GB that one may have here"
+    if status == 128 + 9 and not killed:
+        return f"the system ended it, most likely because memory ran out ({memory() >> 30} GB for one process)"
+    return ""

@@ -1,0 +1,44 @@
+"""What one command may use of the machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bough.adapters.sandboxes.env import make_env
+from bough.adapters.sandboxes.levels import Mode
+from bough.adapters.sandboxes.limits import FILE, hit, memory
+from bough.adapters.sandboxes.process import make_sandbox
+from tests.adapters.test_sandbox import make_checkout, shell
+
+
+@pytest.mark.parametrize("mode", ["auto", "landlock"])
+def test_a_command_is_limited_and_bough_is_not(mode: Mode, tmp_path: Path) -> None:
+    sandbox = make_sandbox(mode, make_env(os.environ))
+    checkout = make_checkout(tmp_path)
+    lines = "sleep 0.1; ulimit -f; ulimit -d; ulimit -c; cat /proc/self/oom_score_adj"
+    said = shell(sandbox, checkout, f"bash -c '{lines}'").output.split()
+    assert [int(word) for word in said] == [FILE >> 10, memory() >> 10, 0, 800]
+    assert Path("/proc/self/oom_score_adj").read_text().strip() != "800"
+
+
+def test_a_file_that_grows_too_big_is_named(tmp_path: Path) -> None:
+    sandbox = make_sandbox("auto", make_env(os.environ))
+    line = f"sleep 0.1; dd if=/dev/zero of=big bs=1 count=2 seek={FILE - 1} 2>/dev/null"
+    finished = shell(sandbox, make_checkout(tmp_path), line)
+    assert finished.exit_status == 153
+    assert "8 GB" in hit(finished.exit_status, finished.killed)
+
+
+def test_memory_is_named() -> None:
+    assert "memory" in hit(137, "")
+    assert hit(137, "after 120 s") == ""
+    assert hit(0, "") == ""
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the kernel does not limit root")
+def test_processes_are_limited(tmp_path: Path) -> None:
+    sandbox = make_sandbox("namespaces", make_env(os.environ))
+    assert int(shell(sandbox, make_checkout(tmp_path), "ulimit -u").output) == 4096
