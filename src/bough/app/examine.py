@@ -15,7 +15,6 @@ from bough.core.errors import BoughError, Unavailable, UsageError
 
 if TYPE_CHECKING:
     from bough import config as settings
-    from bough.adapters.sandboxes.levels import Mode
 
 
 class Finding(Struct, frozen=True):
@@ -40,25 +39,31 @@ async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
         config = settings.load(root, env)
     except UsageError as error:
         return [*findings, Finding("settings", False, str(error))]
-    findings.append(_examine_sandbox(config.sandbox.mode))
+    findings.append(await _examine_sandbox(config.sandbox, env))
     return [*findings, *await _examine_models(config, choices, env)]
 
 
-def _examine_sandbox(mode: Mode) -> Finding:
-    from bough.adapters.sandboxes.levels import find_level
+async def _examine_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, str]) -> Finding:
+    from bough.adapters.sandboxes.env import make_env
+    from bough.adapters.sandboxes.network import parse_network
+    from bough.adapters.sandboxes.process import make_sandbox
+    from bough.app.breakout import try_to_break_out
 
     try:
-        level = find_level(mode)
-    except UsageError as error:
+        sandbox = make_sandbox(chosen.mode, make_env(env), network=parse_network(chosen.network, env))
+        tried, found = await try_to_break_out(sandbox)
+    except BoughError as error:
         return Finding("sandbox", False, str(error))
-    gaps = ", ".join(level.gaps)
+    level = sandbox.level
+    led = f"commands could {', '.join(found)}" if found else "none led out"
+    tests = f"{tried} ways out were tried, {led}"
     if level.name == "none":
-        return Finding("sandbox", False, f"switched off: commands can {gaps}", needed=False)
+        return Finding("sandbox", False, f"switched off: {tests}", needed=False)
     if level.name == "landlock":
-        return Finding(
-            "sandbox", False, f"Landlock {level.abi} only ({level.why_not_more}): commands can {gaps}", False
-        )
-    return Finding("sandbox", True, f"namespaces, Landlock {level.abi or 'none'} and seccomp")
+        why = f"Landlock {level.abi} only, because there are no namespaces ({level.why_not_more})"
+        return Finding("sandbox", False, f"{why}: commands can {'; '.join(level.gaps)}. {tests}", needed=False)
+    says = f"namespaces, seccomp and Landlock {level.abi or '(none)'}; {sandbox.network.says}; {tests}"
+    return Finding("sandbox", not found, says)
 
 
 async def _examine_journal(root: Path) -> Finding:

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 def command(folder: Path, model: str | None, base_url: str | None, as_json: bool) -> int:
     """Say what works here, and what is missing.
 
-    Looks at Python, git, the journal, the sandbox, ripgrep, keys (which are never shown) and whether the model can be
-    reached; no model is asked anything and nothing is written. Exit status: 0 when a run could start, else 1.
+    Looks at Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), keys (which are never
+    shown) and whether the model can be reached; no model is asked anything and nothing in the project is written. Exit
+    status: 0 when a run could start, else 1.
     """
     from bough.app import Choices
     from bough.app.examine import examine
