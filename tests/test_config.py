@@ -60,3 +60,11 @@ def test_a_mistyped_variable_is_named(tmp_path: Path) -> None:
 def test_the_shipped_schema_is_the_one_of_the_code() -> None:
     shipped = json.loads(files("bough").joinpath("bough.schema.json").read_text())
     assert shipped == json.loads(msgspec.json.encode(config.schema()))
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "+nan"])
+def test_numbers_must_be_numbers(tmp_path: Path, number: str) -> None:
+    with pytest.raises(UsageError, match=r"`budget\.minutes` is"):
+        load(tmp_path, f"[budget]\nminutes = {number}\n")
+    with pytest.raises(UsageError, match=r"`budget\.minutes` is"):
+        load(tmp_path, "[budget]\n", BOUGH_BUDGET_MINUTES=number)

@@ -93,6 +93,7 @@ def load(folder: Path, env: Mapping[str, str]) -> Config:
     table = _from_file(folder)
     for section, values in _from_env(env).items():
         table.setdefault(section, {}).update(values)
+    _check_numbers(table)
     try:
         loaded = msgspec.convert(table, Config, strict=False)
         return replace(loaded, limits=replace(loaded.limits, **{name: getattr(loaded, name) for name in OWN_SECTIONS}))
@@ -100,6 +101,14 @@ def load(folder: Path, env: Mapping[str, str]) -> Config:
         raise UsageError(
             f"A setting has the wrong type: {error}. See docs/configuration.md for what it takes."
         ) from None
+
+
+def _check_numbers(table: Table) -> None:
+    """TOML and msgspec know numbers that are none: a budget of `nan` is never spent, and a journal cannot hold it."""
+    for section, values in table.items():
+        for key, value in values.items():
+            if isinstance(value, float | str) and str(value).strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
+                raise UsageError(f"`{section}.{key}` is {value}: give a number, or leave it out for the default.")
 
 
 def _from_file(folder: Path) -> Table:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bough.adapters.stores.redacted import SHORTEST, STRUCK, RedactedStore
+from bough.adapters.stores.secrets import in_addresses, in_files
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.acceptance import Verdict
 from bough.core.budget import Limits
@@ -130,3 +133,46 @@ def test_any_secret_anywhere_is_struck_out(secret: str, before: str, after: str)
     assert secret not in event.text
     assert STRUCK in event.text
     assert json.dumps(secret)[1:-1].encode() not in encode(event)
+
+
+# ── more than what the environment calls a secret ───────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("before", ["", "x", "xy", "xyz", "user:"])
+@pytest.mark.parametrize("after", ["", "1", "12", "\n"])
+def test_base64_is_struck_out_however_it_is_aligned(before: str, after: str) -> None:
+    async def kept() -> bytes:
+        memory = MemoryStore()
+        store = RedactedStore(memory, ["correct-horse-battery"])
+        coded = base64.b64encode(f"{before}correct-horse-battery{after}".encode())
+        return await memory.get_blob(await store.put_blob(b"Basic " + coded + b"\n"))
+
+    body = asyncio.run(kept())
+    assert STRUCK.encode() in body
+    longest = max(body.split(STRUCK.encode()), key=len).removeprefix(b"Basic ").strip()
+    assert b"horse" not in base64.b64decode(longest + b"=" * (-len(longest) % 4), validate=False)
+
+
+def test_keys_are_known_by_their_shape() -> None:
+    async def kept(text: str) -> bytes:
+        memory = MemoryStore()
+        return await memory.get_blob(await RedactedStore(memory, []).put_blob(text.encode()))
+
+    for key in ("AKIA" + "A" * 16, "ghp_" + "a" * 36, "sk-ant-" + "a" * 60, "AIza" + "b" * 35):
+        assert asyncio.run(kept(f"key={key}.")) == b"key=[secret]."
+    for word in ("sk-learn", "AKIA", "ghp_short", "task-12345678901234567890"):
+        assert asyncio.run(kept(word)) == word.encode()
+
+
+def test_env_files_and_addresses(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text(
+        "export API_TOKEN='from-a-file-1'\nDEBUG=1\nDB=postgres://me:pass-word-2@h/x\nPORT=80801234\n"
+    )
+    (tmp_path / ".env.example").write_text("API_TOKEN=change-me-please\n")
+    os.mkfifo(tmp_path / ".env.local")
+    (tmp_path / ".env.link").symlink_to("/etc/passwd")
+    assert list(in_files(tmp_path)) == ["from-a-file-1", "pass-word-2"]
+    assert set(in_addresses({"DATABASE_URL": "mysql://u:p%40ss-word@h/d", "HOME": "/h"})) == {
+        "p%40ss-word",
+        "p@ss-word",
+    }

@@ -422,6 +422,7 @@ async def session(
     from bough.adapters.models.providers import secrets_of
     from bough.adapters.models.wire import Client
     from bough.adapters.stores.redacted import RedactedStore
+    from bough.adapters.stores.secrets import in_addresses, in_files
     from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
     from bough.adapters.workspaces.trust import check_home
@@ -433,7 +434,8 @@ async def session(
     loaded = replace(loaded, sandbox=(choices or Choices()).confined(loaded.sandbox))
     check_home(root / ".bough")
     home = prepare_home(root) if create else root / ".bough"
-    store = RedactedStore(SqliteStore(home / "journal.db", create=create), secrets_of(env))
+    known = [*secrets_of(env), *in_addresses(env), *in_files(root)]
+    store = RedactedStore(SqliteStore(home / "journal.db", create=create), known)
     client = Client()
     try:
         yield Session(

@@ -1,22 +1,26 @@
 """A wrapper that keeps secrets out of any store.
 
-Promises: no value in `secrets` reaches the store in an event or a blob, neither as it is nor as JSON escapes it once or
-twice; `[secret]` stands in its place. Without a hit an event costs one encoding and a search.
+Promises: no value in `secrets` reaches the store in an event or a blob, neither as it is, nor as JSON escapes it once
+or twice, nor in base64; nor does what looks like a key of a well-known kind. `[secret]` stands in its place. Prompts
+are made of events, so it reaches no model either. Without a hit an event costs one encoding and a search.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
+from bough.adapters.stores.secrets import SHAPES, in_base64
 from bough.adapters.stores.sqlite import encoded_event, rewritten, without_lone_surrogates
 from bough.core.events import AnyEvent, Record
 from bough.ports import Claim, Store
 
 STRUCK = "[secret]"
+_SHAPES = re.compile(SHAPES.pattern.encode())
 SHORTEST = 8
 """Shorter values are no secrets but placeholders (`ollama`, `EMPTY`); to strike them out would garble the run."""
 
@@ -58,6 +62,7 @@ class RedactedStore:
     async def put_blob(self, body: bytes) -> str:
         for spelling in self._in_blobs:
             body = body.replace(spelling, STRUCK.encode())
+        body = _SHAPES.sub(STRUCK.encode(), body)
         return await self._store.put_blob(body)
 
     async def get_blob(self, name: str) -> bytes:
@@ -68,17 +73,18 @@ class RedactedStore:
 
     def _clean(self, event: AnyEvent) -> AnyEvent:
         event, body = encoded_event(event)
-        return rewritten(event, self._strike) if any(spelling in body for spelling in self._in_events) else event
+        struck = any(spelling in body for spelling in self._in_events) or _SHAPES.search(body) is not None
+        return rewritten(event, self._strike) if struck else event
 
     def _strike(self, text: str) -> str:
         for spelling in self._spellings:
             text = text.replace(spelling, STRUCK)
-        return text
+        return SHAPES.sub(STRUCK, text)
 
 
 def _spellings(secret: str) -> set[str]:
     """The secret as it is, and inside JSON, and inside JSON that is text in JSON."""
-    spellings = {without_lone_surrogates(secret)}
+    spellings = {without_lone_surrogates(secret), *in_base64(without_lone_surrogates(secret))}
     for _ in range(2):
         spellings |= {json.dumps(s, ensure_ascii=ascii)[1:-1] for s in spellings for ascii in (True, False)}
     return spellings

@@ -1,0 +1,80 @@
+"""Secrets beside those that the environment calls so: in `.env` files, in addresses, and by their shape."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from urllib.parse import unquote
+
+SHORTEST = 8
+_LARGEST = 65_536
+"""Bytes of a `.env` file."""
+_LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][\w.]*)\s*[=:]\s*(.*?)\s*$")
+_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
+_NAME = re.compile(r"secret|token|passw|pwd|credential|private|api_?key|(^|_)key(s)?($|_)|auth|dsn|salt", re.IGNORECASE)
+
+SHAPES = re.compile(
+    r"AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36,}|github_pat_\w{40,}|glpat-[\w-]{20,}|sk-ant-[\w-]{40,}"
+    r"|sk-(?:proj-)?[A-Za-z0-9_-]{40,}|xox[abprs]-[\w-]{20,}|AIza[\w-]{35}|npm_[A-Za-z0-9]{36}|pypi-[\w-]{60,}"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?-----END [A-Z ]*PRIVATE KEY-----"
+)
+"""Keys that tell by their look what they are."""
+
+
+def in_addresses(env: Mapping[str, str]) -> Iterator[str]:
+    """Passwords in variables such as DATABASE_URL, as they are and as they are meant."""
+    for value in env.values():
+        for password in _PASSWORD.findall(value):
+            yield from (text for text in {password, unquote(password)} if len(text) >= SHORTEST)
+
+
+def in_files(root: Path) -> Iterator[str]:
+    """The secret values of the project's `.env` files."""
+    try:
+        names = sorted(name for name in os.listdir(root) if name == ".env" or name.startswith(".env."))  # noqa: PTH208
+    except OSError:
+        return
+    for name in names:
+        if not name.endswith((".example", ".sample", ".template", ".dist")):
+            yield from _values(_text(root / name))
+
+
+def _values(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        found = _LINE.match(line)
+        if found is None:
+            continue
+        name, value = found.group(1), found.group(2).strip("'\"")
+        if len(value) >= SHORTEST and _NAME.search(name):
+            yield value
+        yield from (password for password in _PASSWORD.findall(value) if len(password) >= SHORTEST)
+
+
+def _text(path: Path) -> str:
+    """Of a regular file: what else is there could hold us, or lead elsewhere."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return ""
+        return file.read(_LARGEST).decode(errors="replace")
+
+
+def in_base64(secret: str) -> Iterable[str]:
+    """What of a secret is always the same in base64, whatever stands before and after it: three ways to be aligned."""
+    body = secret.encode(errors="surrogatepass")
+    for before in range(3):
+        coded = base64.b64encode(b"\0" * before + body).decode().rstrip("=")
+        # The first letters hold bits of what stands before, the last one those of what comes after.
+        start = (0, 2, 3)[before]
+        end = len(coded) - (1 if (before + len(body)) % 3 else 0)
+        kept = coded[start:end]
+        if len(kept) >= SHORTEST:
+            yield kept
+            yield kept.replace("+", "-").replace("/", "_")
