@@ -214,7 +214,8 @@ class Workspaces(Protocol):
         ...
 
     async def sweep(self, run: str, mark: str) -> None:
-        """Remove the checkouts of a run whose names have the mark. Only for whoever knows that nobody uses them."""
+        """Remove the checkouts of a run whose names have the mark; without one, all. Only for whoever knows that nobody
+        uses them."""
         ...
 
     async def changes(self, base: str, tree: str) -> list[Change]: ...

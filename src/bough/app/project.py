@@ -19,7 +19,7 @@ from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
 from bough.core import events as e
 from bough.core.budget import Limits
 from bough.core.edges import Edge
-from bough.core.errors import ClaimHeld, NotFound, Unavailable, UsageError, VersionConflict
+from bough.core.errors import ClaimHeld, DiskFull, NotFound, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
@@ -182,12 +182,23 @@ class Session(Journal, frozen=True):
             )
         chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
         models = choices.models(chosen)
-        async with self._hold(name):
-            await self._take_back(name)
+        try:
+            async with self._hold(name):
+                await self._take_back(name)
+        except DiskFull:
+            await self._make_room(name)
+            async with self._hold(name):
+                await self._take_back(name)
         async with self._ports(models, choices, watch) as ports:
             again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
             await schedule.resume(name, again, ports)
         return await self.outcome(name)
+
+    async def _make_room(self, name: str) -> None:
+        """A command of the run may have filled the disk: its checkouts and temporary files go. Nothing is lost, since
+        all that counts is in trees, and what is needed is made again."""
+        if await self.store.holder(name, RUN) is None:
+            await self.workspaces.sweep(name, "")
 
     @asynccontextmanager
     async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
@@ -221,6 +232,7 @@ class Session(Journal, frozen=True):
                 base_url=base_url,
                 client=self.client,
                 timeout=rules.model_timeout,
+                longest=rules.model_longest,
                 env=self.env,
                 window=self.config.models.window,
             )

@@ -85,6 +85,11 @@ def used_up(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
     return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None
 
 
+def seconds_left(spend: Spend, limits: Limits) -> float | None:
+    """Until the time is up; None: there is no limit."""
+    return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
+
+
 def left(spend: Spend, limits: Limits) -> Limits:
     """What may still be spent, as the grant of a smaller step."""
     return Limits(

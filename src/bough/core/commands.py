@@ -153,3 +153,10 @@ Judging = RunCheck | RuleOnChanges | ReturnFinding
 Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | Judging | Compact
 Doing = Working | Alone | Planning | Stuck
 Command = Doing | Conclude | ChangeState | Rest
+
+_LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Criticise, Summarise)
+
+
+def takes_long(command: Command) -> bool:
+    """Whether models, tools or checks are at work in it. A person who is asked may take all the time they want."""
+    return isinstance(command, _LONG) or (isinstance(command, Climb) and command.decision.rung != "ask")

@@ -8,7 +8,9 @@
     │   └── Refused           … for good: a wrong key, an unknown model
     │       └── TooLong       … for this conversation: a shorter one may be answered
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
+    │   └── Unkeepable        … for what is in it: too large, too deep, no room
     ├── StoreError            the journal could not be read or written        exit status 1
+    │   ├── DiskFull          there is no room to write it
     │   ├── Locked            another program keeps it locked, for now
     │   ├── VersionConflict   somebody else appended first
     │   ├── ClaimHeld         another live worker holds this task
@@ -71,7 +73,15 @@ class WorkspaceError(BoughError):
     pass
 
 
+class Unkeepable(WorkspaceError):
+    """What somebody put into a workspace cannot be kept. Once it is gone, work can go on."""
+
+
 class StoreError(BoughError):
+    pass
+
+
+class DiskFull(StoreError):
     pass
 
 

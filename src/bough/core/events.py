@@ -536,6 +536,8 @@ class TakenUp(Event, frozen=True):
 class TaskHalted(Event, frozen=True):
     reason: Halt
     message: str
+    seconds: float = 0.0
+    """In an effect that was cut off because the time was up."""
 
 
 class TaskResumed(Event, frozen=True):

@@ -46,7 +46,9 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Seconds before the first retry after a transport error; doubled each time."""
     backoff_longest: float = 60.0
     model_timeout: float = 600.0
-    """Seconds without a byte from the model before the call counts as a transport error."""
+    """Seconds without a byte from a model whose answer has begun before the call counts as a transport error."""
+    model_longest: float = 3600.0
+    """Seconds that one call may take in all. A slow model may use them up before its first byte."""
     bash_timeout: float = 120.0
     bash_longest: float = 600.0
     """The most a model may ask for with `bash`'s own timeout argument."""

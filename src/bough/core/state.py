@@ -422,7 +422,7 @@ def _checkpoint(task: Task, event: e.CheckpointMade, at: float) -> Task:
 
 
 def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
-    return replace(task, halt=event)
+    return replace(task, halt=event, spend=task.spend.plus(Spend(seconds=event.seconds)))
 
 
 def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:

@@ -9,13 +9,13 @@ from functools import partial
 from bough.core import commands as c
 from bough.core import context, critique, results
 from bough.core import events as e
-from bough.core.errors import Unavailable
+from bough.core.errors import Unavailable, Unkeepable
 from bough.core.messages import Answer
 from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.core.workflow.commands import filled_command
 from bough.engine.consult import consult, said
-from bough.engine.site import Site
+from bough.engine.site import Site, put_back
 from bough.ports import Batches, Finished
 
 SUMMARY = 4_000
@@ -36,8 +36,13 @@ async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
         limit=rules.kept,
         progress=partial(ports.progress, task.id),
     )
-    tree = await workspace.snapshot()
     text = re.sub(_ESCAPES, "", finished.output.decode("utf-8", "replace"))
+    try:
+        tree = await workspace.snapshot()
+    except Unkeepable as error:
+        await put_back(workspace, task)
+        yield [e.CommandFinished(False, str(error), finished.exit_status, tree=task.tree, seconds=finished.seconds)]
+        return
     shown = results.ends(text, rules.shown)
     blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
     yield [_finished(finished, shown, blob, tree)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from bough.core.commands import Rest
+from bough.core.budget import seconds_left
+from bough.core.commands import Command, Rest, takes_long
 from bough.core.decide import decide
-from bough.core.events import AnyEvent
+from bough.core.errors import DiskFull
+from bough.core.events import AnyEvent, Record, TaskHalted
 from bough.core.run import Run
 from bough.core.state import evolve, fold
 from bough.core.task import Task
@@ -43,9 +45,17 @@ class Book:
         async with self._lock:
             if not (events := make(self.task)):
                 return
-            for record in await self._ports.store.append(self._claim, events, expected=self.task.version):
-                self.task = evolve(self.task, record)
-                self._ports.recorded(record)
+            writing = asyncio.ensure_future(self._ports.store.append(self._claim, events, expected=self.task.version))
+            try:
+                self._take(await asyncio.shield(writing))
+            except asyncio.CancelledError:
+                self._take(await writing)  # What has begun becomes durable, and is known here.
+                raise
+
+    def _take(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self.task = evolve(self.task, record)
+            self._ports.recorded(record)
 
 
 Tend = Callable[[Book, Site], Awaitable[None]]
@@ -61,6 +71,27 @@ async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
             await tend(book, site)
             continue
         command = STOPPED if ports.stop.requested else decide(book.task, ports.clock())
-        async for events in perform(command, book.task, site):
-            await book.write(events)
+        await _carry_out(command, book, site)
     return book.task
+
+
+async def _carry_out(command: Command, book: Book, site: Site) -> None:
+    """What takes long is cut off when the task's time is up: it is recovered on resume, as after a crash."""
+    timer, before = site.ports.timer, book.task.spend.seconds
+    began, limits = timer(), book.task.limits
+    left = seconds_left(book.task.spend, limits) if takes_long(command) else None
+    try:
+        async with asyncio.timeout(left) as limit:
+            async for events in perform(command, book.task, site):
+                try:
+                    await book.write(events)
+                except DiskFull:
+                    await site.make_room()
+                    await book.write(events)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        uncounted = max(timer() - began, left or 0.0) - (book.task.spend.seconds - before)
+        if not book.task.resting:
+            spent = f"the budget of {limits.minutes:,} minutes is spent"
+            await book.write([TaskHalted("budget", spent, uncounted)])

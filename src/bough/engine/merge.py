@@ -4,7 +4,7 @@ just like that (a conflict, a check that fails beside the other work) becomes a 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from functools import partial, reduce
+from functools import reduce
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from bough.core.state import fold
 from bough.core.states import State
 from bough.core.task import Task
 from bough.engine.drive import Book
+from bough.engine.site import judge
 from bough.ports import Ports
 
 Carry = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
@@ -122,7 +123,7 @@ class MergeQueue(Struct, eq=False):
         workspace = await ports.workspaces.open(self.run.name, work.id, work.tree, self.run.folder)
         await workspace.restore(merged)
         check = await ports.verifier.find(task)
-        judged = await ports.verifier.judge(self.run, task, check, workspace, partial(ports.progress, work.id))
+        judged = await judge(self.run, replace(task, id=work.id), check, workspace, ports)
         blob = await ports.store.put_blob(judged.output) if judged.output is not None else ""
         cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
         return replace(judged.verdict, blob=blob, cases=cases)

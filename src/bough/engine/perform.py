@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
-from bough.core.errors import Passing, Refused, TooLong
+from bough.core.errors import Passing, Refused, TooLong, Unkeepable
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.engine.conclude import conclude
 from bough.engine.estimate import estimate
-from bough.engine.site import Site, backoff, broken_off, counted, pause, values_of
-from bough.ports import Batches
+from bough.engine.site import Site, backoff, broken_off, counted, judge, pause, put_back, values_of
+from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
 
@@ -148,7 +148,13 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
         from bough.engine.split import weighed
 
         result = weighed(task, result)
-    tree = await workspace.snapshot() if writes else ""
+    tree = ""
+    if writes:
+        try:
+            tree = await workspace.snapshot()
+        except Unkeepable as error:
+            await put_back(workspace, task)
+            result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
         call.id,
@@ -181,7 +187,7 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     workspace = await site.open(task)
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
-    judged = await ports.verifier.judge(site.run, task, check, workspace, partial(ports.progress, task.id))
+    judged = await judge(site.run, task, check, workspace, ports)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
     output = await ports.store.put_blob(judged.output) if judged.output is not None else ""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import context
+from bough.core.acceptance import Check, Verdict
 from bough.core.compaction import estimated
-from bough.core.errors import Passing
+from bough.core.errors import Passing, Unkeepable
 from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.pruning import Needed, edits, errors
 from bough.core.rules import Rules
 from bough.core.run import Run
 from bough.core.states import State
 from bough.core.task import Task
-from bough.ports import Ports, Workspace
+from bough.ports import Judgement, Ports, Workspace
 
 INSTRUCTIONS = "AGENTS.md"
 INSTRUCTIONS_LIMIT = 32_000
@@ -60,6 +63,11 @@ class Site(Struct, eq=False):
             await self._workspace.restore(task.tree)
             self._moved = False
         return self._workspace
+
+    async def make_room(self) -> None:
+        """Temporary files may be what fills the disk."""
+        if self._workspace is not None:
+            await clear_scratch(self._workspace)
 
     def moved(self) -> None:
         """The task's tree has changed elsewhere: the workspace has to follow before it is used again."""
@@ -123,6 +131,28 @@ def _project_instructions(workspace: Workspace) -> str:
         if path.is_file() and not path.is_symlink():
             texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
     return "\n\n".join(texts)
+
+
+async def judge(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Judgement:
+    """The verdict on the task's tree. A check that leaves files which nobody can look at has failed."""
+    try:
+        return await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
+    except (OSError, Unkeepable) as error:
+        command = check.command if check else ""
+        reason = f"the check left files behind that cannot be looked at ({error})"
+        return Judgement(Verdict("failed", reason, command=command, tree=task.tree))
+
+
+async def put_back(workspace: Workspace, task: Task) -> None:
+    """The workspace as the task knows it, and its temporary files gone: what a command left there may be what fills the
+    disk."""
+    await clear_scratch(workspace)
+    await workspace.restore(task.tree)
+
+
+async def clear_scratch(workspace: Workspace) -> None:
+    await asyncio.to_thread(shutil.rmtree, workspace.scratch, ignore_errors=True)
+    workspace.scratch.mkdir(parents=True, exist_ok=True)
 
 
 def counted(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:

@@ -492,6 +492,7 @@ def _checkpoint(task: TaskView, event: e.CheckpointMade, record: e.Record) -> No
 
 def _halted(task: TaskView, event: e.TaskHalted, record: e.Record) -> None:
     task.halted, task.doing = event.reason, ""
+    task._seconds += event.seconds
 
 
 def _resumed(task: TaskView, event: e.TaskResumed, record: e.Record) -> None:

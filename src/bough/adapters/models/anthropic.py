@@ -19,6 +19,7 @@ from bough.adapters.models.prefix import Heads, Prefixes
 from bough.adapters.models.prices import Price, Window, unknown, unpriced
 from bough.adapters.models.wire import (
     EMPTY,
+    LONGEST,
     UNREADABLE,
     Client,
     Complaint,
@@ -55,12 +56,13 @@ class AnthropicModel:
         price: Price = unpriced,
         max_tokens: int = MAX_TOKENS,
         window: Window = unknown,
+        longest: float = LONGEST,
     ) -> None:
         self.name = at.name
         self._price = price
         self._window = window
         headers = {"anthropic-version": VERSION} | ({"x-api-key": at.key} if at.key else {})
-        self._wire = Wire(client, at, "/v1/messages", headers, timeout)
+        self._wire = Wire(client, at, "/v1/messages", headers, timeout, longest)
         self._heads = Heads(_system, _tools)
         self._prefixes = Prefixes(self._encode)
         options = {

@@ -17,7 +17,19 @@ from msgspec import Raw, Struct
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Heads, Prefixes
 from bough.adapters.models.prices import Price, Window, unknown, unpriced
-from bough.adapters.models.wire import EMPTY, Client, Complaint, Wire, count, decode, fields, mended, packed, word
+from bough.adapters.models.wire import (
+    EMPTY,
+    LONGEST,
+    Client,
+    Complaint,
+    Wire,
+    count,
+    decode,
+    fields,
+    mended,
+    packed,
+    word,
+)
 from bough.core.errors import TooLong
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
@@ -37,13 +49,14 @@ class ChatModel:
         price: Price = unpriced,
         usage_option: bool = True,
         window: Window = unknown,
+        longest: float = LONGEST,
     ) -> None:
         """`usage_option` is off for servers that refuse to be asked for the usage (and send it anyway)."""
         self.name = at.name
         self._price = price
         self._window = window
         headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
-        self._wire = Wire(client, at, "/chat/completions", headers, timeout)
+        self._wire = Wire(client, at, "/chat/completions", headers, timeout, longest)
         self._heads = Heads(_system, _tools)
         self._prefixes = Prefixes(self._encode)
         options: dict[str, Any] = {"model": at.model, "stream": True}

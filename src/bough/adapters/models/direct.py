@@ -80,10 +80,10 @@ class DirectLink:
         connection = self._waiting(address.origin) or await self._connected(address.origin, timeouts.connect)
         try:
             await connection.send(head, body, timeouts.quiet)
-            answer = await connection.head(timeouts.quiet)
+            answer = await connection.head(timeouts.first)
             named = {name.decode("latin-1"): value.decode("latin-1") for name, value in answer.headers}
             packed = named.get("content-encoding", "").lower() in ("gzip", "x-gzip", "deflate")
-            pieces = connection.body(timeouts.quiet)
+            pieces = connection.body(timeouts.first, timeouts.quiet)
             async with aclosing(_unpacked(pieces) if packed else pieces) as content:
                 yield Reply(answer.status_code, named, content)
         finally:
@@ -170,7 +170,7 @@ class _Connection:
             async with _within(timeout, Silent, _Unsent):
                 await self._writer.drain()
 
-    async def head(self, timeout: float) -> h11.Response:
+    async def head(self, timeout: float | None) -> h11.Response:
         while True:
             event = self._next()
             if isinstance(event, h11.Response):
@@ -178,9 +178,10 @@ class _Connection:
             if event is h11.NEED_DATA:
                 await self._receive(timeout)
 
-    async def body(self, timeout: float) -> AsyncGenerator[bytes, None]:
+    async def body(self, first: float | None, later: float) -> AsyncGenerator[bytes, None]:
         """All that is there already comes in one piece, however many the server made of it."""
         there: list[bytes] = []
+        timeout = first
         while True:
             event = self._next()
             if isinstance(event, h11.Data):
@@ -189,6 +190,7 @@ class _Connection:
             if there:
                 yield b"".join(there)
                 there.clear()
+                timeout = later
             if event is not h11.NEED_DATA:
                 return
             await self._receive(timeout)
@@ -199,7 +201,7 @@ class _Connection:
         except h11.RemoteProtocolError as error:
             raise LinkError(str(error)) from error
 
-    async def _receive(self, timeout: float) -> None:
+    async def _receive(self, timeout: float | None) -> None:
         async with _within(timeout, Silent, LinkError):
             received = await self._reader.read(READ)
         if not received and self._talk.their_state is h11.SEND_RESPONSE:
@@ -235,12 +237,12 @@ async def _unpacked(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes
 
 
 @asynccontextmanager
-async def _within(timeout: float, late: type[LinkError], wrong: type[LinkError]) -> AsyncIterator[None]:
+async def _within(timeout: float | None, late: type[LinkError], wrong: type[LinkError]) -> AsyncIterator[None]:
     """Errors of the system, and of having waited too long, as the link's."""
     try:
         async with asyncio.timeout(timeout):
             yield
     except TimeoutError as error:
-        raise late(f"nothing for {timeout:g} s") from error
+        raise late(f"nothing for {timeout or 0:g} s") from error
     except (OSError, UnicodeError) as error:  # UnicodeError: a host's name that cannot be one
         raise wrong(str(error)) from error

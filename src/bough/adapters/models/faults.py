@@ -149,6 +149,13 @@ def page(at: Endpoint) -> Refused:
     return Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL ({at.host}).")
 
 
+def endless(at: Endpoint, limit: float) -> Passing:
+    return Passing(
+        f"The answer of {at.name} at {at.host} was given up after {limit:g} s: if it is only slow, raise model_longest "
+        "under [limits]."
+    )
+
+
 def too_big(at: Endpoint, limit: int) -> Passing:
     return Passing(f"The answer of {at.name} at {at.host} was stopped after {limit // 1_000_000} MB.")
 

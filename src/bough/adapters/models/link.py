@@ -38,6 +38,12 @@ class Timeouts(Struct, frozen=True):
     connect: float
     quiet: float
     """Seconds without a byte, either way."""
+    patient: bool = False
+    """Silence before the first byte of the content is not limited: whoever asks has a limit for the whole."""
+
+    @property
+    def first(self) -> float | None:
+        return None if self.patient else self.quiet
 
 
 class Reply(Struct, frozen=True):

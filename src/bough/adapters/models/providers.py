@@ -19,7 +19,7 @@ from bough.adapters.models.absent import NOBODY, AbsentModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, price, unpriced
-from bough.adapters.models.wire import UNREADABLE, Client, everything, joined
+from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, everything, joined
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.meant import meant
 from bough.core.messages import Usage
@@ -60,7 +60,14 @@ _NOT_SECRET = re.compile(r"[\s/\\]")
 
 
 def make_model(
-    name: str, *, base_url: str | None = None, client: Client, timeout: float, env: Mapping[str, str], window: int = 0
+    name: str,
+    *,
+    base_url: str | None = None,
+    client: Client,
+    timeout: float,
+    env: Mapping[str, str],
+    window: int = 0,
+    longest: float = LONGEST,
 ) -> Model:
     """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
 
@@ -78,10 +85,10 @@ def make_model(
     pricing = partial(_price, provider, model) if own else unpriced
     holds: Window = partial(prices.window, provider, model, window) if own else lambda: window
     if known.anthropic:
-        return _anthropic(client, at, timeout, pricing, holds)
+        return _anthropic(client, at, timeout, pricing, holds, longest)
     from bough.adapters.models.chat import ChatModel
 
-    return ChatModel(client, at, timeout, pricing, known.usage_option, holds)
+    return ChatModel(client, at, timeout, pricing, known.usage_option, holds, longest)
 
 
 def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
@@ -207,11 +214,11 @@ def _listed(body: bytes) -> list[str]:
         return []
 
 
-def _anthropic(client: Client, at: Endpoint, timeout: float, pricing: Price, window: Window) -> Model:
+def _anthropic(client: Client, at: Endpoint, timeout: float, pricing: Price, window: Window, longest: float) -> Model:
     from bough.adapters.models.anthropic import MAX_TOKENS, AnthropicModel
 
     most = next((small for start, small in SMALL_ANSWERS.items() if at.model.startswith(start)), MAX_TOKENS)
-    return AnthropicModel(client, at, timeout, pricing, most, window)
+    return AnthropicModel(client, at, timeout, pricing, most, window, longest)
 
 
 def _price(provider: str, model: str, usage: Usage, answered: str) -> float | None:

@@ -38,7 +38,8 @@ class ProxiedLink:
     async def exchange(
         self, method: str, url: str, headers: Headers, body: bytes, timeouts: Timeouts
     ) -> AsyncIterator[Reply]:
-        limits = httpx2.Timeout(timeouts.quiet, connect=timeouts.connect, pool=None)
+        # This library knows one limit for all reading: the longer one, since a whole call has its own limit anyway.
+        limits = httpx2.Timeout(timeouts.quiet, connect=timeouts.connect, read=timeouts.first, pool=None)
         try:
             async with self._http.stream(method, url, headers=list(headers), content=body, timeout=limits) as response:
                 # The lines of a stream arrive as they are; only what a server packed against our wish is unpacked.

@@ -31,6 +31,8 @@ T = TypeVar("T")
 EMPTY = "(empty answer)"
 """Stands for a text without content, which most servers refuse to take back."""
 CONNECT_TIMEOUT = 30.0
+LONGEST = 3600.0
+"""Seconds that a call may take in all, unless somebody says otherwise."""
 IDLE = 30.0
 """Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
@@ -118,7 +120,10 @@ class Reader(Protocol):
 class Wire:
     """Posts to one URL of an endpoint. Any number of calls may be under way at once."""
 
-    def __init__(self, client: Client, at: Endpoint, path: str, headers: dict[str, str], timeout: float) -> None:
+    def __init__(
+        self, client: Client, at: Endpoint, path: str, headers: dict[str, str], timeout: float, longest: float = LONGEST
+    ) -> None:
+        """`timeout`: seconds without a byte once an answer has begun; `longest`: seconds of a call in all."""
         if not (at.key.isascii() and at.key.isprintable()) or " " in at.key:
             raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that no key has.")
         self._client = client
@@ -129,19 +134,26 @@ class Wire:
             (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
         ]
         self._timeout = timeout
-        self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout)
+        self._longest = longest
+        self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout, patient=True)
 
     async def post(self, body: bytes, reader: Reader) -> None:
         """Send the body and give the reader everything that comes back."""
         try:
-            async with self._client.link().exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
-                await self._read(reply, reader)
+            async with asyncio.timeout(self._longest):
+                await self._exchange(body, reader)
+        except TimeoutError as error:
+            raise _with_usage(faults.endless(self._at, self._longest), reader) from error
         except LinkError as error:
             raise _with_usage(faults.of_link(self._at, error, self._timeout), reader) from error
         except Complaint as complaint:
             raise _with_usage(faults.of_error(self._at, complaint.error), reader) from None
         except Passing as error:
             raise _with_usage(error, reader) from error.__cause__
+
+    async def _exchange(self, body: bytes, reader: Reader) -> None:
+        async with self._client.link().exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
+            await self._read(reply, reader)
 
     async def _read(self, reply: Reply, reader: Reader) -> None:
         chunks = reply.pieces

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from bough.core.errors import BoughError, Locked, NotFound, StoreError
+from bough.core.errors import BoughError, DiskFull, Locked, NotFound, StoreError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -32,10 +32,11 @@ PATIENCE = 60.0
 
 _UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR_SHM")
 
+_FULL = ("SQLITE_FULL", "ENOSPC", "EDQUOT")
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
 
 _SENTENCES = {
-    ("SQLITE_FULL", "ENOSPC", "EDQUOT"): (
+    _FULL: (
         "The disk is full, so the journal {path} could not be written; what was in it is not lost: make room, then try "
         "again."
     ),
@@ -75,6 +76,8 @@ class Database:
     async def write(self, work: Work[T], patience: float = 0.0) -> T:
         """Run `work` in a transaction and commit. Work that raises a `BoughError` must do so before it writes. With
         `patience` a locked file is tried again for so many seconds."""
+        if self._frozen is not None:
+            await asyncio.to_thread(self._thaw)
         until = time.monotonic() + patience
         while True:
             try:
@@ -142,6 +145,18 @@ class Database:
                 raise
             self._frozen = error
             return self._prepared(create)
+
+    def _thaw(self) -> None:
+        """What could only be read can perhaps be written by now: somebody made room."""
+        frozen, self._frozen = self._frozen, None
+        try:
+            db = self._prepared(create=False)
+        except sqlite3.Error:
+            self._frozen = frozen
+            return
+        self._drop_idle()
+        before, self._writer = self._writer, _Writer(db)
+        before.stop()
 
     def _prepared(self, create: bool) -> sqlite3.Connection:
         db = self._connect(create)
@@ -217,7 +232,7 @@ class Database:
             name = _name(self._frozen)
         for prefixes, sentence in _SENTENCES.items():
             if name.startswith(prefixes):
-                kind = Locked if prefixes == _LOCKED else StoreError
+                kind = {_LOCKED: Locked, _FULL: DiskFull}.get(prefixes, StoreError)
                 return kind(sentence.format(path=self.path, folder=self.path.parent))
         return self.damaged(str(error))
 

@@ -11,7 +11,7 @@ import hashlib
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import msgspec
 
 from bough.adapters.stores.database import PATIENCE, Database
 from bough.adapters.stores.workers import Presence, in_words, is_alive, is_stopped, worker_id
-from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
+from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
 from bough.core.events import FORMAT, AnyEvent, Record, decoder, encode
 from bough.core.ids import RUN
 from bough.ports import Claim
@@ -96,7 +96,8 @@ class SqliteStore:
         try:
             yield claim
         finally:
-            await self._database.write(release, PATIENCE)
+            with suppress(DiskFull):  # it ends with this process anyway
+                await self._database.write(release, PATIENCE)
 
     def _take(
         self, db: sqlite3.Connection, run: str, task: str, worker: str, silent: tuple[int, float] | None

@@ -90,7 +90,7 @@ def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, 
     """
     found = before
     for _ in range(8):
-        found = scanner.scan(found, tracked, batch=None)
+        found = scanner.scan(found, tracked, batch=None, wanted=wanted)
         present = dict(found.files())
         surplus = [path for path in present if path not in wanted]
         lacking = {path: entry for path, entry in wanted.items() if path not in present or present[path][:2] != entry}

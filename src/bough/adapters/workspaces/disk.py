@@ -1,7 +1,7 @@
 """Files on disk: made durable, read without following links, removed whatever their permissions are."""
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH101, PTH120
+# ruff: noqa: PTH101, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from bough.core.errors import WorkspaceError
+from bough.core.errors import Unkeepable, WorkspaceError
 
 T = TypeVar("T")
 
@@ -143,7 +143,51 @@ def is_folder(path: Path) -> bool:
 
 
 def remove(path: bytes) -> None:
-    """Remove a file, a link (never what it points to) or a whole folder; nothing there is fine."""
+    """Remove a file, a link (never what it points to) or a whole folder, however deep; nothing there is fine."""
+    try:
+        _remove(path)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _remove_deep(path)
+
+
+def _remove_deep(path: bytes) -> None:
+    """Of a folder whose inner paths are longer than the system takes: each folder in it is moved up beside it first."""
+    parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    mark = os.urandom(6).hex().encode()
+    names = [os.path.basename(path)]
+    try:
+        while names:
+            name = names.pop()
+            os.chmod(name, 0o700, dir_fd=parent)
+            folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+            try:
+                names += _raised(folder, parent, mark)
+            finally:
+                os.close(folder)
+            os.rmdir(name, dir_fd=parent)
+    finally:
+        os.close(parent)
+
+
+def _raised(folder: int, parent: int, mark: bytes) -> list[bytes]:
+    """Empty a folder: the folders in it get new names beside it, which are returned."""
+    raised = []
+    with os.scandir(folder) as found:
+        inside = list(found)
+    for entry in inside:
+        if not entry.is_dir(follow_symlinks=False):
+            os.unlink(entry.name, dir_fd=folder)
+            continue
+        name = b".gone-%s-%d" % (mark, entry.inode())
+        os.chmod(entry.name, 0o700, dir_fd=folder)  # a folder that is moved has to be written
+        os.rename(entry.name, name, src_dir_fd=folder, dst_dir_fd=parent)
+        raised.append(name)
+    return raised
+
+
+def _remove(path: bytes) -> None:
     try:
         mode = os.lstat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -179,9 +223,11 @@ def explain(error: OSError, doing: str) -> WorkspaceError:
     """A sentence for what the system refused."""
     where = os.fsdecode(error.filename) if error.filename is not None else ""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return WorkspaceError(
+        return Unkeepable(
             f"The disk is full, so bough could not {doing}: free some space, then run the same command again."
         )
+    if error.errno == errno.ENAMETOOLONG:
+        return Unkeepable(f"bough could not {doing}: {where[:100]}… is too long a path ({len(where):,} characters).")
     if error.errno == errno.EROFS:
         return WorkspaceError(f"bough could not {doing}: {where or 'the disk'} is read-only; make it writable first.")
     if error.errno in (errno.EACCES, errno.EPERM):

@@ -35,7 +35,7 @@ from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import LINK, Entry, File, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.scan import LINK, PERSONS, Entry, File, Found, Scanner, Tracked, tree
 from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
 from bough.ports import Change, Merged, Mount
@@ -139,8 +139,10 @@ class GitWorkspace:
         scanner: Scanner,
         folder: str,
         scratch: Path,
+        remake: Callable[[str], GitWorkspace],
         mounts: tuple[Mount, ...] = (),
     ) -> None:
+        """`remake` makes the checkout anew from a tree."""
         self.root = Path(os.fsdecode(scanner.top))
         self.folder = _start(self.root, folder)
         self.scratch = scratch
@@ -149,6 +151,7 @@ class GitWorkspace:
         self._start = folder
         self.mounts = mounts
         self._scanner = scanner
+        self._remake = remake
         self._tracked = Tracked()
         self._found: Found | None = None
         self._busy = threading.Lock()
@@ -177,8 +180,13 @@ class GitWorkspace:
         with self._busy:
             wanted = self._repository.listings.of(tree)
             before, self._found = self._found, None
-            self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
-            _start(self.root, self._start)
+            try:
+                self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
+                _start(self.root, self._start)
+            except (OSError, WorkspaceError):
+                # Something in it cannot even be looked at. What the tree has is all that matters.
+                made = self._remake(tree)
+                self._found, self._tracked = made._found, made._tracked
 
     async def checkpoint(self, tree: str, message: str) -> str:
         return await _aside("keep a checkpoint", self._checkpoint, tree, message)
@@ -238,6 +246,7 @@ class GitWorkspaces:
             ignores=lambda paths: repository.ignores(self._top, paths),
             clock=repository.clock,
             own=False,
+            bounds=PERSONS,
             embedded=lambda folder: person.embedded(git, self._root, folder),
         )
         with Batch(repository.objects, ask=True) as batch:
@@ -257,7 +266,17 @@ class GitWorkspaces:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
         checkout, scratch = self._places(run, task)
         with self._alone(checkout):
-            return self._open_at(checkout, scratch, run, task, tree, folder)
+            try:
+                return self._open_at(checkout, scratch, run, task, tree, folder)
+            except (OSError, WorkspaceError):
+                if not disk.is_folder(checkout):
+                    raise
+                return self._remade(checkout, scratch, run, task, tree, folder)
+
+    def _remade(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+        for place in (checkout, scratch):
+            disk.remove(os.fsencode(place))
+        return self._open_at(checkout, scratch, run, task, tree, folder)
 
     def _alone(self, place: Path) -> threading.Lock:
         """One at a time for a workspace: a cancelled caller's thread may still be at it."""
@@ -283,7 +302,12 @@ class GitWorkspaces:
         )
         lent = agents.lenders(repository.path, self._history(run))
         mounts = tuple(Mount(place) for place in (*lent, *(self._root / os.fsdecode(link) for link in links)))
-        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, mounts)
+
+        def remake(tree: str) -> GitWorkspace:
+            with self._alone(checkout):
+                return self._remade(checkout, scratch, run, task, tree, folder)
+
+        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, mounts)
         workspace.begin(listing, found)
         return workspace
 
@@ -344,7 +368,7 @@ class GitWorkspaces:
 
     def _sweep(self, run: str, mark: str) -> None:
         for part in ("work", "scratch"):
-            for place in (self._home / part / safe(run)).glob(f"*{safe(mark)}*"):
+            for place in (self._home / part / safe(run)).glob(f"*{safe(mark)}*" if mark else "*"):
                 disk.remove(os.fsencode(place))
 
     async def changes(self, base: str, tree: str) -> list[Change]:

@@ -12,6 +12,7 @@ and git itself says so. A file is read again only when it may have changed since
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -22,7 +23,7 @@ from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.objects import Batch
-from bough.core.errors import WorkspaceError
+from bough.core.errors import Unkeepable, WorkspaceError
 
 PLAIN, EXECUTABLE, LINK, FOLDER = b"100644", b"100755", b"120000", b"40000"
 
@@ -34,6 +35,8 @@ _TICK = 50_000_000
 them finely …"""
 _COARSE_TICK = 2_100_000_000
 """… and if it keeps whole seconds."""
+
+_GB = 1_000_000_000
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
@@ -147,6 +150,20 @@ def reserved(name: bytes) -> bool:
     return re.fullmatch(r"\.git[. ]*(:.*)?|git~\d+", text) is not None
 
 
+class Bounds(Struct, frozen=True):
+    """How much may be new in a folder. What was there at the beginning is not counted, and not read again."""
+
+    file: int = _GB
+    """Bytes of one file."""
+    all: int = 4 * _GB
+    """Bytes of all that has to be read at once."""
+    files: int = 200_000
+    """New files."""
+
+
+PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
+"""What a person has is theirs to say; beyond this something is wrong."""
+
 Contents = Callable[[bytes], bytes | None]
 """Path of a regular file → id of its content; None when it is gone."""
 
@@ -165,6 +182,7 @@ class Scanner(Struct):
     """Whether a link is one that bough made to a folder of the person's."""
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
     """Tracked paths of the repository embedded in this folder."""
+    bounds: Bounds = Bounds()
 
     def now(self) -> int:
         """What is stamped earlier than this was written before now: no later write bears the same stamp. bough's own
@@ -172,13 +190,21 @@ class Scanner(Struct):
         now = self.clock()
         return now if self.own else now - (_COARSE_TICK if now % 1_000_000_000 == 0 else _TICK)
 
-    def scan(self, before: Found | None, tracked: Tracked, batch: Batch | None, settled: bool = True) -> Found:
+    def scan(
+        self,
+        before: Found | None,
+        tracked: Tracked,
+        batch: Batch | None,
+        settled: bool = True,
+        wanted: Collection[bytes] | None = None,
+    ) -> Found:
         """Contents go into the batch; without one their ids are only worked out. `settled`: what is ignored can have
-        changed since `before` only by a `.gitignore` in the folder itself."""
-        look = _Look(self, before, tracked, batch, settled=settled and before is not None)
+        changed since `before` only by a `.gitignore` in the folder itself. `wanted`: only the contents of these paths
+        matter; of others it is enough that they are there. `Unkeepable` when there is more than may be kept."""
+        look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
         found = look.through()
         if look.rules_changed:
-            found = _Look(self, found, tracked, batch, settled=False).through()
+            found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
         return found
 
 
@@ -186,7 +212,13 @@ class _Look:
     """One pass, level by level, so that git is asked about all unknown names of a level at once."""
 
     def __init__(
-        self, scanner: Scanner, before: Found | None, tracked: Tracked, batch: Batch | None, settled: bool
+        self,
+        scanner: Scanner,
+        before: Found | None,
+        tracked: Tracked,
+        batch: Batch | None,
+        settled: bool,
+        wanted: Collection[bytes] | None,
     ) -> None:
         self._by = scanner
         self._before = before.folders if before is not None else {}
@@ -196,6 +228,11 @@ class _Look:
         """The ignore rules are as before, so what was kept or ignored then still is."""
         self._found = Found({})
         self._now = scanner.now()
+        self._wanted = wanted
+        self._read = 0
+        """Bytes so far."""
+        self._new = 0
+        """Files so far."""
         self.rules_changed = False
 
     def through(self) -> Found:
@@ -240,6 +277,13 @@ class _Look:
             return []
         except PermissionError as error:
             raise self._unreadable(path) from error
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            depth = path.count(b"/") + 1
+            raise Unkeepable(
+                f"{_short(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes)."
+            ) from error
         if path and any(entry.name == b".git" for entry in entries):
             self._tracked.add(self._by.embedded(path))
         return [
@@ -262,7 +306,7 @@ class _Look:
         """Deal with an entry whose fate needs no question."""
         name, is_folder = entry.name, entry.is_dir(follow_symlinks=False)
         if name == b".gitignore":
-            folder.rules = self._contents(entry.path) or b""
+            folder.rules = self._contents(entry.path, entry.stat(follow_symlinks=False).st_size) or b""
         if before is not None and self._settled:
             marked = name + b"/" if is_folder else name
             if marked in before.ignored:
@@ -284,21 +328,24 @@ class _Look:
             folder.folders[name] = None
             below.append(join(path, name))
             return
-        file = self._file(entry, before.files.get(name) if before is not None else None)
+        file = self._file(join(path, name), entry, before.files.get(name) if before is not None else None)
         if file is not None:
             folder.files[name] = file
 
-    def _file(self, entry: os.DirEntry[bytes], before: File | None) -> File | None:
+    def _file(self, path: bytes, entry: os.DirEntry[bytes], before: File | None) -> File | None:
         try:
             info = entry.stat(follow_symlinks=False)
             stamp = stamp_of(info)
             if before is not None and before.stamp == stamp and before.sure:
                 return before
+            if self._wanted is not None and (path not in self._wanted or info.st_size > self._by.bounds.file):
+                return File(PLAIN, b"", stamp, False)  # It goes, or is made anew, whatever is in it.
+            self._count_new(path, before)
             if stat.S_ISLNK(info.st_mode):
                 mode, id = LINK, self._link(entry.path)
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
-                contents = self._contents(entry.path)
+                contents = self._contents(entry.path, info.st_size)
                 if contents is None:
                     return None
                 id = contents
@@ -310,7 +357,22 @@ class _Look:
         target = os.readlink(path)
         return self._batch.add(b"blob", target) if self._batch is not None else disk.text_id(target)
 
-    def _contents(self, path: bytes) -> bytes | None:
+    def _count_new(self, path: bytes, before: File | None) -> None:
+        self._new += before is None and path not in self._tracked.paths
+        if self._wanted is None and self._new > self._by.bounds.files:
+            raise Unkeepable(f"There are more than {self._by.bounds.files:,} new files: {_short(path)} is one of them.")
+
+    def _contents(self, path: bytes, size: int) -> bytes | None:
+        bounds, inside = self._by.bounds, os.path.relpath(path, self._by.top)
+        if size > bounds.file:
+            raise Unkeepable(
+                f"{_short(inside)} is too large to be kept ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
+            )
+        self._read += size
+        if self._wanted is None and self._read > bounds.all:
+            raise Unkeepable(
+                f"There are more than {bounds.all / _GB:g} GB of new files: {_short(inside)} is one of them."
+            )
         read: Contents = self._batch.add_file if self._batch is not None else disk.blob_id
         if not self._by.own:
             try:
@@ -337,6 +399,11 @@ class _Look:
             if was is not file and (was is None or was[:2] != file[:2]):
                 return
         folder.changed, folder.id = False, before.id
+
+
+def _short(path: bytes) -> str:
+    text = os.fsdecode(path)
+    return text if len(text) <= 100 else f"{text[:100]}…"
 
 
 def is_sure(stamp: tuple[int, ...], now: int) -> bool:

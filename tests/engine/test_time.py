@@ -1,0 +1,99 @@
+"""Limits of time hold while an effect is under way, whatever the clock says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from bough import app
+from bough.core import events as e
+from bough.core.messages import Answer, Prompt
+from bough.interfaces.views import Outcome
+from bough.testing import ScriptedModel, call
+from bough.testing.scripted import Item
+from tests.harness import FIXED, carry_out, make_project
+from tests.wire import Hang, Slow, WireModel
+
+FIX = call("write", path="calc.py", content=FIXED)
+DONE = call("done", summary="added")
+
+
+async def think(prompt: Prompt) -> Answer:
+    await asyncio.sleep(60)
+    raise AssertionError("nobody ended it")
+
+
+@pytest.mark.parametrize(
+    ("script", "check"),
+    [
+        ([think], "true"),
+        ([call("bash", command="sleep 60")], "true"),
+        ([FIX, DONE], "sleep 60"),
+    ],
+    ids=["model", "tool", "check"],
+)
+def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check: str) -> None:
+    """It rests with its budget spent, pays for what was cut off, and goes on with more."""
+    project = make_project(tmp_path / "p")
+    began = time.monotonic()
+    minutes = 0.05 if check == "true" else 0.1
+    outcome, journal = carry_out(project, ScriptedModel(script), check=check, choices=app.Choices(minutes=minutes))
+    assert time.monotonic() - began < 30
+    assert outcome.status == "budget"
+    assert f"{minutes} minutes" in journal.of(e.TaskHalted)[-1].message
+    assert minutes * 60 * 0.95 <= outcome.spend.seconds < 15
+
+    async def resumed(minutes: float | None) -> Outcome:
+        async with app.session(project) as session:
+            model = ScriptedModel(lambda prompt: DONE if "calc.py" in str(prompt.messages.since(1)) else FIX)
+            return await session.resume(outcome.run, app.Choices(model=model, minutes=minutes), app.Watch())
+
+    again = asyncio.run(resumed(None))
+    assert again.status == "budget", "what was cut off is paid for"
+    if check == "true":
+        assert asyncio.run(resumed(5.0)).status == "completed"
+
+
+def test_work_time_is_not_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = make_project(tmp_path / "p")
+    real = time.time
+
+    def jump(prompt: Prompt) -> Answer:
+        monkeypatch.setattr("time.time", lambda: real() + 3_600 * len(prompt.messages))
+        return DONE if len(prompt.messages) > 1 else FIX
+
+    outcome, _ = carry_out(project, ScriptedModel(jump), choices=app.Choices(minutes=10))
+    assert outcome.status == "completed"
+    assert outcome.spend.seconds < 60
+
+
+# ── one call ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def asked(project: Path, script: list[Answer | Slow | Hang], settings: str) -> Outcome:
+    (project / "bough.toml").write_text(f"[limits]\nbackoff_first = 0.01\nmax_transport_failures = 1\n{settings}")
+    with WireModel(script) as wire:
+        return carry_out(project, [], choices=app.Choices(model="openai:m", base_url=wire.base_url))[0]
+
+
+def test_an_answer_that_never_ends_is_given_up(tmp_path: Path) -> None:
+    """A byte now and then keeps the silence from counting; the call as a whole has a limit of its own."""
+    project = make_project(tmp_path / "p")
+    endless = Slow(Answer("on and on " * 2_000), 0.05)
+    outcome = asked(project, [endless], "model_timeout = 1\nmodel_longest = 1.5\n")
+    assert outcome.status == "unavailable"
+    assert 1 <= outcome.spend.seconds < 20
+    assert outcome.spend.tokens_out > 0, "what had come is counted"
+
+
+def test_a_slow_first_byte_is_no_silence(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    slow = Slow(FIX, 0.7)
+    outcome = asked(project, [slow, DONE], "model_timeout = 0.5\nmodel_longest = 60\n")
+    assert outcome.status == "unavailable", "between two bytes it is"
+    outcome = asked(project, [Hang()], "model_timeout = 0.1\nmodel_longest = 1\n")
+    assert outcome.status == "unavailable"
+    assert outcome.spend.seconds >= 0.9

@@ -1,0 +1,159 @@
+"""Files that cannot be kept: the model is told, the workspace is put back, and the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bough import app
+from bough.core import events as e
+from bough.core.errors import Unkeepable
+from bough.core.messages import Prompt, Result
+from bough.interfaces.views import Outcome
+from bough.testing import Fuse, ScriptedModel, call
+from bough.testing.fuse import Blown
+from tests.harness import FIXED, begin, carry_out, journal_of, make_project, resume
+
+DEEP = "python3 -c \"import os\nfor n in range(60): os.mkdir('d' * 100); os.chdir('d' * 100)\nopen('f', 'w').close()\""
+SPARSE = "truncate -s 1T sparse && truncate -s 1T calc.py && truncate -s 1T .gitignore"
+FIX = call("write", path="calc.py", content=FIXED)
+DONE = call("done", summary="added")
+
+
+@pytest.mark.parametrize(("command", "why"), [(DEEP, "too deep"), (SPARSE, "too large")], ids=["deep", "sparse"])
+def test_what_cannot_be_kept_is_told_to_the_model(tmp_path: Path, command: str, why: str) -> None:
+    project = make_project(tmp_path / "p")
+    began = time.monotonic()
+    model = ScriptedModel([call("bash", command=command), FIX, DONE])
+    outcome, _ = carry_out(project, model)
+    assert time.monotonic() - began < 60
+    assert outcome.status == "completed", outcome.summary
+    (goal,) = outcome.tree
+    assert goal.files == ("calc.py",)
+    told = next(message.text for message in model.prompts[1].messages if isinstance(message, Result))
+    assert why in told
+    assert "as it was before the call" in told
+    assert not list((project / ".bough" / "work").glob("*/*"))
+
+
+@pytest.mark.parametrize("command", [DEEP, SPARSE, "chmod -R 000 ."], ids=["deep", "sparse", "locked"])
+def test_a_crash_with_such_files_is_recovered_from(tmp_path: Path, command: str) -> None:
+    """The checkout is made anew where it cannot be read; nothing of a terabyte is."""
+    project = make_project(tmp_path / "p")
+    script = [call("bash", command=command), FIX, DONE]
+    with pytest.raises(Blown):
+        asyncio.run(begin(project, ScriptedModel(script), fuse=Blowing("after tool bash")))
+    again = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
+    assert asyncio.run(resume(project, again)).status == "completed"
+
+
+class Blowing(Fuse):
+    """Blows at a point by its name."""
+
+    def __init__(self, point: str) -> None:
+        super().__init__()
+        self.point = point
+
+    def pass_by(self, name: str) -> None:
+        if name == self.point:
+            raise Blown(name)
+
+
+def wrote(prompt: Prompt) -> bool:
+    return any(isinstance(message, Result) and "calc.py" in message.text for message in prompt.messages)
+
+
+def test_a_check_that_locks_its_folder_is_a_verdict(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    locks = "chmod -R 000 . ; echo locked"
+    model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
+    outcome, journal = carry_out(project, model, check=locks)
+    (verdict, *_) = (event.verdict for event in journal.of(e.CheckFinished))
+    assert outcome.status == "completed" or "cannot be looked at" in verdict.reason
+
+
+def test_a_persons_huge_file_is_named(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    with (project / "huge.bin").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(Unkeepable, match=r"huge\.bin is too large"):
+        carry_out(project, [FIX, DONE])
+
+
+# ── a full disk ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+KILLED = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from bough.testing import ScriptedModel, call
+from tests.engine.test_unkeepable import Blowing
+from tests.harness import begin
+
+class Killing(Blowing):
+    def pass_by(self, name):
+        if name == self.point:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+fill = call("bash", command="head -c 100000000 /dev/urandom > big")
+asyncio.run(begin(Path(sys.argv[1]), ScriptedModel([fill]), fuse=Killing("after tool bash")))
+"""
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="a small disk can only be mounted by root")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Path:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", str(disk)], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no disk can be mounted here")
+    return disk
+
+
+@needs_root
+@pytest.mark.parametrize("place", ["big", "$TMPDIR/big"])
+def test_a_command_that_fills_the_disk_is_told_so(small_disk: Path, place: str) -> None:
+    try:
+        project = make_project(small_disk / "p")
+        model = ScriptedModel([call("bash", command=f"head -c 100000000 /dev/urandom > {place}"), FIX, DONE])
+        outcome, _ = carry_out(project, model)
+        assert outcome.status == "completed", outcome.summary
+        assert os.statvfs(small_disk).f_bavail * 4096 > 8_000_000, "what filled it is gone"
+        told = next(message.text for message in model.prompts[1].messages if isinstance(message, Result))
+        assert "No space left" in told or "disk is full" in told
+    finally:
+        subprocess.run(["umount", "-l", str(small_disk)], check=True)
+
+
+@needs_root
+def test_a_run_that_was_killed_on_a_full_disk_can_be_resumed(small_disk: Path) -> None:
+    try:
+        project = make_project(small_disk / "p")
+        killed = subprocess.run(
+            [sys.executable, "-c", KILLED, str(project)], check=False, capture_output=True, text=True
+        )
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        (big,) = (project / ".bough" / "work").glob("*/*/big")
+        fd = os.open(big, os.O_WRONLY | os.O_APPEND)
+        with pytest.raises(OSError, match="space"):
+            while True:
+                os.write(fd, bytes(1024))
+        os.close(fd)
+
+        async def resumed() -> Outcome:
+            model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
+            async with app.session(project) as session:
+                return await session.resume("test-run", app.Choices(model=model), app.Watch())
+
+        assert asyncio.run(resumed()).status == "completed"
+        assert asyncio.run(journal_of(project)).of(e.RunResumed)
+    finally:
+        subprocess.run(["umount", "-l", str(small_disk)], check=True)
