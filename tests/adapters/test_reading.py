@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
@@ -641,3 +641,19 @@ def test_progress(runner: str, lines: list[str], told: str) -> None:
     for line in lines:
         so_far = counting(so_far, line, runner)
     assert str(so_far) == told
+
+
+def test_a_long_output_is_read_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time and memory are bounded, however much a check prints; what a runner says last still counts."""
+    seen: list[int] = []
+    closing = runners.closing
+
+    def watched(lines: Sequence[str], runner: str) -> tuple[str, runners.Said] | None:
+        seen.append(len(lines))
+        return closing(lines, runner)
+
+    monkeypatch.setattr(runners, "closing", watched)
+    output = "y\n" * 2_000_000 + "=== 3 passed in 0.01s ===\n"
+    for runner, most in (("", 40_000), ("pytest", 1_000_000)):
+        assert report(None, output, 0, runner).passed == 3
+        assert seen.pop() <= most

@@ -20,6 +20,9 @@ __all__ = ["read_lines", "readable", "report"]
 
 _LONGEST_OUTPUT = 32 * 1024 * 1024
 _LONGEST_LINE = 4_000
+_MOST_LINES = 1_000_000
+_MOST_UNKNOWN = 40_000
+"""Lines at the end of an output that are read, of a known runner and of any: each of those looks at all of them."""
 
 
 def report(body: bytes | None, output: str, exit_status: int | None, runner: str, root: str = "") -> Report:
@@ -53,7 +56,9 @@ def read_lines(output: str, runner: str, root: str = "") -> Report | None:
 
 def _said(output: str, runner: str, root: str) -> tuple[Report, Report] | None:
     """The closing lines' report as it counts alone, and as it is held against a report file."""
-    lines = [line[:_LONGEST_LINE].rstrip("\r") for line in plain(output[-_LONGEST_OUTPUT:]).split("\n")]
+    most = _MOST_LINES if runners.by_name(runner) else _MOST_UNKNOWN
+    last = plain(output[-_LONGEST_OUTPUT:]).rsplit("\n", most)[-most:]
+    lines = [line[:_LONGEST_LINE].rstrip("\r") for line in last]
     found = runners.closing(lines, runner)
     if found is None:
         return None
