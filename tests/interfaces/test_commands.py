@@ -200,7 +200,9 @@ def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
     assert points[1]["tree"] != points[2]["tree"] == points[4]["tree"]
 
     assert bough(own.folder, "rewind", "--to", "9").status == 2
-    assert bough(own.folder, "resume").status == 2, "it is over"
+    again = bough(own.folder, "resume")
+    assert again.status == 0, "it is over, and well: `until bough resume` ends"
+    assert "is over" in again.out
     said = bough(own.folder, "rewind", "--say", "Add it up.")
     assert said.status == 2 and "--say goes with --to POINT" in said.err
     said = bough(own.folder, "rewind", own.name, "goal", "--to", "1", "--say", "Add it up.")

@@ -19,7 +19,7 @@ from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
 from bough.core import events as e
 from bough.core.budget import Limits
 from bough.core.edges import Edge
-from bough.core.errors import ClaimHeld, DiskFull, NotFound, Unavailable, UsageError, VersionConflict
+from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
@@ -47,6 +47,11 @@ class Journal(Struct, frozen=True):
     async def find(self, name: str | None) -> str:
         """The run that a name, a unique beginning of one, `latest` or nothing means."""
         runs = await self.store.runs()
+        if not runs and (lost := self._known_by_their_work()):
+            raise StoreError(
+                f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but there is work of "
+                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or take both from a backup."
+            )
         if not runs:
             raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
         if name in (None, "latest"):
@@ -59,6 +64,10 @@ class Journal(Struct, frozen=True):
         if matches:
             raise UsageError(f"`{name}` could be {', '.join(matches)}: say more of it.")
         raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
+
+    def _known_by_their_work(self) -> list[str]:
+        folder = self.root / ".bough" / "repo.git" / "histories"
+        return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
 
     async def run(self, name: str) -> Run:
         from bough.core.run import fold_run
@@ -136,7 +145,7 @@ class Session(Journal, frozen=True):
         async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch) as ports:
             from bough.engine import schedule
 
-            self.client.link()
+            self.client.link(choices.base_url or self.config.models.base_url or "")
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
                 plan=plan,
@@ -171,15 +180,13 @@ class Session(Journal, frozen=True):
         return Planned(plan, task.estimate, refused, task.spend)
 
     async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
-        """Go on with a run that was stopped, halted or killed."""
+        """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
         from bough import config as settings
         from bough.engine import schedule
 
         run = await self.run(name)
         if run.end is not None:
-            raise UsageError(
-                f"{name} is over ({run.end.end}): `bough show {name}` tells how, `bough rewind` reopens it."
-            )
+            return await self.outcome(name)
         chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
         models = choices.models(chosen)
         try:

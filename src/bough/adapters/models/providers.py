@@ -184,7 +184,7 @@ async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) 
     elif at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
-        async with client.link().exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
+        async with client.link(url).exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
             body = await everything(reply.pieces)
     except LinkError as error:
         raise faults.of_link(at, error, timeout) from error

@@ -55,24 +55,35 @@ class Client:
     """The way out that all models share. It is made, and what it needs is loaded, when it is first asked for."""
 
     def __init__(self) -> None:
-        self._link: Link | None = None
+        self._straight: Link | None = None
+        self._proxied: Link | None = None
 
-    def link(self) -> Link:
-        if self._link is None:
-            if _proxied():
+    def link(self, url: str = "") -> Link:
+        """The way to a URL: through a proxy when the environment names one, but never to this machine itself."""
+        if _proxied() and not _here(url):
+            if self._proxied is None:
                 from bough.adapters.models.proxied import ProxiedLink
 
-                self._link = ProxiedLink(IDLE)
-            else:
-                from bough.adapters.models.direct import DirectLink
+                self._proxied = ProxiedLink(IDLE)
+            return self._proxied
+        if self._straight is None:
+            from bough.adapters.models.direct import DirectLink
 
-                self._link = DirectLink(_authorities, IDLE)
-        return self._link
+            self._straight = DirectLink(_authorities, IDLE)
+        return self._straight
 
     async def close(self) -> None:
-        if self._link is not None:
-            await self._link.close()
-            self._link = None
+        links, self._straight, self._proxied = (self._straight, self._proxied), None, None
+        for link in links:
+            if link is not None:
+                await link.close()
+
+
+def _here(url: str) -> bool:
+    """Whether a URL leads to this machine: no proxy could."""
+    host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
 
 
 def _proxied() -> bool:
@@ -152,7 +163,9 @@ class Wire:
             raise _with_usage(error, reader) from error.__cause__
 
     async def _exchange(self, body: bytes, reader: Reader) -> None:
-        async with self._client.link().exchange("POST", self._url, self._headers, body, self._timeouts) as reply:
+        async with self._client.link(self._url).exchange(
+            "POST", self._url, self._headers, body, self._timeouts
+        ) as reply:
             await self._read(reply, reader)
 
     async def _read(self, reply: Reply, reader: Reader) -> None:

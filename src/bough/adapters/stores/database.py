@@ -30,6 +30,8 @@ BUSY = 10.0
 PATIENCE = 60.0
 """… and where work would be lost."""
 
+_LONGEST_PATH = 500
+"""SQLite's own limit is 512, with `-journal` behind it."""
 _UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR_SHM")
 
 _FULL = ("SQLITE_FULL", "ENOSPC", "EDQUOT")
@@ -131,6 +133,12 @@ class Database:
 
     def _open(self, create: bool) -> sqlite3.Connection:
         waiting = _size(self.path.with_name(self.path.name + "-wal"))
+        length = len(os.fsencode(self.path.absolute()))
+        if length > _LONGEST_PATH:
+            raise StoreError(
+                f"The path of the journal is too long for SQLite ({length} bytes, at most {_LONGEST_PATH}): move the "
+                f"project to a place with a shorter path than {self.path.parent.parent}."
+            )
         if not self.path.exists():
             if not create:
                 raise self._no_runs()

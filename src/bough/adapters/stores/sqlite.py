@@ -295,8 +295,8 @@ def _version(db: sqlite3.Connection, run: str, task: str) -> int:
 def _held(run: str, task: str, worker: str) -> str:
     if is_stopped(worker):
         return (
-            f"{_stream(run, task)} is being worked on by {in_words(worker)}, which is stopped (Ctrl-Z?): bring it back "
-            "with `fg`, or end it with `kill -9` and try again."
+            f"{_stream(run, task)} is being worked on by {in_words(worker)}: bring it back with `fg`, or end it with "
+            "`kill -9` and try again."
         )
     return (
         f"{_stream(run, task)} is being worked on by {in_words(worker)}: wait until it is finished, "

@@ -144,7 +144,8 @@ def in_words(worker: str) -> str:
     if process is None:
         return f"worker {worker}"
     here = f"this machine ({process.host})" if process.host == socket.gethostname() else f"machine {process.host}"
-    return f"process {process.pid} on {here}"
+    stopped = ", which is stopped (Ctrl-Z?)" if is_stopped(worker) else ""
+    return f"process {process.pid} on {here}{stopped}"
 
 
 def _parse(worker: str) -> _Process | None:

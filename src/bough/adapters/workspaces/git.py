@@ -15,6 +15,7 @@ odd settings, deleting it) stays there, and bough neither needs it nor runs git 
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import os
 import re
@@ -219,8 +220,16 @@ class GitWorkspaces:
     def _prepared(self) -> Repository:
         with self._lock:
             if not self._ready:
-                prepare_repository(self._home)
-                self._repository.objects.recover(time.time() - _LEFTOVER)
+                try:
+                    prepare_repository(self._home)
+                    self._repository.objects.recover(time.time() - _LEFTOVER)
+                except OSError as error:
+                    # What is there can be looked at, also where nothing can be written.
+                    if (
+                        error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS)
+                        or not self._repository.path.is_dir()
+                    ):
+                        raise
                 self._ready = True
         return self._repository
 

@@ -23,7 +23,7 @@ async def ending(session: Session, outcome: Outcome, *, apply: bool, as_json: bo
             refusal = error
     if not as_json:
         # When nobody reads the summary, the exit status still says how it went.
-        with suppress(BrokenPipeError):
+        with suppress(OSError):
             await _say(session, outcome, changes)
     if refusal is not None:
         raise refusal

@@ -6,6 +6,7 @@ shown only when it is asked for. Nothing here loads a command that was not named
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -106,6 +107,7 @@ def bough(ctx: click.Context) -> None:
 
 def enter(arguments: Sequence[str]) -> int:
     """Carry out a command line and say how it went."""
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
@@ -114,6 +116,18 @@ def enter(arguments: Sequence[str]) -> int:
         with suppress(OSError):  # nobody reads our output any more
             stream.flush()
     return status
+
+
+def _open_streams() -> None:
+    """A program may be started with its standard streams closed: then the next file that is opened would take their
+    place, and what is printed would end up in it."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            with suppress(OSError):
+                os.fstat(number)
+                continue
+            opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+            setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w"))
 
 
 def _carried_out(arguments: list[str]) -> int:
@@ -163,5 +177,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return "There is not enough memory, or not enough may be used (`ulimit -v`): give bough more, then try again."
     said = str(error) or "it says no more"
     return f"internal error: {type(error).__name__}: {said} (this is a bug; `bough --traceback …` shows where)."

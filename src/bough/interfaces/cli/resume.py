@@ -28,7 +28,7 @@ def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen:
 
     It goes on at the first unfinished effect: nothing that is finished is done again. Models and limits are those it
     was started with unless they are given here; what it has spent is never reset. A run that is being carried out is
-    refused, naming who does it. The exit status is as for `bough run`.
+    refused, naming who does it; of one that is over, the summary is shown. The exit status is as for `bough run`.
     """
     from bough.app import Choices
 
@@ -47,7 +47,7 @@ async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, 
 
 async def go_on(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
     """Carry a run on while it is watched; the exit status."""
-    from bough.adapters.stores.workers import in_words
+    from bough.adapters.stores.workers import in_words, is_alive
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
     from bough.interfaces.cli.carry import carry
@@ -55,7 +55,8 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
     from bough.interfaces.terminal.paper import somebody_there
     from bough.interfaces.views import LIVE_KINDS
 
-    if holder := await opened.store.holder(name, RUN):
+    holder = await opened.store.holder(name, RUN)
+    if holder and is_alive(holder):
         # The claim would refuse it too, but only after everything else is found to be right.
         raise UsageError(
             f"{name} is being carried out by {in_words(holder)}: watch it with `bough log {name} --follow`, or "
@@ -63,6 +64,9 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
         )
     for record in await opened.store.read(name, kinds=LIVE_KINDS):
         display.seen(record)
+    if (await opened.run(name)).end is not None:
+        display.notice(f"{name} is over: there is nothing to go on with. `bough rewind {name}` reopens it.")
+        return await ending(opened, await opened.outcome(name), apply=apply, as_json=as_json)
     there = not as_json and somebody_there()
     outcome = await carry(opened, display, lambda watch: opened.resume(name, choices, watch), there=there)
     return await ending(opened, outcome, apply=apply, as_json=as_json)

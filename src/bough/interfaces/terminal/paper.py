@@ -57,7 +57,7 @@ class Paper(Struct, frozen=True):
         """Whether the terminal is ours to draw on: not while a shell has put us into the background."""
         try:
             return os.tcgetpgrp(self.stream.fileno()) == os.getpgrp()
-        except OSError:
+        except (OSError, ValueError):
             return True
 
     @property
