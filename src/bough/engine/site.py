@@ -151,7 +151,9 @@ async def put_back(workspace: Workspace, task: Task) -> None:
 
 
 async def clear_scratch(workspace: Workspace) -> None:
-    await asyncio.to_thread(shutil.rmtree, workspace.scratch, ignore_errors=True)
+    """Its temporary files, and what a sandbox keeps beside them for its commands (their /tmp and home)."""
+    for place in (workspace.scratch, *workspace.scratch.parent.glob(f"{workspace.scratch.name}.*")):
+        await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
     workspace.scratch.mkdir(parents=True, exist_ok=True)
 
 
