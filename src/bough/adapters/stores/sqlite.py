@@ -121,7 +121,10 @@ class SqliteStore:
         """Of a holder on another machine nobody here knows whether it lives: it is watched for the time of a lease, by
         our own clock. The claim and its last heartbeat, when there was no other in that time."""
         first = await self._database.read(lambda db: self._claimed(db, run, task))
-        if first is None or is_alive(first[2], self._workers) is not None:
+        alive = is_alive(first[2], self._workers) if first is not None else False
+        if first is not None and alive:  # Said here, since a holder that was stopped may have the file locked.
+            raise ClaimHeld(_held(run, task, first[2]), first[2])
+        if first is None or alive is False:
             return None
         until = time.monotonic() + lease
         while (left := until - time.monotonic()) > 0:
