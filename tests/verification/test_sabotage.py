@@ -11,7 +11,18 @@ from pathlib import Path
 import pytest
 
 from bough.core.states import State
-from tests.verification.cases import LIMITS, Case, explained, load, play, python_on_path, sample, told, verdict_of
+from tests.verification.cases import (
+    KNOWN,
+    LIMITS,
+    Case,
+    explained,
+    load,
+    play,
+    python_on_path,
+    sample,
+    told,
+    verdict_of,
+)
 
 __all__ = ["python_on_path"]
 
@@ -47,3 +58,10 @@ def test_the_table_is_whole() -> None:
     assert len(names) == len(CASES) == 500
     assert names >= {*LIMITS}
     assert len(LIMITS) <= 50
+
+
+def test_the_guide_prints_the_known_limits() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "verification.md").read_text()
+    for limit in KNOWN.limit:
+        assert f"| {len(limit.cases)} | {limit.reason} |" in guide
+    assert f"{500 - len(LIMITS)} are stopped" in guide

@@ -333,7 +333,7 @@ def _with_tests(old: str, new: str, find: Callable[[str], list[tuple[int, int]]]
         return new
     for start, end in reversed(find(new)):
         new = new[:start] + new[end:]
-    return "\n\n".join([new.rstrip(), *was]) + "\n"
+    return "\n\n".join([new.rstrip(), *(test.strip("\n") for test in was)]) + "\n"
 
 
 def _python_tests(text: str) -> list[tuple[int, int]]:

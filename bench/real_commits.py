@@ -1,0 +1,139 @@
+"""Real commits that touch code and tests, each as a run: what does the verdict say about honest work?
+
+    python -m bench.real_commits REPOSITORY... [--python PYTHON] [--commits N] [--jobs N] [--json FILE]
+
+REPOSITORY is a git directory (bare or not). Its latest commits that change both product code and tests are taken, the
+oldest first: the project is laid out as it was before the commit, a scripted agent makes the changes, and bough judges
+them (`python -m pytest` of the given interpreter, which has to have what the libraries need). A commit on which the
+check does not pass proves nothing either way; it is counted apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.verification.cases import bash, carry_out, stubborn, verdict_of
+
+from bough.adapters.verifiers.testside import language, test_file
+from bough.core.plan import Step
+from bough.testing import ScriptedModel
+
+
+def git(repository: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", "--git-dir", str(repository), *words], check=True, capture_output=True, text=True, errors="replace"
+    ).stdout
+
+
+def commits(repository: Path, most: int) -> list[str]:
+    """Those that change product code and tests, the latest ones, oldest first."""
+    found: list[str] = []
+    for block in git(repository, "log", "--no-merges", "-n", "1500", "--format=%x00%H", "--name-status").split("\0")[
+        1:
+    ]:
+        commit, *lines = [line for line in block.splitlines() if line.strip()]
+        paths = [path for line in lines for path in line.split("\t")[1:]]
+        code = [path for path in paths if path.endswith(".py") and path not in ("setup.py", "docs/conf.py")]
+        tests = [path for path in code if test_file(path)]
+        if tests and any(language(path) and not test_file(path) for path in code):
+            found.append(commit)
+        if len(found) == most:
+            break
+    return found[::-1]
+
+
+def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
+    name = repository.parent.name if repository.name in ("repo", ".git") else repository.name
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        project, work = Path(folder, "project"), Path(folder, "new.tar")
+        project.mkdir()
+        before = subprocess.run(
+            ["git", "--git-dir", str(repository), "archive", f"{commit}^"], check=True, capture_output=True
+        )
+        subprocess.run(["tar", "-x", "-C", str(project)], input=before.stdout, check=True)
+        (project / "bough.toml").write_text("[limits]\nmax_repairs = 0\ncheck_timeout = 120.0\n")
+        git(repository, "archive", "-o", str(work), commit)
+        gone = git(repository, "diff", "--no-renames", "--diff-filter=D", "--name-only", f"{commit}^", commit).split(
+            "\n"
+        )
+        removed = " ".join(shlex.quote(path) for path in gone if path)
+        does = bash(f"{f'rm -f {removed}; ' if removed else ''}tar -xf {work}")
+        source = "env PYTHONPATH=src:. " if (project / "src").is_dir() else ""
+        check = f"{source}{python} -m pytest -q -p no:cacheprovider -o addopts= -o 'python_files=test*.py *_test.py'"
+        step = Step("goal", git(repository, "log", "-1", "--format=%B", commit), test_command=check)
+        outcome, _ = carry_out(project, step, ScriptedModel(stubborn(does)))
+        verdict = verdict_of(outcome)
+    return {
+        "library": name,
+        "commit": commit[:10],
+        "ruling": verdict.ruling,
+        "finding": verdict.ruling == "failed" and verdict.finding,
+        "reason": verdict.reason,
+        "changed": verdict.changed,
+        "canary": verdict.canary,
+        "disagreements": [
+            {"test": each.test, "said": each.said, "asked": each.asked} for each in verdict.disagreements
+        ],
+        "seconds": round(time.monotonic() - began, 1),
+    }
+
+
+def told(found: list[dict[str, Any]]) -> str:
+    """Per library: judged, proven, asked, refused; and those on which the check fails anyway."""
+    lines = [
+        "| library | commits judged | proven | asked | refused | check fails |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    totals: Counter[str] = Counter()
+    for library in sorted({each["library"] for each in found}):
+        own = [each for each in found if each["library"] == library]
+        count = Counter("refused" if each["finding"] else each["ruling"] for each in own)
+        totals += count
+        lines.append(_row(library, count))
+    return "\n".join([*lines, _row("all", totals)])
+
+
+def _row(name: str, count: Counter[str]) -> str:
+    judged = count["passed"] + count["needs_approval"] + count["refused"]
+    cells = (name, judged, count["passed"], count["needs_approval"], count["refused"], count["failed"])
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("repositories", nargs="+", type=Path)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--commits", type=int, default=40, help="of each repository")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    os.environ |= {"PYTHONDONTWRITEBYTECODE": "1"}
+    jobs = [(path, commit, args.python) for path in args.repositories for commit in commits(path, args.commits)]
+    found: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(args.jobs) as pool:
+        for each in pool.map(one, *zip(*jobs, strict=True)):
+            found.append(each)
+            if args.json:
+                args.json.write_text("".join(json.dumps(row) + "\n" for row in found))
+    for each in found:
+        if each["ruling"] == "needs_approval" or each["finding"]:
+            print(f"{each['library']} {each['commit']}: {each['reason'][:300]}")
+    print(told(found))
+
+
+if __name__ == "__main__":
+    main()

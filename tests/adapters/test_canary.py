@@ -1,0 +1,101 @@
+"""Expected values made wrong, and only where they are sure to be asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from bough.adapters.verifiers.advice import advise
+from bough.adapters.verifiers.canary import assert_nothing, made_wrong, not_asked
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        ("assert f() == 5", "assert f() == 6"),
+        ("assert f() == -5", "assert f() == -4"),
+        ("assert 5 == f()", "assert 6 == f()"),
+        ("assert f() == 'é'", "assert f() == 'é~7919'"),
+        ("assert f() is None", "assert f() is 7919"),
+        ("assert f() is True", "assert f() is False"),
+        ("assert f() == []", "assert f() == [7919]"),
+        ("assert f() == {'a': 1}", "assert f() == {'a': 2}"),
+        ("assert f() == approx(0.5)", "assert f() == approx(1.5)"),
+        ("assert 'a' in f()", "assert 'a~7919' in f()"),
+        ("expected = 5\n    assert f() == expected", "expected = 6\n    assert f() == expected"),
+        ("self.assertEqual(f(), 5)", "self.assertEqual(f(), 6)"),
+        ("with here():\n        assert f() == 5", "with here():\n        assert f() == 6"),
+    ],
+)
+def test_python(body: str, wrong: str) -> None:
+    text = f"def test_a():\n    {body}\n"
+    assert made_wrong({"t.py": text}, ["t.py::test_a"]) == ({"t.py": f"def test_a():\n    {wrong}\n"}, {"t.py::test_a"})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "assert f()",
+        "assert f() != 5",
+        "assert f() < 5",
+        "assert f() == g(5)",
+        "assert f() == approx(5, abs=2)",
+        "if x:\n        assert f() == 5",
+        "for x in y:\n        assert f() == 5",
+        "return\n    assert f() == 5",
+        "if x:\n        return\n    assert f() == 5",
+        "with pytest.raises(AssertionError):\n        assert f() == 5",
+        "self.assertAlmostEqual(f(), 5, delta=2)",
+    ],
+)
+def test_what_is_not_sure_to_be_asked_is_left_alone(body: str) -> None:
+    assert made_wrong({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"]) == ({}, set())
+
+
+def test_cases_other_tests_scripts_and_documentation() -> None:
+    text = '@pytest.mark.parametrize("a, b", [(1, 2), pytest.param(3, 4)])\ndef test_a(a, b):\n    assert f(a) == b\n'
+    (wrong,), _ = made_wrong({"t.py": text}, ["t.py::test_a[1-2]"])[0].values(), None
+    assert "[(1, 3), pytest.param(3, 5)]" in wrong
+    assert made_wrong({"t.py": text}, ["u.py::test_a"]) == ({}, set())
+    script = "assert f() == 1\nassert g() == 2\n"
+    assert made_wrong({"check.py": script}, [], "check.py")[0] == {"check.py": "assert f() == 1\nassert g() == 3\n"}
+    module = 'def add(a):\n    """\n    >>> add(1)\n    2\n    """\n'
+    assert "2~7919" in made_wrong({"calc.py": module}, ["calc.py::calc.add"])[0]["calc.py"]
+
+
+def test_javascript_and_rust() -> None:
+    text = 'test("adds", () => {\n  assert.strictEqual(add(2, 3), 5);\n  if (x) {\n    assert.equal(y, 1);\n  }\n});\n'
+    assert made_wrong({"a.test.js": text}, ["a.test.js::adds"])[0] == {"a.test.js": text.replace("5)", "6)")}
+    jest = 'it("adds", () => {\n  expect(add(2, 3)).toBe("5");\n});\n'
+    assert made_wrong({"a.test.js": jest}, ["a.test.js::calc > adds"])[0] == {
+        "a.test.js": jest.replace('"5"', '"5~7919"')
+    }
+    rust = "#[test]\nfn adds() {\n    assert_eq!(add(2, 3), 5);\n}\n"
+    wrong, done = made_wrong({"src/lib.rs": rust}, ["calc:src/lib.rs::tests::adds"])
+    assert (wrong["src/lib.rs"], done) == (rust.replace("5)", "6)"), {"calc:src/lib.rs::tests::adds"})
+
+
+def test_what_cannot_be_asked_is_said() -> None:
+    assert not_asked({"a_test.go": ""}, ["a_test.go::TestAdd"]) == "expected values cannot be made wrong in go"
+    assert not_asked({"t.py": ""}, []) == ""
+
+
+def test_tests_that_assert_nothing() -> None:
+    def nothing(body: str) -> bool:
+        return assert_nothing({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"])
+
+    assert nothing("pass")
+    assert nothing("assert True")
+    assert nothing("add(1, 2)")
+    assert not nothing("assert add(1, 2)")
+    assert not nothing("check_sum(add)")
+    assert not nothing("with raises(ValueError):\n        add(1)")
+
+
+def test_advice_names_new_code_and_only_that() -> None:
+    before = {"calc.py": "import sys\n\nold = sys.argv\n"}
+    after = {
+        "calc.py": before["calc.py"] + "if 'pytest' in sys.modules:\n    pass\nif (a, b) == (12, 13):\n    x\n",
+        "test_calc.py": "assert add(12, 13) == 25\nprint(sys.argv)\n",
+    }
+    found = [(one.path, one.line, one.what) for one in advise(before, after)]
+    assert found == [("calc.py", 4, "looks for a test run"), ("calc.py", 6, "has values of a test in it")]

@@ -1,0 +1,111 @@
+"""What belongs to the test side of a tree, and what is put back of files that hold both."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bough.adapters.verifiers.testside import Restored, restored
+from bough.ports import Change
+
+PYTEST = "python -m pytest -q"
+Files = dict[str, str]
+
+
+def put_back(before: Files, after: Files, command: str = PYTEST, reported: tuple[str, ...] = ()) -> Restored:
+    paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+    kinds = ("A" if path not in before else "D" if path not in after else "M" for path in paths)
+    return restored(
+        [Change(kind, path) for kind, path in zip(kinds, paths, strict=True)], before, after, command, reported
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("tests/test_a.py", PYTEST),
+        ("pkg/tests/helper.py", PYTEST),
+        ("tests/data/one.json", PYTEST),
+        ("conftest.py", PYTEST),
+        ("pytest.ini", PYTEST),
+        ("a_test.go", "go test ./..."),
+        ("src/a.test.ts", "npm test"),
+        ("__snapshots__/a.snap", "npx jest"),
+        ("jest.config.js", "npx jest"),
+        ("Makefile", "make test"),
+        ("run_checks.sh", "sh run_checks.sh"),
+        (".cargo/config.toml", "cargo test"),
+    ],
+)
+def test_what_is_put_back_whole(path: str, command: str) -> None:
+    assert put_back({path: "old\n"}, {path: "new\n"}, command) == Restored((path,), {})
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        ("calc.py", PYTEST),
+        ("src/contest.py", PYTEST),
+        ("packages/test-kit/add.js", "npm test"),
+        ("Makefile", PYTEST),
+        ("scripts/build.sh", "sh run_checks.sh"),
+        ("README.md", PYTEST),
+        ("node_modules/left-pad/index.js", "npm test"),
+    ],
+)
+def test_what_is_product(path: str, command: str) -> None:
+    assert not put_back({path: "old\n"}, {path: "new\n"}, command).changed
+
+
+@pytest.mark.parametrize(
+    "path", ["pytest.py", "sitecustomize.py", "unittest/__init__.py", "random.py", "bin/pytest", "a.pth", "calc.so"]
+)
+def test_what_is_new_and_stands_in_front_of_the_runner(path: str) -> None:
+    assert put_back({}, {path: "x\n"}).paths == (path,)
+
+
+def test_new_data_takes_nothing_away() -> None:
+    assert not put_back({}, {"tests/data/one.txt": "1\n"}).changed
+    assert put_back({}, {"tests/conftest.py": "1\n"}).changed
+
+
+def test_data_that_only_tests_read() -> None:
+    test = {"test_a.py": "open('cases/sums.json')\n"}
+    before, after = {"cases/sums.json": '{"expected": 1}\n'}, {"cases/sums.json": '{"expected": 2}\n'}
+    assert put_back({**test, **before}, {**test, **after}).paths == ("cases/sums.json",)
+    product = {"calc.py": "open('cases/sums.json')\n"}
+    assert not put_back({**test, **product, **before}, {**test, **product, **after}).changed
+
+
+def test_a_part_of_package_json() -> None:
+    was = {"version": "1", "scripts": {"test": "jest"}, "dependencies": {"a": "1"}}
+    now = {"version": "2", "scripts": {"test": "true"}, "dependencies": {"a": "2"}}
+    made = put_back({"package.json": json.dumps(was)}, {"package.json": json.dumps(now)}, "npm test").texts
+    assert json.loads(made["package.json"]) == {**now, "scripts": was["scripts"]}
+    now = {**was, "version": "2"}
+    assert not put_back({"package.json": json.dumps(was)}, {"package.json": json.dumps(now)}, "npm test").changed
+
+
+def test_sections_of_pyproject() -> None:
+    was = '[project]\nname = "a"\n\n[tool.pytest.ini_options]\naddopts = "-q"\n'
+    now = '[project]\nname = "a"\nversion = "2"\n\n[tool.pytest.ini_options]\naddopts = "-k nothing"\n'
+    made = put_back({"pyproject.toml": was}, {"pyproject.toml": now}).texts["pyproject.toml"]
+    assert made == '[project]\nname = "a"\nversion = "2"\n[tool.pytest.ini_options]\naddopts = "-q"\n'
+
+
+def test_tests_inside_rust_code() -> None:
+    tests = '#[cfg(test)]\nmod tests {\n    // }\n    const A: &str = "}";\n    #[test]\n    fn adds() {}\n}\n'
+    was, now = f"fn add() {{ 1 }}\n\n{tests}", f"fn add() {{ 2 }}\n\n{tests.replace('fn adds() {}', '')}"
+    made = put_back({"src/lib.rs": was}, {"src/lib.rs": now}, "cargo test").texts["src/lib.rs"]
+    assert made == f"fn add() {{ 2 }}\n\n{tests.rstrip()}\n"
+
+
+def test_tests_inside_python_code_are_known_from_the_runners_report() -> None:
+    test = "\n\ndef test_add():\n    assert add() == 1\n"
+    was, now = f"def add():\n    return 0\n{test}", f"def add():\n    return 1\n{test.replace('== 1', '')}"
+    assert not put_back({"calc.py": was}, {"calc.py": now}).changed
+    made = put_back({"calc.py": was}, {"calc.py": now}, reported=("calc.py",)).texts["calc.py"]
+    assert made.split() == f"def add():\n    return 1\n{test}".split()
+    checks = {"checks/adding.py": "def check_add():\n    assert 1\n"}
+    assert put_back(checks, {}, reported=("checks/adding.py",)).paths == ("checks/adding.py",)
