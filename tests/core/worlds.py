@@ -144,7 +144,7 @@ def ruled(draw: Draw, by: e.ChangesBy, task: Task) -> e.ChangesRuled:
         return e.ChangesRuled(by, task.tree, denied=tuple(one.test for one in left))
     some = tuple(one for one in left if draw(st.booleans()))
     who: Literal["judge", "person"] = "person" if by == "person" else "judge"
-    changes = tuple(AllowedChange(one.test, one.now, who, "because") for one in some)
+    changes = tuple(AllowedChange(one.test, one.change, who, "because") for one in some)
     return e.ChangesRuled(by, task.tree, changes, verdict=approval.allowed(task, changes))
 
 

@@ -26,7 +26,7 @@ INSERT INTO meta VALUES ('format', 1);
 INSERT INTO events VALUES (1, 'amber-heron', '', 1, 1800000000.25, 'RunStarted',
   CAST('{"event":"RunStarted","plan":{"goal":{"name":"goal","instructions":"Round half up.","test_command":"pytest -q"}},"base":"1111111111111111111111111111111111111111","folder":"","models":{"main":"m"},"limits":{"rounds":60},"rules":{"checks":{"allow_test_changes":["tests/test_old.py*"]}},"version":"0.1.0"}' AS BLOB));
 INSERT INTO events VALUES (2, 'amber-heron', 'goal', 1, 1800000000.5, 'TaskCreated',
-  CAST('{"event":"TaskCreated","step":{"name":"goal","instructions":"Round half up.","test_command":"pytest -q"},"base":"1111111111111111111111111111111111111111","limits":{"rounds":60},"rules":{"checks":{"allow_test_changes":["tests/test_old.py*"]}},"inherited":{"allowed":[{"test":"test_r.py::test_half","now":"    assert half(2.5) == 3","by":"judge","why":"the request demands it: “half up”"}]}}' AS BLOB));
+  CAST('{"event":"TaskCreated","step":{"name":"goal","instructions":"Round half up.","test_command":"pytest -q"},"base":"1111111111111111111111111111111111111111","limits":{"rounds":60},"rules":{"checks":{"allow_test_changes":["tests/test_old.py*"]}},"inherited":{"allowed":[{"test":"test_r.py::test_half","change":"    assert half(2.5) == 3","by":"judge","why":"the request demands it: “half up”"}]}}' AS BLOB));
 INSERT INTO events VALUES (3, 'amber-heron', 'goal', 2, 1800000000.75, 'StateChanged',
   CAST('{"event":"StateChanged","to":"in_progress","why":"work begins"}' AS BLOB));
 INSERT INTO events VALUES (4, 'amber-heron', 'goal', 3, 1800000001.0, 'AttemptStarted',
@@ -42,7 +42,7 @@ INSERT INTO events VALUES (8, 'amber-heron', 'goal', 7, 1800000002.0, 'CheckStar
 INSERT INTO events VALUES (9, 'amber-heron', 'goal', 8, 1800000002.25, 'CheckFinished',
   CAST('{"event":"CheckFinished","verdict":{"ruling":"needs_approval","reason":"the check passes, but with the original tests restored test_r.py::test_half does not: assert 3 == 2","command":"pytest -q","exit_status":0,"tree":"2222222222222222222222222222222222222222","how":"junit","passed":2,"changed":["test_r.py"],"disagreements":[{"test":"test_r.py::test_half","path":"test_r.py","was":"    assert half(2.5) == 2","now":"    assert half(2.5) == 3","said":"assert 3 == 2"},{"test":"test_new.py::test_gone","path":"test_new.py","said":"it does not run","asked":false,"own":true}],"advice":[{"path":"r.py","line":3,"what":"looks for a test run"}],"canary":"1 test fails with its expected values made wrong"}}' AS BLOB));
 INSERT INTO events VALUES (10, 'amber-heron', 'goal', 9, 1800000002.5, 'ChangesRuled',
-  CAST('{"event":"ChangesRuled","by":"judge","tree":"2222222222222222222222222222222222222222","allowed":[{"test":"test_r.py::test_half","now":"    assert half(2.5) == 3","by":"judge","why":"the request demands it: “half up”"}],"why":"“half up” demands it."}' AS BLOB));
+  CAST('{"event":"ChangesRuled","by":"judge","tree":"2222222222222222222222222222222222222222","allowed":[{"test":"test_r.py::test_half","change":"    assert half(2.5) == 3","by":"judge","why":"the request demands it: “half up”"}],"why":"“half up” demands it."}' AS BLOB));
 INSERT INTO events VALUES (11, 'amber-heron', 'goal', 10, 1800000002.75, 'ChangesRuled',
   CAST('{"event":"ChangesRuled","by":"person","tree":"2222222222222222222222222222222222222222","denied":["test_new.py::test_gone"],"why":"Keep it."}' AS BLOB));
 INSERT INTO events VALUES (12, 'amber-heron', 'goal', 11, 1800000003.0, 'StateChanged',

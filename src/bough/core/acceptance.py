@@ -73,12 +73,17 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     own: bool = False
     """An earlier step of the same run wrote it."""
 
+    @property
+    def change(self) -> str:
+        """What is to be allowed: what it expects now; where the test itself is as it was, what it says."""
+        return self.now or self.said
+
 
 class AllowedChange(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An original test that may expect something else from now on."""
 
     test: str
-    now: str
+    change: str
     """What it expects now: another change of the same test is another question."""
     by: Literal["judge", "person"]
     why: str

@@ -24,8 +24,8 @@ def pending(task: Task) -> tuple[Disagreement, ...]:
     """Tests of the present verdict whose change nobody has allowed yet."""
     if task.verdict is None or task.verdict.ruling != "needs_approval":
         return ()
-    allowed = {(one.test, one.now) for one in task.may_change}
-    return tuple(one for one in task.verdict.disagreements if (one.test, one.now) not in allowed)
+    allowed = {(one.test, one.change) for one in task.may_change}
+    return tuple(one for one in task.verdict.disagreements if (one.test, one.change) not in allowed)
 
 
 def next_for(task: Task) -> c.Command:

@@ -396,6 +396,7 @@ def _changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
         denied=event.tree if event.denied else task.denied,
         decided=_told(event) or task.decided,
         verdict=event.verdict or task.verdict,
+        judged=task.judged or event.verdict is not None,
     )
 
 

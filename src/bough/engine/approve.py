@@ -64,7 +64,7 @@ async def _by_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> B
         said.append(judged.ruling.reason)
         if judged.ruling.demanded:
             why = f"the request demands it: “{judged.ruling.quote}”"
-            changes += [AllowedChange(one.test, one.now, "judge", why) for one in group]
+            changes += [AllowedChange(one.test, one.change, "judge", why) for one in group]
     yield [*events, _ruled(task, "judge", tuple(changes), " ".join(filter(None, said)))]
 
 
@@ -83,7 +83,7 @@ def by_person(task: Task, *, allow: bool, said: str = "") -> e.ChangesRuled:
     if not allow:
         return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said)
     return _ruled(
-        task, "person", tuple(AllowedChange(one.test, one.now, "person", "the person allows it") for one in left)
+        task, "person", tuple(AllowedChange(one.test, one.change, "person", "the person allows it") for one in left)
     )
 
 
