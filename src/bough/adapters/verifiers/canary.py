@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
@@ -36,15 +37,15 @@ def made_wrong(texts: Mapping[str, str], tests: Collection[str], script: str = "
     runner has them. `script`: a file that is itself the check."""
     wrong: dict[str, str] = {}
     done: set[str] = set()
-    names = {test: re.split(r"::| > |\.(?=\w+$)", re.sub(r"\[.*", "", test))[-1].strip() for test in tests}
     for path, text in texts.items():
-        wanted = {name for test, name in names.items() if belongs(test, path)}
+        names = {test: _inside(test, path) for test in tests if belongs(test, path)}
+        wanted = {*names.values()}
         if not wanted and path != script:
             continue
         changes, found = _CHANGES.get(language(path), _none)(text, wanted, path == script)
         if changes:
             wrong[path] = _changed(text, changes)
-            done |= {test for test, name in names.items() if name in found and belongs(test, path)}
+            done |= {test for test, name in names.items() if name in found}
             done |= {script} if path == script else set()
     return wrong, done
 
@@ -58,6 +59,16 @@ def belongs(test: str, path: str) -> bool:
         or test.startswith(f"{module}.")
         or (path.endswith(".rs") and (file.rpartition(":")[2] == path or not file.endswith(".rs")))
     )
+
+
+def _inside(test: str, path: str) -> str:
+    """What a test is called within its file: `Adding.test_add` in Python, else the last part of its name."""
+    name = re.sub(r"\[.*", "", test)
+    if language(path) != "python":
+        return re.split(r"::| > ", name)[-1].strip()
+    module = path.rpartition(".")[0].replace("/", ".")
+    rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
+    return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as documentation tests are
 
 
 def _changed(text: str, changes: Spans) -> str:
@@ -82,13 +93,12 @@ def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]
     changes: Spans = []
     done: set[str] = set()
     bodies: list[tuple[str, ast.AST | None, list[ast.stmt]]] = [("", None, tree.body)] if script else []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if node.name in wanted and (doc := _docstring(node)) is not None:
-                changes += (found := _doctests(place, doc))
-                done |= {node.name} if found else set()
-            elif node.name in wanted:
-                bodies.append((node.name, node, node.body))
+    for name, node in _functions(tree.body):
+        if name in wanted and (doc := _docstring(node)) is not None:
+            changes += (found := _doctests(place, doc))
+            done |= {name} if found else set()
+        elif name in wanted:
+            bodies.append((name, node, node.body))
     for name, function, body in bodies:
         values = _bound(function, body)
         expected = list(_expected(body))
@@ -100,7 +110,19 @@ def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]
     return changes, done
 
 
-def _docstring(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.Constant | None:
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def _functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
+    """With the classes that they are in: two tests of one name are two tests."""
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            yield from _functions(node.body, f"{within}{node.name}.")
+        elif isinstance(node, _Function):
+            yield f"{within}{node.name}", node
+
+
+def _docstring(node: _Function) -> ast.Constant | None:
     first = node.body[0] if node.body else None
     held = first.value if isinstance(first, ast.Expr) else None
     return held if isinstance(held, ast.Constant) and isinstance(held.value, str) and ">>>" in held.value else None
@@ -189,7 +211,13 @@ def _bound(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast
     for mark in getattr(function, "decorator_list", []):
         if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
             found |= _cases(mark.args[0], mark.args[1])
-    return found
+    # A value that is used for something else too is not only expected.
+    used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
+    return {name: values for name, values in found.items() if used[name] == 1}
+
+
+def _is_read(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Load)
 
 
 def _cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
@@ -275,6 +303,8 @@ def _by_line(text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pa
     done: set[str] = set()
     above: list[str] = []
     at = 0
+    titles = [hit[2] for hit in tests.finditer(text)]
+    wanted = {name for name in wanted if titles.count(name) == 1}
     for line in text.splitlines(keepends=True):
         if line.strip():
             depth = len(line) - len(line.lstrip())
@@ -318,7 +348,7 @@ def not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
 
 def assert_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
     """All of these are Python tests in which nothing could fail but an accident."""
-    names = {re.sub(r"\[.*", "", re.split(r"::|\.(?=\w+$)", test)[-1]) for test in tests}
+    names = {re.split(r"::|\.", re.sub(r"\[.*", "", test))[-1] for test in tests}
     held = [text for path, text in texts.items() if any(belongs(test, path) for test in tests)]
     if not tests or not held or not all(test.partition("::")[0].endswith(".py") for test in tests):
         return False
@@ -326,9 +356,7 @@ def assert_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
         trees = [ast.parse(text) for text in held]
     except (SyntaxError, ValueError, RecursionError):
         return False
-    functions = (
-        node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
+    functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, _Function))
     return not any(_asserts(node) for function in functions if function.name in names for node in ast.walk(function))
 
 
