@@ -45,10 +45,22 @@ def test_python(body: str, wrong: str) -> None:
         "if x:\n        return\n    assert f() == 5",
         "with pytest.raises(AssertionError):\n        assert f() == 5",
         "self.assertAlmostEqual(f(), 5, delta=2)",
+        "cache = {}\n    made = f(cache)\n    assert made.cache is cache",
     ],
 )
 def test_what_is_not_sure_to_be_asked_is_left_alone(body: str) -> None:
     assert made_wrong({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"]) == ({}, set())
+
+
+def test_two_tests_of_one_name_are_two_tests() -> None:
+    text = (
+        "class A:\n    def test_a(self):\n        assert f() == 1\n\n\nclass B:\n    def test_a(self):\n        f()\n"
+    )
+    assert made_wrong({"t.py": text}, ["t.py::B::test_a"]) == ({}, set())
+    assert made_wrong({"t.py": text}, ["t.py::A::test_a"])[1] == {"t.py::A::test_a"}
+    assert made_wrong({"t.py": text}, ["t.A.test_a"])[1] == {"t.A.test_a"}
+    script = 'test("a", () => {\n  assert.equal(f(), 1);\n});\ntest("a", () => {\n  f();\n});\n'
+    assert made_wrong({"t.test.js": script}, ["t.test.js::a"]) == ({}, set())
 
 
 def test_cases_other_tests_scripts_and_documentation() -> None:
