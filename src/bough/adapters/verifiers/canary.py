@@ -103,9 +103,9 @@ def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]
         values = _bound(function, body)
         expected = list(_expected(body))
         # Of a script, only the last: what comes before would end it.
-        for node in expected[-1:] if function is None else expected:
-            if found := list(_wrong(node, values, place)):
-                changes += found
+        for value in expected[-1:] if function is None else expected:
+            if made := list(_wrong(value, values, place)):
+                changes += made
                 done.add(name)
     return changes, done
 
