@@ -275,6 +275,30 @@ def test_the_projects_own_test_command(files: dict[str, str], command: str, why:
 
 
 @pytest.mark.parametrize(
+    ("files", "on_disk", "command", "why"),
+    [
+        ({"tox.ini": "[testenv]\n"}, ".tox/py311", "tox -e py311", "its environment is in .tox/py311 (before Python)"),
+        ({"tox.ini": "[testenv]\n"}, ".venv", ".venv/bin/python -m pytest", ""),
+        ({"tox.ini": "[testenv]\n"}, ".tox/docs", "python3 -m pytest", ""),
+        (
+            {"noxfile.py": "@nox.session\ndef lint(session): ...\n\n@nox.session\ndef tests(session): ...\n"},
+            ".nox/tests-3-12",
+            "nox -s tests-3.12",
+            "its environment is in .nox/tests-3-12 (before Python)",
+        ),
+    ],
+)
+def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk: str, command: str, why: str) -> None:
+    """They hold what was installed from another state of the sources: only tox and nox build it anew."""
+    tree = {**files, "tests/test_a.py": PYTEST_FILE}
+    disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}
+    check = discover(STEP, "goal", list(tree), disk.get)
+    assert check is not None
+    assert check.command == command
+    assert not why or check.why == why
+
+
+@pytest.mark.parametrize(
     "files",
     [
         {},

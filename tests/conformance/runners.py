@@ -124,7 +124,7 @@ SUITES = (
     ),
     Suite(
         "mocha",
-        "npx --no-install mocha sum.test.js",
+        "npx --no-install mocha --bail sum.test.js",
         {
             "package.json": "{}",
             "sum.test.js": "const assert = require('node:assert');\n"

@@ -201,7 +201,9 @@ def test_a_golden_journal_means_what_it_meant(name: str, tmp_path: Path) -> None
         for kept, expected in zip(await store.read("amber-heron"), records(GOLDEN[name]), strict=True):
             assert kept == expected
         assert await store.get_blob(BLOB) == b"hello"
-        async with store.claim("amber-heron", "goal", "heir", 0.2) as claim:  # its holder is unknown here: it is watched for a lease
+        async with store.claim(
+            "amber-heron", "goal", "heir", 0.2
+        ) as claim:  # its holder is unknown here: it is watched for a lease
             assert claim.epoch > 7
             events = sum(task == "goal" for task, _ in GOLDEN[name])
             await store.append(claim, [StateChanged(State.TESTING, "resumed")], events)

@@ -26,7 +26,7 @@ from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.protected import file_of
 from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.run import Runner, Say
-from bough.adapters.verifiers.runners import rerun
+from bough.adapters.verifiers.runners import narrow
 from bough.adapters.verifiers.texts import Texts
 from bough.core.acceptance import Check, Disagreement, Remark, Verdict
 from bough.core.run import Run
@@ -179,7 +179,7 @@ class Judge:
         found = protected.disagreements(known, then)
         if found and not protected.for_certain(known, found) and len(found) <= RERUN_MOST:
             # Not by chance: what passes when it is run again, in another fresh checkout, is flaky.
-            named = rerun(check.command, check.runner, list(found)) if protected.THE_CHECK not in found else None
+            named = narrow(check.command, check.runner, list(found)) if protected.THE_CHECK not in found else None
             again = await self._runner.apart(run, task, replace(check, command=named or check.command), question.tree)
             passing = {case.id for case in again.report.cases if case.outcome == "passed"}
             found = {id: one for id, one in found.items() if id not in passing}
@@ -221,8 +221,8 @@ class Judge:
             return canaries.not_asked(texts, tests), ""
         tree = await self._workspaces.graft(ground, ground, (), wrong)
         names = sorted({protected.plain(id) for id in done})
-        narrow = rerun(check.command, check.runner, names) if not script else None
-        again = await self._runner.apart(run, task, replace(check, command=narrow or check.command), tree)
+        alone = narrow(check.command, check.runner, names) if not script else None
+        again = await self._runner.apart(run, task, replace(check, command=alone or check.command), tree)
         passing = rulings.all_passing(again.report, names)
         if not again.report.cases and again.finished.exit_status == 0:
             passing = [script or protected.THE_CHECK]
@@ -238,7 +238,7 @@ class Judge:
         """Failing tests are run once more, alone; when all of them pass then, the whole check is. Only that second
         whole run can pass in place of the first: a verdict never rests on part of a check."""
         failing = [case.id for case in ran.report.failing]
-        command = rerun(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
+        command = narrow(check.command, check.runner, failing) if 0 < len(failing) <= RERUN_MOST else None
         if command is None or ran.finished.exit_status is None:
             return ran, ()
         alone = await self._runner.here(replace(check, command=command), task, workspace, say)
@@ -256,7 +256,7 @@ class Judge:
 
     async def _sometimes(self, run: Run, task: Task, check: Check, ids: Collection[str]) -> set[str]:
         """Tests that failed at the base and pass there when they are run again: those were flaky before the work."""
-        command = rerun(check.command, check.runner, list(ids))
+        command = narrow(check.command, check.runner, list(ids))
         if command is None:
             return set()
         alone = await self._runner.apart(run, task, replace(check, command=command), task.base)

@@ -11,6 +11,8 @@ _NOT_OURS = frozenset(
     .mypy_cache .pytest_cache .ruff_cache .bough .eggs bower_components Pods .next htmlcov""".split()  # noqa: SIM905
 )
 """Folders whose files are somebody else's, or made."""
+PATH_PYTHON = "python3"
+"""Where a project has no environment of its own."""
 
 
 class Look:
@@ -63,7 +65,7 @@ class Look:
                 if f"{where}/bin/python" in self._all or self._read(f"{where}/pyvenv.cfg") is not None:
                     return f"{up}{name}/bin/python"
             up += "../"
-        return "python3"
+        return PATH_PYTHON
 
 
 def last(path: str) -> str:

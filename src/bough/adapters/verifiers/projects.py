@@ -38,7 +38,7 @@ def project_check(look: Look) -> Check | None:
 
 def _check_in(look: Look) -> Check | None:
     """The check of the project in this very folder, with the command as it is run from there."""
-    found = [hit for runner in RUNNERS if (hit := runner.project(look))]
+    found = sorted((hit for runner in RUNNERS if (hit := runner.project(look))), key=lambda hit: not hit.alone)
     return Check(found[0].command, _why(found), runner_behind(found[0].command, look)) if found else None
 
 

@@ -111,7 +111,7 @@ class Runner:
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, say: Say
     ) -> Finished:
-        from bough.adapters.verifiers.counting import Progress, counting
+        from bough.adapters.verifiers.runners import Progress, counting
 
         so_far = Progress()
 

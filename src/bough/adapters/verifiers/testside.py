@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 
 from msgspec import Struct
 
+from bough.adapters.verifiers.runners import RUNNERS
+from bough.core.commandline import parts
 from bough.ports import Change
 
 LANGUAGES = {
@@ -55,19 +56,20 @@ _TEST_FOLDERS = frozenset("test tests spec specs e2e __tests__ __mocks__ __snaps
 _TEST_WORDS = frozenset({"test", "tests", "spec", "specs", "e2e"})
 _FOREIGN = frozenset("node_modules .venv venv site-packages .git .tox .nox __pycache__ .bough".split())  # noqa: SIM905
 _SETTINGS = re.compile(
-    r"(?:jest|vite(?:st)?|playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
-    r"|\.mocharc.*|\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|\.pnp\..*|bunfig\.toml|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)"
-    r"|noxfile\.py|\.?[jJ]ustfile|Taskfile\.ya?ml|\.coveragerc|\.rspec|phpunit\.xml.*|CTestCustom\.cmake|\.envrc?"
-    r"|rust-toolchain(?:\.toml)?|entry_points\.txt"
+    "|".join(runner.settings for runner in RUNNERS if runner.settings)
+    + r"|(?:playwright|cypress|ava|karma|babel|tsup)\.(?:config|setup|workspace|conf)\b.*|\.babelrc.*|\.swcrc"
+    r"|\.?[jJ]ustfile|Taskfile\.ya?ml|\.coveragerc|\.envrc?|entry_points\.txt"
 )
-"""Files that only say how tests are run."""
+"""Files that only say how tests are run: those of the runners, and of what stands around them."""
+_TABLES = [(file, re.escape(table)) for runner in RUNNERS for file, table in runner.sections]
+_TABLES += [("pyproject.toml", r"tool\.(?:coverage|nox|hatch\.envs)|project\.entry-points\.[\"']?pytest11")]
+_TABLES += [("setup.cfg", r"pytest|coverage|options\.entry_points")]
 _SECTIONS = {
-    "pyproject.toml": r"\[+(?:tool\.(?:pytest|coverage|tox|nox|hatch\.envs)\b|project\.entry-points\.[\"']?pytest11)",
-    "setup.cfg": r"\[(?:tool:pytest|pytest|coverage:|options\.entry_points)",
-    "Cargo.toml": r"\[(?:\[test\]\]|\[bench\]\]|profile\.|lib\]|\[bin\]\]|lints)",
+    name: rf"\[+(?:{'|'.join(table for file, table in _TABLES if file == name)})\b"
+    for name in ("pyproject.toml", "setup.cfg", "Cargo.toml")
 }
 """Sections of files that hold other things too, by the file's name."""
-_SCRIPTED = ("scripts", "jest", "vitest", "mocha", "ava", "nyc", "c8", "tap", "config", "imports")
+_SCRIPTED = (*(table for file, table in _TABLES if file == "package.json"), "ava", "nyc", "c8", "tap")
 """Parts of package.json that say how tests are run."""
 _RUNNER_MODULES = frozenset(
     """pytest _pytest py pluggy iniconfig unittest doctest nose nose2 xdist tox nox hypothesis pytest_cov pytest_asyncio
@@ -140,10 +142,7 @@ def _in_tests(folder: str) -> bool:
 @lru_cache(maxsize=8)
 def words_of(command: str) -> frozenset[str]:
     """A command line's words as paths; one that a shell could not read is split at its blanks."""
-    try:
-        words = shlex.split(command)
-    except ValueError:
-        words = command.split()
+    words = [word.text for part in parts(command) for word in part] or command.split()
     return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
 
 

@@ -47,7 +47,6 @@ __all__ = [
     "readable",
     "recognise",
     "refused",
-    "rerun",
 ]
 
 RUNNERS: tuple[Runner, ...] = (
@@ -121,9 +120,6 @@ def narrow(command: str, runner: str, ids: Sequence[str]) -> str | None:
     named = [re.sub(r"#\d+$", "", one) for one in ids if known and known.can_name(one)]
     made = known.narrow(command, named) if known and named else None
     return made if made is not None and len(made) <= _LONGEST_COMMAND else None
-
-
-rerun = narrow
 
 
 def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:

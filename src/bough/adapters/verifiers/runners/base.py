@@ -68,6 +68,8 @@ class Found(NamedTuple):
     why: str
     kind: str
     """What names it among others: `package.json`."""
+    alone: bool = False
+    """Nothing else here could run the tests: it comes before all others."""
 
 
 class Place(NamedTuple):

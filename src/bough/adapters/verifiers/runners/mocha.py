@@ -26,7 +26,7 @@ class Mocha(JavaScript):
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         # Of several reporters the last one counts. Versions before 9.2 print to standard output all the same.
-        options = f"--reporter json --reporter-option {quote(f'output={report}')}"
+        options = f"--no-bail --reporter json --reporter-option {quote(f'output={report}')}"
         return self.append(command, options) or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:

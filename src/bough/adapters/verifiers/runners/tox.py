@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.look import PATH_PYTHON, Look
 from bough.adapters.verifiers.runners.base import Found, Runner, joined
 from bough.core.commandline import parts, program
+
+_MINORS = range(20, 7, -1)
+"""Of Python 3, the newest first."""
 
 
 class Tox(Runner):
@@ -16,6 +19,8 @@ class Tox(Runner):
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
     def project(self, look: Look) -> Found | None:
+        """With its environment alone, since what is installed there was built from another state of the sources: tox
+        builds them anew, where pytest started from that environment would test what was there before."""
         for name, section in (
             ("tox.ini", r"^\[(tox|testenv.*)\]"),
             ("tox.toml", r""),
@@ -23,6 +28,9 @@ class Tox(Runner):
             ("setup.cfg", r"^\[tox:tox\]"),
         ):
             if name in look.files and re.search(section, look.text(name), re.MULTILINE):
+                envs = ("py", *(f"{start}{minor}" for minor in _MINORS for start in ("py3", "3.")))
+                if (used := _used(look, ".tox", envs)) and look.python() == PATH_PYTHON:
+                    return Found(f"tox -e {used}", f"its environment is in .tox/{used}", "tox", alone=True)
                 return Found("tox", f"tox is configured in {name}", "tox")
         return None
 
@@ -32,7 +40,23 @@ class Nox(Runner):
     settings = r"noxfile\.py"
 
     def project(self, look: Look) -> Found | None:
-        return Found("nox", "there is a noxfile.py", "nox") if "noxfile.py" in look.files else None
+        if "noxfile.py" not in look.files:
+            return None
+        named = re.findall(r"^def (\w*test\w*)\(", look.text("noxfile.py"), re.MULTILINE)
+        sessions = [f"{name}{version}" for name in named for version in ("", *(f"-3.{minor}" for minor in _MINORS))]
+        if (used := _used(look, ".nox", sessions)) and look.python() == PATH_PYTHON:
+            return Found(f"nox -s {used}", f"its environment is in .nox/{_folder(used)}", "nox", alone=True)
+        return Found("nox", "there is a noxfile.py", "nox")
+
+
+def _used(look: Look, folder: str, names: Iterable[str]) -> str:
+    """The first of these that has an environment on the disk; empty: none."""
+    return next((name for name in names if look.text(f"{folder}/{_folder(name)}/pyvenv.cfg")), "")
+
+
+def _folder(name: str) -> str:
+    """Where nox keeps a session's environment; tox's names have nothing to replace but the dot of `3.11`."""
+    return name.replace(".", "-") if "-" in name else name
 
 
 def handed_on(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
