@@ -205,6 +205,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Tests are quiet."""
 
     def do_GET(self) -> None:
+        if self.path == "/props":  # A server of another make.
+            self._send(404, {}, b"", "text/plain")
+            return
         self._keep(b"")
         listing = {"object": "list", "data": [{"id": model, "object": "model"} for model in self.server.wire.models]}
         self._send(200, {}, json.dumps(listing).encode(), "application/json")

@@ -35,6 +35,8 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Any OpenAI-compatible endpoint. Not in a repository's file."""
     window: Annotated[int, Meta(ge=0)] = 0
     """Tokens that a model can be shown at once, for models of which bough does not know it."""
+    protocol: Literal["auto", "tools", "text"] = "auto"
+    """How models act: by native tool calls, by blocks in their text, or whichever the evidence speaks for."""
 
 
 class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -145,6 +147,11 @@ def _checked(table: Any, place: str) -> Table:
             if (section, key) in PERSON_ONLY:
                 raise UsageError(
                     f"{place}: `{section}.{key}` is not for a repository to set; "
+                    f"set {_variable(section, key)} in your environment."
+                )
+            if section == "models" and "@http" in str(values[key]):
+                raise UsageError(
+                    f"{place}: an address behind a model's name is not for a repository to set; "
                     f"set {_variable(section, key)} in your environment."
                 )
     return {section: dict(values) for section, values in table.items()}

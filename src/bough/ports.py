@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from bough.core.acceptance import Check, Verdict
 from bough.core.edges import Edge
 from bough.core.events import AnyEvent, Record
-from bough.core.messages import Answer, Call, Prompt, ToolSpec
+from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
 
 if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
@@ -106,6 +106,35 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class Spoken(Struct, frozen=True):
+    """How a model is to act."""
+
+    protocol: AnswerProtocol = "tools"
+    why: str = ""
+    may_change: bool = False
+    """Nothing is known of how well it calls tools: the ladder may take the other protocol."""
+
+
+class Protocols(Protocol):
+    """Which protocol each model is spoken to in. What a run learns of a model is kept for later ones."""
+
+    def of(self, model: str) -> Spoken:
+        """By the model's name (`provider:model`)."""
+        ...
+
+    def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None: ...
+
+
+class ToolsOnly:
+    """Every model calls tools."""
+
+    def of(self, model: str) -> Spoken:
+        return Spoken()
+
+    def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
+        """It stays as it is."""
 
 
 class Finished(Struct, frozen=True):
@@ -386,6 +415,7 @@ class Ports(Struct, frozen=True):
     """Measures how long things take: unlike the clock it cannot be set."""
     progress: Callable[[str, str], None] = _silent
     """Transient news of a task for whoever watches: text as it streams in, a command's last line."""
+    protocols: Protocols = field(default_factory=ToolsOnly)
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
 

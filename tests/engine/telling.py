@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from bough.interfaces.views import Outcome, TaskView
 from tests.engine.cast import DONE as DONE_CALL
 from tests.engine.cast import LOOK, SWAP, Cast, Part, act, in_order
 from tests.harness import CHECK, Journal, make_project
-from tests.wire import WireModel
+from tests.wire import Reply, WireModel
+
+Script = Cast | Callable[[dict[str, Any]], Reply]
+"""Who answers."""
 
 
 @dataclass
@@ -28,7 +31,7 @@ class Told:
     project: Path
     outcome: Outcome
     journal: Journal
-    cast: Cast
+    cast: Script
 
     def rungs(self, task: str = GOAL) -> list[str]:
         return [r.event.decision.rung for r in self.of(task, e.Escalated)]
@@ -44,7 +47,9 @@ class Told:
         return {task.path: task for task in self.outcome.tree}
 
 
-def told(project: Path, cast: Cast, *, goal: Step | None = None, watch: app.Watch | None = None, **chosen: Any) -> Told:
+def told(
+    project: Path, cast: Script, *, goal: Step | None = None, watch: app.Watch | None = None, **chosen: Any
+) -> Told:
     """Carry the goal out with the cast on the wire."""
 
     async def work(choices: app.Choices) -> tuple[Outcome, Journal]:
@@ -55,7 +60,7 @@ def told(project: Path, cast: Cast, *, goal: Step | None = None, watch: app.Watc
 
     with WireModel(cast) as wire:
         chosen = dict[str, Any](model="openai:main", rounds=100, flat=True) | chosen
-        outcome, journal = asyncio.run(work(app.Choices(base_url=wire.base_url, **chosen)))
+        outcome, journal = asyncio.run(work(app.Choices(base_url=wire.base_url, **{"protocol": "tools", **chosen})))
     assert spent_by_events(journal.records) == outcome.spend.rounds, "the ledger is exact"
     return Told(project, outcome, journal, cast)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from bough.core import events as e
 from bough.core.acceptance import Verdict
 from bough.core.states import State
-from bough.interfaces.stats import Stats, stats
+from bough.interfaces.stats import Share, Stats, stats
 from bough.testing import call
 from tests.harness import carry_out, make_project
 
@@ -35,7 +35,17 @@ def test_repairs_checks_and_time_are_counted() -> None:
         )
     )
     assert made == Stats(
-        1, 1, 1, repairs=2, repaired=1, checks=3, disagreed=1, flaky=1, seconds=10.0, check_seconds=2.0
+        1,
+        1,
+        1,
+        repairs=2,
+        repaired=1,
+        checks=3,
+        disagreed=1,
+        flaky=1,
+        seconds=10.0,
+        check_seconds=2.0,
+        tiers={"main": Share(rounds=1, won=1)},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -41,6 +41,9 @@ class Choices(Struct, frozen=True):
     fast_model: str | Model | None = None
     strong_model: str | Model | None = None
     base_url: str | None = None
+    protocol: Literal["auto", "tools", "text"] | None = None
+    best_of: int | None = None
+    """Fresh attempts at the goal, of which the first that is proven counts."""
     record: Path | None = None
     rounds: int | None = None
     tokens: int | None = None
@@ -67,6 +70,15 @@ class Choices(Struct, frozen=True):
     def confined(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
         said = {"mode": self.sandbox, "network": self.network}
         return replace(configured, **{name: value for name, value in said.items() if value is not None})
+
+    def attempts(self, goal: Step) -> Step:
+        """The goal, as several attempts at it where the person wants that."""
+        if not self.best_of:
+            return goal
+        from bough.core.planning.attempts import fresh_attempts
+
+        tries = fresh_attempts(goal, self.best_of)
+        return replace(goal, steps=tries, plan_first=False, parallel=True, join="any")
 
     def limits(self, configured: Limits) -> Limits:
         chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}

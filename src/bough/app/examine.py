@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.app.choices import Choices
 from bough.app.project import existing_folder
@@ -104,3 +105,45 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
     finally:
         await client.close()
     return findings
+
+
+async def try_out(folder: Path | str, choices: Choices) -> list[Finding]:
+    """Ask the model to do three tiny tasks, and say how it is spoken to and what came of it."""
+    from bough import config as settings
+    from bough.adapters.models.wire import Client
+    from bough.adapters.workspaces.home import find_root
+    from bough.app.knowledge import knowledge
+    from bough.app.trying import MINUTES, ROUNDS, TASKS, try_model
+
+    env = dict(os.environ)
+    root = find_root(existing_folder(folder))
+    config = settings.load(root, env)
+    base_url = choices.base_url or config.models.base_url
+    client = Client()
+    try:
+        name = choices.models(config.models)["main"]
+        setting = choices.protocol or config.models.protocol
+        known = await knowledge(
+            [name], home=root / ".bough", base_url=base_url, client=client, env=env, setting=setting
+        )
+    finally:
+        await client.close()
+    spoken = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
+    window = known.window(name, config.models.window)
+    tried = replace(
+        choices, model=name, base_url=base_url, protocol=spoken.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
+    )
+    if spoken.may_change:  # Which one it gets shows in the trial.
+        tried = replace(tried, protocol="auto")
+    trial = await try_model(tried, root / ".bough")
+    done = len(trial.solved)
+    left = f"; not: {', '.join(trial.failed)}" if trial.failed else ""
+    says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"
+    shown = (
+        f"{window:,} tokens at once" if window else "how much it can be shown at once is not known: set [models] window"
+    )
+    return [
+        Finding("protocol", True, f"{trial.protocol}: {trial.why or spoken.why}"),
+        Finding("window", bool(window), shown, needed=False),
+        Finding("trial", done > 0, says, needed=False),
+    ]

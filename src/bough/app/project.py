@@ -139,7 +139,7 @@ class Session(Journal, frozen=True):
         from bough.adapters.models.absent import NOBODY
 
         rules = choices.rules(self.config.limits)
-        plan = checked(goal if isinstance(goal, Plan) else Plan(to_plan(goal, rules)))
+        plan = checked(goal if isinstance(goal, Plan) else Plan(choices.attempts(to_plan(goal, rules))))
         models = choices.models(self.config.models, None if asks_models(plan.goal) else NOBODY)
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
         async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch) as ports:
@@ -155,7 +155,7 @@ class Session(Journal, frozen=True):
                 limits=choices.ledger(self.config.budget, plan.goal),
                 rules=rules,
                 version=bough.__version__,
-                jobs=choices.jobs or (JOBS if at_once(plan.goal) else 1),
+                jobs=choices.jobs or choices.best_of or (JOBS if at_once(plan.goal) else 1),
                 grows=grows,
                 fresh=choices.fresh,
             )
@@ -216,6 +216,7 @@ class Session(Journal, frozen=True):
         from bough.adapters.stores.workers import worker_id
         from bough.adapters.tools.workbench import WorkbenchTools
         from bough.adapters.verifiers.project import ProjectVerifier
+        from bough.app.knowledge import knowledge
 
         rules, sandboxed = self.config.limits, self.config.sandbox
         base_url = choices.base_url or self.config.models.base_url
@@ -232,6 +233,14 @@ class Session(Journal, frozen=True):
         fence = Fence()
         sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(self.workspaces, fence)
         given = choices.given()
+        known = await knowledge(
+            [name for name in models.values() if name not in given],
+            home=self.home,
+            base_url=base_url,
+            client=self.client,
+            env=self.env,
+            setting=choices.protocol or self.config.models.protocol,
+        )
 
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
@@ -241,7 +250,7 @@ class Session(Journal, frozen=True):
                 timeout=rules.model_timeout,
                 longest=rules.model_longest,
                 env=self.env,
-                window=self.config.models.window,
+                window=known.window(name, self.config.models.window),
             )
             if not choices.record:
                 return model
@@ -262,6 +271,7 @@ class Session(Journal, frozen=True):
                 clock=time.time,
                 worker=worker_id(),
                 prompt=prompt,
+                protocols=known.protocols,
                 stop=watch.stop,
                 fence=fence,
                 progress=watch.progress,

@@ -54,6 +54,9 @@ def decide(task: Task, now: float) -> c.Command:
 
 def _go_on(task: Task, now: float) -> c.Command:
     """An agent is at work: may it go on, and does it have to hear something first?"""
+    if _may_change_protocol(task):
+        says = f"the model gave {task.faults} answers in a row without a usable tool call"
+        return _escalate(task, Trouble("faults", says, recommended="prune"))
     if task.faults >= task.rules.max_faults:
         kind = task.faulty.replace("_", " ") or "wrong tool calls"
         says = f"the model gave {task.faults} unusable answers in a row ({kind})"
@@ -63,7 +66,8 @@ def _go_on(task: Task, now: float) -> c.Command:
     # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not over.
     again = task.asking
     spend = task.spend.minus(Spend(rounds=1)) if again else task.spend
-    limit = used_up(spend, task.limits, LAST_SHARE)
+    # Who acts in text hands nothing over: every answer that changes something is checked at once.
+    limit = used_up(spend, task.limits) if task.in_text else used_up(spend, task.limits, LAST_SHARE)
     if limit and (task.grows or task.handed_over or used_up(spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
     if not limit and not again and (signal := task.signal or _soft_limit(task)):
@@ -84,6 +88,14 @@ def _go_on(task: Task, now: float) -> c.Command:
     if limit and not task.handing_over:
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.retry_at - now, task.retry_wait)), last=limit is not None)
+
+
+def _may_change_protocol(task: Task) -> bool:
+    """It gives unusable answers, and nobody knows whether its model can call tools at all."""
+    ladder, attempt = task.rules.ladder, task.attempt
+    if attempt is None or not attempt.may_change or attempt.protocol == "text":
+        return False
+    return "other_protocol" in ladder.rungs and task.faults >= ladder.other_protocol_after
 
 
 def _too_long(task: Task) -> bool:
@@ -206,8 +218,16 @@ def _repair(task: Task) -> c.Command:
         return c.StartAttempt("test_writer", _tier(task))
     if not_well(task):  # It was only verified because it might have been done.
         return c.Focus()
-    if task.repairs >= task.rules.max_repairs:
+    most = _most_repairs(task)
+    if task.repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {task.repairs} repairs"))
     # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.
-    last = task.repairs == task.rules.max_repairs - 1
+    last = task.repairs == most - 1 and not task.in_text
     return c.StartAttempt("bug_hunter", "strong" if last else _tier(task))
+
+
+def _most_repairs(task: Task) -> int:
+    """Where fresh attempts follow, one repair is enough: what a small model does not see once it never sees."""
+    ladder = task.rules.ladder
+    follows = "attempts" in ladder.rungs and ladder.attempts > 1 and task.rules.planning.max_depth > 0
+    return min(1, task.rules.max_repairs) if task.in_text and follows else task.rules.max_repairs

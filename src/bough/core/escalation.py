@@ -15,13 +15,27 @@ from msgspec import Struct
 from bough.core.plan import PlanningRules
 from bough.core.signals import Recommended
 
-Rung = Literal["nudge", "prune", "decompose", "zoom_out", "stronger_model", "verify", "replan", "ask", "give_up"]
+Rung = Literal[
+    "other_protocol",
+    "attempts",
+    "nudge",
+    "prune",
+    "decompose",
+    "zoom_out",
+    "stronger_model",
+    "verify",
+    "replan",
+    "ask",
+    "give_up",
+]
 Level = Literal["subtask", "task", "goal"]
 Cause = Literal["signal", "soft_limit", "repairs", "faults", "children"]
 
 
 class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     rungs: tuple[Rung, ...] = (
+        "other_protocol",
+        "attempts",
         "nudge",
         "prune",
         "decompose",
@@ -37,6 +51,11 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     """Rounds on the goal or a task without a rung before its soft limit is reached."""
     subtask_rounds: int = 8
     """The same for a subtask."""
+    other_protocol_after: int = 2
+    """Unusable answers in a row after which a model of which nothing is known is spoken to in text."""
+    attempts: int = 8
+    """Fresh attempts, each from the beginning, that a task gets whose check fails after a repair, when its model is
+    spoken to in text: a small model that is wrong seldom finds out why. 1: none."""
     few_actions: int = 3
     """With fewer actions a stuck subtask was too big to start: it is split. With as many it was honestly tried."""
     prunes: int = 1
@@ -97,6 +116,14 @@ class Standing(Struct, frozen=True):
     """The last child to end left a failing check."""
     approaches: int = 0
     """Plans that it has had."""
+    in_text: bool = False
+    """The agent acts by blocks in its text."""
+    may_change: bool = False
+    """Nothing is known of how well its model calls tools."""
+    provable: bool = False
+    """A check has told its work from what is wanted."""
+    attempted: bool = False
+    """It is itself one of several attempts."""
     hinted: bool = False
     """The person was asked, and no plan has been made of the answer yet."""
 
@@ -117,6 +144,7 @@ class Standing(Struct, frozen=True):
             and self.rounds_left >= self.planning.min_split
             and not self.times("decompose")
             and self.trouble.cause != "faults"
+            and not self.attempted
         )
 
     def times(self, rung: Rung) -> int:
@@ -139,6 +167,25 @@ class Row(NamedTuple):
 
 
 LADDER: tuple[Row, ...] = (
+    Row(
+        "other_protocol",
+        "it is spoken to in text instead",
+        lambda s: s.working and s.may_change and not s.in_text and s.trouble.cause == "faults",
+    ),
+    Row(
+        "attempts",
+        "fresh attempts are worth more than a long one, since the check can tell",
+        lambda s: (
+            s.in_text
+            and s.provable
+            and not s.attempted
+            and not s.parent
+            and s.rules.attempts > 1
+            and s.depth < s.planning.max_depth
+            and s.rounds_left > s.rules.attempts
+            and not s.times("attempts")
+        ),
+    ),
     Row(
         "nudge",
         "it has not been told yet",

@@ -19,8 +19,8 @@ from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Means, Trouble
 from bough.core.findings import Finding
 from bough.core.inherited import Inherited, Subject
-from bough.core.messages import Call, Stop, Usage
-from bough.core.plan import Plan, Role, Step, Tier
+from bough.core.messages import AnswerProtocol, Call, Stop, Usage
+from bough.core.plan import Join, Plan, Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.signals import Signal
 from bough.core.states import State
@@ -135,6 +135,10 @@ class AttemptStarted(Event, frozen=True):
     tier: Tier
     system: str
     brief: str
+    protocol: AnswerProtocol = "tools"
+    """How the agent acts: by native tool calls, or by blocks in its text."""
+    may_change: bool = False
+    """Nothing is known of how well its model calls tools: the ladder may take the other protocol."""
 
 
 class RoundStarted(Event, frozen=True):
@@ -328,6 +332,8 @@ class Planned(Event, frozen=True):
     steps: tuple[Step, ...]
     why: str
     dropped: tuple[str, ...] = ()
+    join: Join = "all"
+    """`any`: they are attempts at the same thing, and the first that is proven carries the task."""
 
 
 class PlanRefused(Event, frozen=True):

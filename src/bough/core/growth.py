@@ -33,6 +33,7 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
     dropped = set(event.dropped) - done
     return replace(
         dealt(task),
+        step=replace(task.step, join=event.join) if event.join != task.step.join else task.step,
         steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
         settled={name: child for name, child in task.settled.items() if name not in dropped},
         parallel=True,

@@ -8,6 +8,9 @@ from msgspec import Struct
 
 from bough.core.trail import Trail
 
+AnswerProtocol = Literal["tools", "text"]
+"""How a model acts: by native tool calls, or by blocks in its text."""
+
 
 class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A tool call as the model asked for it. `arguments` is the raw JSON text: it may well be malformed."""
@@ -64,6 +67,10 @@ class Prompt(Struct, frozen=True):
     system: str
     messages: Trail[Message]
     tools: tuple[ToolSpec, ...]
+    schema: ToolSpec | None = None
+    """The answer is to be one JSON object like this tool's arguments, in the text."""
+    temperature: float | None = None
+    """None: the model's own."""
 
 
 class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

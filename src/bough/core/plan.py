@@ -123,6 +123,10 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     its own."""
     summarize: bool = False
     """The parent gets a summary of its children instead of each one's result."""
+    attempt: int = 0
+    """Which of several fresh attempts at the same thing it is, from 1; 0: the only one."""
+    temperature: float | None = None
+    """How freely its model answers; None: the model's own."""
     machine: Machine | None = None
     """Its steps are states that follow each other by transitions."""
 

@@ -9,6 +9,8 @@ from bough.core.states import State
 from bough.core.task import Task
 
 WORDS = {
+    "other_protocol": "the model was spoken to in text",
+    "attempts": "fresh attempts were made",
     "nudge": "the agent was told that it does not move",
     "prune": "its context was pruned",
     "decompose": "it was split into smaller steps",

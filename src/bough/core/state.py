@@ -135,7 +135,16 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
     rung = task.rung.rung if task.rung else None
     return replace(
         dealt(task),
-        attempt=Attempt(number, event.role, event.tier, event.system, messages, used=used),
+        attempt=Attempt(
+            number,
+            event.role,
+            event.tier,
+            event.system,
+            messages,
+            used=used,
+            protocol=event.protocol,
+            may_change=event.may_change,
+        ),
         attempts=number,
         # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
         repairs=task.repairs + (event.role == "bug_hunter" and rung is None),

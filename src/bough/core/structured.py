@@ -54,6 +54,25 @@ def _read(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, s
         return _sentence(str(error), spec)
 
 
+def in_words(spec: ToolSpec) -> str:
+    """What is asked of a model that is not offered a tool."""
+    needed = spec.parameters.get("required", ())
+    fields = (
+        f"- `{name}` ({_kind(schema)}{'' if name in needed else ', may be left out'}): {schema.get('description', '')}"
+        for name, schema in spec.parameters["properties"].items()
+    )
+    return "You have no tools. Answer with one JSON object and nothing else, with these fields:\n" + "\n".join(fields)
+
+
+def _kind(schema: Schema) -> str:
+    kind = str(schema.get("type", "value"))
+    if kind != "array":
+        return kind
+    items = schema.get("items", {})
+    inner = items.get("properties")
+    return f"list of objects with {', '.join(inner)}" if inner else f"list of {items.get('type', 'value')}s"
+
+
 # ── where the answer is ─────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -11,7 +11,7 @@ from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
 from bough.core.inherited import Inherited, Subject
-from bough.core.messages import Call, Message
+from bough.core.messages import AnswerProtocol, Call, Message
 from bough.core.plan import Role, Step, Tier
 from bough.core.rules import Rules
 from bough.core.states import SETTLED, State
@@ -38,6 +38,9 @@ class Attempt(Struct, frozen=True):
     """How the model refused the conversation for its length, until it is made smaller."""
     useless: int = 0
     """Compactions in a row that did not help."""
+    protocol: AnswerProtocol = "tools"
+    may_change: bool = False
+    """The ladder may take the other protocol."""
 
 
 class Note(Struct, frozen=True):
@@ -211,6 +214,11 @@ class Task(Struct, frozen=True):
         return bool(self.base)
 
     @property
+    def in_text(self) -> bool:
+        """Its present agent acts by blocks in its text."""
+        return self.attempt is not None and self.attempt.protocol == "text"
+
+    @property
     def resting(self) -> bool:
         """Nothing more to do here for now."""
         return self.state in SETTLED or self.halt is not None
@@ -263,4 +271,8 @@ class Task(Struct, frozen=True):
             errors=bool(children) and children[-1].errors,
             approaches=self.approaches,
             hinted=self.hinted,
+            in_text=self.in_text,
+            may_change=self.attempt is not None and self.attempt.may_change,
+            provable=self.step.requires_testing and self.verdict is not None and self.verdict.ruling == "failed",
+            attempted=self.step.attempt > 0,
         )

@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.core import context
 from bough.core import events as e
 from bough.core.compaction import measured
-from bough.core.errors import Passing
+from bough.core.errors import Passing, Refused, TooLong
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.plan import Tier
+from bough.core.structured import in_words
 from bough.core.task import Task
 from bough.core.trail import Trail
 from bough.engine.site import Site, backoff, broken_off, counted, pause
@@ -39,10 +41,14 @@ async def consult(
     transport errors are tried again."""
     ports = site.ports
     question = context.render(ports.prompt(helper), values)
-    messages: Trail[Message] = Trail((Said(f"{question}\n{more}" if more else question),))
+    in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
+    asked = (question, more, in_words(tool) if tool and in_text else "")
+    messages: Trail[Message] = Trail((Said("\n".join(part for part in asked if part)),))
     system = ports.prompt("helper").strip()
     # The key names the call for recordings: the spend so far makes it unique within the task.
     prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
+    if in_text:  # Where the server knows how, the answer has the right shape by construction.
+        prompt = replace(prompt, tools=(), schema=tool)
     shown = measured((Said(system), *messages))
     failed: list[e.AnyEvent] = []
     show = partial(ports.progress, task.id)
@@ -59,6 +65,11 @@ async def consult(
             show(f"\n{error} It is asked again in {wait:.0f} s.\n")
             if not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
+        except Refused as error:
+            if prompt.schema is None or isinstance(error, TooLong):
+                raise
+            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
+            prompt = replace(prompt, schema=None)  # It may not know schemas; in words it knows them all.
         else:
             answer = counted(answer, shown, prompt.tools)
             seconds = ports.timer() - began

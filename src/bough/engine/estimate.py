@@ -15,7 +15,7 @@ from bough.core.planning.estimate import Estimate, gate, proposal
 from bough.core.planning.specs import GATE
 from bough.core.structured import Problems
 from bough.core.task import Task
-from bough.engine.consult import consult
+from bough.engine.consult import Consulted, consult
 from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command
 from bough.ports import Batches
 
@@ -36,11 +36,23 @@ async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
         yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
         return
     found = gate(asked.answer)
+    if isinstance(found, Problems) and not asked.answer.calls and _in_text(site):
+        yield asked.events  # What is answered in words may be mended once.
+        try:
+            asked = await consult(task, site, "gate", "fast", values, GATE, more=str(found))
+        except Unavailable as error:
+            asked = Consulted((e.HelperFailed("gate", str(error)),), None)
+        found = gate(asked.answer) if asked.answer is not None else found
     if isinstance(found, Problems):
         found = Estimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
     proposed = proposal(found, False, task.rules.planning.max_depth)
     estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
     yield [*asked.events, estimated]
+
+
+def _in_text(site: Site) -> bool:
+    ports = site.ports
+    return ports.protocols.of(ports.models["fast"].name).protocol == "text"
 
 
 async def known_of(task: Task, site: Site) -> dict[str, str]:

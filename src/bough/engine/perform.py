@@ -19,7 +19,8 @@ from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.engine.conclude import conclude
 from bough.engine.estimate import estimate
-from bough.engine.site import Site, backoff, broken_off, counted, judge, pause, put_back, values_of
+from bough.engine.site import Site, backoff, broken_off, counted, judge, pause, put_back
+from bough.engine.speak import attempt_of, read_answer, said_of, text_prompt
 from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
@@ -38,10 +39,7 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> B
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
-    values = await values_of(task, site)
-    system = context.render(site.ports.prompt("agent"), values)
-    brief = context.render(site.ports.prompt(command.role), values)
-    events: list[e.AnyEvent] = [e.AttemptStarted(command.role, command.tier, system, brief)]
+    events: list[e.AnyEvent] = [await attempt_of(task, site, command.role, command.tier)]
     if task.state is State.TEST_FAILED:
         repair = f"a bug hunter takes over (repair {task.repairs + 1})"
         why = repair if command.role == "bug_hunter" else "a test has to be written first"
@@ -50,8 +48,7 @@ async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Bat
 
 
 async def _say(command: c.Say, task: Task, site: Site) -> Batches:
-    text = context.render(site.ports.prompt(command.template), await values_of(task, site))
-    yield [e.MessageAdded(command.template, text)]
+    yield [e.MessageAdded(command.template, await said_of(task, site, command.template))]
 
 
 async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
@@ -59,9 +56,10 @@ async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
     events.append(e.Escalated(command.decision, command.trouble))
     if command.decision.rung == "nudge":
         template = "take_stock" if command.trouble.cause == "soft_limit" else "nudge"
+        name = "text_nudge" if task.in_text else template
         evidence = "\n".join(f"- {line}" for line in command.trouble.evidence)
         values = {"diagnosis": command.trouble.says, "evidence": evidence}
-        events.append(e.MessageAdded(template, context.render(site.ports.prompt(template), values)))
+        events.append(e.MessageAdded(template, context.render(site.ports.prompt(name), values)))
     yield events
 
 
@@ -75,7 +73,11 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     if command.last:
         tools = tuple(tool for tool in tools if tool.name in HAND_OVER_TOOLS)
     number = attempt.rounds + (not task.asking)
-    prompt = Prompt(f"{task.id}#{attempt.number}#{number}", attempt.system, attempt.messages, tools)
+    key = f"{task.id}#{attempt.number}#{number}"
+    if attempt.protocol == "text":
+        prompt = await text_prompt(task, site, key)
+    else:
+        prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=task.step.temperature)
     began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
@@ -88,7 +90,9 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     except Refused as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), e.TaskHalted("unavailable", str(error))]
     else:
-        answer = counted(answer, attempt.used, tools)
+        answer = counted(answer, attempt.used, prompt.tools)
+        if attempt.protocol == "text":
+            answer = await read_answer(answer, task, site)
         yield [replace(_answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
 
 

@@ -17,6 +17,7 @@ from bough.core.measure import tokens
 from bough.core.messages import Answer
 from bough.core.plan import Step, Tier
 from bough.core.planning import brief
+from bough.core.planning.attempts import fresh_attempts
 from bough.core.planning.brief import Past
 from bough.core.planning.specs import SPLIT
 from bough.core.planning.splits import decomposed, focused, replanned
@@ -29,6 +30,7 @@ from bough.core.tree import not_well
 from bough.engine.conclude import conclude
 from bough.engine.consult import Consulted, consult
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
+from bough.engine.speak import attempt_of
 from bough.engine.steps import Taken, ask_for_steps
 from bough.ports import Batches
 
@@ -43,6 +45,9 @@ def climb(command: c.Climb, task: Task, site: Site) -> Batches:
 async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
     """A fresh agent with the same role starts from only what the task needs."""
     assert task.attempt is not None, "no context to prune"
+    if task.in_text:  # It is told only what is needed as it is.
+        yield [await attempt_of(task, site, task.attempt.role, task.attempt.tier)]
+        return
     messages, facts = task.attempt.messages, await needed(task, site)
     extract, usable = "", True
     parts = pruning.parts(messages, PART)
@@ -77,16 +82,40 @@ async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStar
 
 
 async def _stronger(decision: Decision, task: Task, site: Site) -> Batches:
-    """A stronger model takes over: a stuck leaf from its facts, a parent's blocked steps where they stopped."""
+    """A stronger model takes over: a stuck leaf from its facts, a parent's blocked steps where they stopped; of several
+    attempts at the same thing, one."""
     if task.steps:
-        yield [e.ChildrenReopened(tuple(child.child for child in not_well(task)), decision.reason)]
+        blocked = tuple(child.child for child in not_well(task))
+        yield [e.ChildrenReopened(blocked[:1] if task.step.join == "any" else blocked, decision.reason)]
         return
     messages = task.attempt.messages if task.attempt else ()
     text = pruning.plain(messages, await needed(task, site))
-    begins: list[e.AnyEvent] = [await _fresh(task, site, text, "strong")]
+    spoken = site.ports.protocols.of(site.ports.models["strong"].name)
+    role = task.attempt.role if task.attempt else task.step.role
+    in_text = spoken.protocol == "text"
+    fresh = attempt_of(task, site, role, "strong") if in_text else _fresh(task, site, text, "strong")
+    begins: list[e.AnyEvent] = [await fresh]
     if task.state is State.TEST_FAILED:
         begins.append(e.StateChanged(State.IN_PROGRESS, decision.reason))
     yield begins
+
+
+async def _other_protocol(decision: Decision, task: Task, site: Site) -> Batches:
+    """The same work begins anew in the other protocol, which the model is spoken to in from now on."""
+    assert task.attempt is not None, "nobody was spoken to"
+    attempt = task.attempt
+    site.ports.protocols.learn(site.ports.models[attempt.tier].name, "text", _says(task, decision))
+    yield [await attempt_of(task, site, attempt.role, attempt.tier)]
+
+
+async def _attempts(decision: Decision, task: Task, site: Site) -> Batches:
+    """Several fresh attempts, each from where the task began. The first that is proven carries it."""
+    workspace = await site.open(task)
+    await workspace.restore(task.base)
+    restored = e.WorkspaceRestored(task.base, "each attempt starts from the beginning")
+    steps = fresh_attempts(task.step, task.rules.ladder.attempts)
+    change = [] if task.state is State.DECOMPOSED else [e.StateChanged(State.DECOMPOSED, "fresh attempts are made")]
+    yield [restored, e.Planned(steps, "fresh attempts are made", join="any"), *change]
 
 
 async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
@@ -188,6 +217,8 @@ async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 _CLIMB: dict[Rung, Callable[[Decision, Task, Site], Batches]] = {
+    "other_protocol": _other_protocol,
+    "attempts": _attempts,
     "prune": _prune,
     "decompose": _decompose,
     "zoom_out": _zoom_out,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from bough.core import events as e
 from bough.core.decide import COMPACTION
+from bough.core.messages import Usage
 from bough.core.states import State
 
 KINDS = (
@@ -26,6 +27,17 @@ KINDS = (
 
 FEW = 4
 """A share of fewer than this says nothing yet: no warning is made of it."""
+
+
+class Share(Struct):
+    """What a tier of models did, and what it cost."""
+
+    rounds: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    """US dollars, as far as prices are known."""
+    won: int = 0
+    """Checks that passed after its work."""
 
 
 class Stats(Struct):
@@ -54,6 +66,8 @@ class Stats(Struct):
     """Tokens that compaction took out of conversations, about."""
     overfull: int = 0
     """How often the ladder had to be asked because compaction did not help."""
+    tiers: dict[str, Share] = {}
+    """By tier; `helpers`: those that plan, prune, summarise and judge."""
     deepest: int = 0
     """How deep the trees grew below the goal."""
 
@@ -72,18 +86,28 @@ class Stats(Struct):
         return found
 
 
+def _charge(made: Stats, tier: str, usage: Usage, cost: float | None) -> None:
+    share = made.tiers.setdefault(tier, Share())
+    share.rounds += 1
+    share.tokens += usage.input + usage.output
+    share.cost += cost or 0.0
+
+
 def stats(records: Iterable[e.Record]) -> Stats:
     made = Stats()
     roles: dict[tuple[str, str], str] = {}
+    tiers: dict[tuple[str, str], str] = {}
     for record in records:
         stream = (record.run, record.task)
         match record.event:
-            case e.ModelAnswered(seconds=seconds):
+            case e.ModelAnswered(seconds=seconds, usage=usage, cost=cost):
+                _charge(made, tiers.get(stream, "main"), usage, cost)
                 made.rounds += 1
                 made.seconds += seconds
             case e.ToolFinished(seconds=seconds):
                 made.seconds += seconds
-            case e.HelperAnswered(seconds=seconds):
+            case e.HelperAnswered(seconds=seconds, usage=usage, cost=cost):
+                _charge(made, "helpers", usage, cost)
                 made.rounds += 1
                 made.seconds += seconds
             case e.ContextPruned(before=before, after=after):
@@ -95,8 +119,9 @@ def stats(records: Iterable[e.Record]) -> Stats:
                 made.rungs[decision.rung] = made.rungs.get(decision.rung, 0) + 1
             case e.SignalRaised(signal=signal):
                 made.signals[signal.pattern] = made.signals.get(signal.pattern, 0) + 1
-            case e.AttemptStarted(role=role):
+            case e.AttemptStarted(role=role, tier=tier):
                 roles[stream] = role
+                tiers[stream] = tier
             case e.CheckStarted(command=command):
                 made.checks += 1
                 made.checks_not_found += not command
@@ -105,6 +130,8 @@ def stats(records: Iterable[e.Record]) -> Stats:
                 made.check_seconds += verdict.seconds
                 made.disagreed += verdict.ruling in ("needs_approval", "tampered")
                 made.flaky += len(verdict.flaky)
+                if verdict.ruling == "passed" and stream in tiers:
+                    made.tiers.setdefault(tiers[stream], Share()).won += 1
                 if roles.get(stream) == "bug_hunter":
                     made.repairs += 1
                     made.repaired += verdict.ruling == "passed"

@@ -50,11 +50,14 @@ class ChatModel:
         usage_option: bool = True,
         window: Window = unknown,
         longest: float = LONGEST,
+        temperature_option: bool = True,
     ) -> None:
-        """`usage_option` is off for servers that refuse to be asked for the usage (and send it anyway)."""
+        """`usage_option` is off for servers that refuse to be asked for the usage (and send it anyway),
+        `temperature_option` for those that refuse a temperature."""
         self.name = at.name
         self._price = price
         self._window = window
+        self._temperature_option = temperature_option
         headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
         self._wire = Wire(client, at, "/chat/completions", headers, timeout, longest)
         self._heads = Heads(_system, _tools)
@@ -90,8 +93,26 @@ class ChatModel:
         messages = self._prefixes.bytes_of(prompt.messages)
         between = b"," if system and messages else b""
         return b"".join(
-            (self._options, self._heads.tools(prompt.tools), b',"messages":[', system, between, messages, b"]}")
+            (
+                self._options,
+                self._extra_options(prompt),
+                self._heads.tools(prompt.tools),
+                b',"messages":[',
+                system,
+                between,
+                messages,
+                b"]}",
+            )
         )
+
+    def _extra_options(self, prompt: Prompt) -> bytes:
+        options: dict[str, Any] = {}
+        if prompt.temperature is not None and self._temperature_option:
+            options["temperature"] = prompt.temperature
+        if prompt.schema is not None:
+            shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
+            options["response_format"] = {"type": "json_schema", "json_schema": shape}
+        return b"," + msgspec.json.encode(options)[1:-1] if options else b""
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         comma = b"," if before else b""

@@ -41,6 +41,8 @@ class Provider(Struct, frozen=True):
     anthropic: bool = False
     """Speaks Anthropic's messages, not chat completions."""
     usage_option: bool = True
+    temperature_option: bool = True
+    """Some of its models refuse a temperature."""
 
 
 PROVIDERS = {
@@ -50,7 +52,7 @@ PROVIDERS = {
     "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
     "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), usage_option=False),
     "ollama": Provider("http://127.0.0.1:11434/v1"),
-    "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
+    "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL", temperature_option=False),
     "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
     "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
 }
@@ -88,11 +90,14 @@ def make_model(
         return _anthropic(client, at, timeout, pricing, holds, longest)
     from bough.adapters.models.chat import ChatModel
 
-    return ChatModel(client, at, timeout, pricing, known.usage_option, holds, longest)
+    warm = known.temperature_option or not own
+    return ChatModel(client, at, timeout, pricing, known.usage_option, holds, longest, warm)
 
 
 def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
     """Provider and model of a name. A name without a provider is for an endpoint that was given by its address."""
+    name, address = placed(name)
+    base_url = address or base_url
     provider, colon, model = name.strip().partition(":")
     if provider and not colon and (base_url or env.get("OPENAI_BASE_URL")):
         return "openai", provider
@@ -111,11 +116,17 @@ def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str,
     return provider, model
 
 
+def placed(name: str) -> tuple[str, str | None]:
+    """A name, and the address that may stand behind it: `openai:small@http://127.0.0.1:8080/v1`."""
+    found = re.fullmatch(r"(.+)@(https?://\S+)", name.strip())
+    return (found[1], found[2]) if found else (name, None)
+
+
 def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
     """Where the model is asked, and with which key."""
     provider, model = parse(name, base_url, env)
     known = PROVIDERS[provider]
-    url = (base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
+    url = (placed(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
     if known.anthropic:
         url = url.removesuffix("/v1")
     if not re.match(r"https?://[^/\s]", url):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,20 +20,29 @@ if TYPE_CHECKING:
     epilog=example("bough doctor", "bough doctor --model ollama:qwen3"),
 )
 @in_dir
-@click.option("--model", metavar="M", help="Look whether this model is there, not the configured one.")
+@click.option("--model", metavar="M", help="Try this model on three tiny tasks (this asks it, and may cost money).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["auto", "tools", "text"]),
+    help="With --model: how it is spoken to (default: by evidence).",
+)
 @as_json("As a JSON object.")
-def command(folder: Path, model: str | None, base_url: str | None, as_json: bool) -> int:
+def command(folder: Path, model: str | None, base_url: str | None, protocol: Any, as_json: bool) -> int:
     """Say what works here, and what is missing.
 
     Looks at Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), keys (which are never
-    shown) and whether the model can be reached; no model is asked anything and nothing in the project is written. Exit
-    status: 0 when a run could start, else 1.
+    shown) and whether the model can be reached. No model is asked anything, unless you name one with --model: that one
+    is tried on three tiny tasks, in a folder that is thrown away, and doctor says how it is spoken to and why; what it
+    learns of the model is kept for later runs. Exit status: 0 when a run could start, else 1.
     """
     from bough.app import Choices
-    from bough.app.examine import examine
+    from bough.app.examine import examine, try_out
 
-    findings = [_python(), _git(), _ripgrep(), *wait_for(examine(folder, Choices(model=model, base_url=base_url)))]
+    choices = Choices(model=model, base_url=base_url, protocol=protocol)
+    findings = [_python(), _git(), _ripgrep(), *wait_for(examine(folder, choices))]
+    if model is not None and all(finding.ok for finding in findings if finding.needed):
+        findings += wait_for(try_out(folder, choices))
     ready = all(finding.ok for finding in findings if finding.needed)
     if as_json:
         listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]

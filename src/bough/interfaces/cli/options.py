@@ -47,10 +47,19 @@ def example(*lines: str) -> str:
 
 def _models() -> tuple[Callable[[F], F], ...]:
     return (
-        click.option("--model", metavar="M", help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3."),
+        click.option(
+            "--model",
+            metavar="M",
+            help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; @URL behind it: at that address.",
+        ),
         click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: the model)."),
         click.option("--strong-model", metavar="M", help="For the last repair and stuck work (default: the model)."),
         click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
+        click.option(
+            "--protocol",
+            type=click.Choice(["auto", "tools", "text"]),
+            help="How models act: by tool calls, by blocks in their text, or by evidence (auto, the default).",
+        ),
     )
 
 

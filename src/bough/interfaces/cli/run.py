@@ -51,6 +51,12 @@ class _Command(click.Command):
     type=click.IntRange(1, 64),
     help="Agents that may work at once (default: 1; 4 for a workflow with parallel steps).",
 )
+@click.option(
+    "--best-of",
+    metavar="N",
+    type=click.IntRange(2, 64),
+    help="Make N fresh attempts at the goal, at once as far as --jobs goes; the first that is proven counts.",
+)
 @click.option("--flat", is_flag=True, default=None, help="Begin it as one piece of work, without a plan.")
 @click.option("--yes", is_flag=True, help="Take the plan that is proposed, and ask nothing else either.")
 @click.option(
@@ -100,7 +106,13 @@ def command(
             raise click.UsageError(f"{option} is for a written plan: give it with --workflow F")
         plan: Step | Plan = goal_step(read_goal(goal, file, "run"), check=check)
     else:
-        others = {"GOAL": goal, "--file": file, "--check": check, "--flat": chosen["flat"]}
+        others = {
+            "GOAL": goal,
+            "--file": file,
+            "--check": check,
+            "--flat": chosen["flat"],
+            "--best-of": chosen["best_of"],
+        }
         plan = _written(workflow, folder, pairs, others)
     return wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
 

@@ -63,6 +63,11 @@ def _lines(made: Stats, runs: int) -> list[str]:
     if made.rungs:
         counted = ", ".join(f"{words} {times(made.rungs[name])}" for name, words in RUNGS.items() if name in made.rungs)
         lines.append(f"what bough did about it: {counted}")
+    for tier, share in sorted(made.tiers.items()):
+        cost = f", {share.cost:.2f} USD" if share.cost else ""
+        won = "" if tier == "helpers" else f", {times_passed(share.won)}"
+        who = tier if tier == "helpers" else f"{tier} model"
+        lines.append(f"{who}: {many(share.rounds, 'round')}, {share.tokens:,} tokens{cost}{won}")
     if made.pruned:
         lines.append(f"{made.pruned:,} tokens pruned from conversations")
     if made.compacted:
@@ -72,6 +77,10 @@ def _lines(made: Stats, runs: int) -> list[str]:
 
 def times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+def times_passed(count: int) -> str:
+    return f"the check passed {times(count)} after its work" if count else "no check passed after its work"
 
 
 def _of(part: int, whole: int) -> str:

@@ -21,6 +21,8 @@ from bough.interfaces.views import in_short
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
+    "other_protocol": "speaks to the model in text",
+    "attempts": "makes fresh attempts",
     "nudge": "tells the agent",
     "prune": "prunes the context",
     "decompose": "splits the task",

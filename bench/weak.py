@@ -1,0 +1,350 @@
+"""How far does a small model get, alone and with bough? Exercises, one endpoint, several arms, one verdict for all.
+
+    python bench/weak.py --tasks FOLDER --url http://127.0.0.1:8080/v1 --model qwen2.5-coder-1.5b --out results.jsonl
+    python bench/weak.py --table --out results.jsonl
+
+FOLDER holds one folder an exercise: a stub, its tests (`*_test.py`) and a README.md, as Exercism's Python track has
+them. Arms: `plain` is a loop of three rounds (whole file, run the tests, feed the failure back), `plain-on` the same
+for as long as its tokens last, `plain-anew` begins it anew every three rounds; `flat` is bough without its ladder,
+`ladder` is bough as it comes, `best-of` is bough with --best-of 8. Every arm but `plain` may use the same tokens on an
+exercise. The verdict is this script's own: the original tests, on the modules that came of it. It goes on from what is
+in the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+HUGE = 1_000_000
+FLAT = f"[stuck]\npatterns = []\n\n[ladder]\nrungs = []\ntask_rounds = {HUGE}\nsubtask_rounds = {HUGE}\n"
+BOUGH: dict[str, tuple[str, list[str]]] = {
+    "flat": (FLAT, []),
+    "ladder": ("", []),
+    "best-of": ("", ["--best-of", "8", "--jobs", "1"]),
+}
+PLAIN = ("plain", "plain-on", "plain-anew")
+ARMS = (*PLAIN, *BOUGH)
+EXITS = {0: "completed", 1: "internal error", 2: "usage", 3: "gave up", 4: "budget", 5: "not verified", 7: "no model"}
+SYSTEM = (
+    "You are a careful Python programmer. Answer with the complete new content of the file in one ```python block and "
+    "nothing else."
+)
+Row = dict[str, Any]
+
+
+class Exercise:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.name = folder, folder.name
+        self.test = next(folder.glob("*_test.py")).name
+        self.stub = self.test.replace("_test.py", ".py")
+
+
+# ── the arms ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def plain(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) -> Row:
+    """Whole file in a fenced block, run the tests, feed the failure back."""
+    stub = work / exercise.stub
+    readme, tests = (work / "README.md").read_text()[:6000], (work / exercise.test).read_text()[:9000]
+    asked = (
+        f"{readme}\n\nThe file {stub.name} now:\n```python\n{stub.read_text()}\n```\n\n"
+        f"Its tests, {exercise.test}:\n```python\n{tests}\n```\nWrite {stub.name} so that all tests pass."
+    )
+    first = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": asked}]
+    messages, rounds, tokens, largest = first, 0, 0, 0
+    most = 3 if arm == "plain" else HUGE
+    while rounds < most and tokens < args.tokens:
+        if time.time() >= args.deadline:
+            raise TimeoutError("cut off by --minutes")
+        said, used = ask(messages, args)
+        rounds, tokens, largest = rounds + 1, tokens + used[0] + used[1], max(largest, used[0])
+        code = re.findall(r"```(?:python|py)?\n(.*?)```", said, re.DOTALL)
+        if code:
+            stub.write_text(max(code, key=len))
+        passed, text = run_tests(work, exercise.test, "-x")
+        if passed:
+            break
+        again = f"The tests fail:\n```\n{text[-2500:]}\n```\nWrite the complete corrected {stub.name}."
+        messages = [*first, {"role": "assistant", "content": said[-6000:]}, {"role": "user", "content": again}]
+        if arm == "plain-anew" and rounds % 3 == 0:
+            messages = first
+    return {"rounds": rounds, "tokens": tokens, "largest": largest, "completed": None}
+
+
+def ask(messages: list[dict[str, str]], args: argparse.Namespace) -> tuple[str, tuple[int, int]]:
+    body = json.dumps({"model": args.model, "messages": messages, "temperature": 0.7}).encode()
+    headers = {
+        "Content-Type": "application/json",
+        "Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', 'none')}",
+    }
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for attempt in range(4):
+        try:
+            request = urllib.request.Request(f"{args.url}/chat/completions", body, headers)
+            with opener.open(request, timeout=600) as reply:
+                found = json.load(reply)
+            usage = found.get("usage") or {}
+            used = usage.get("prompt_tokens", 0), usage.get("completion_tokens", 0)
+            return found["choices"][0]["message"]["content"] or "", used
+        except (OSError, ValueError):
+            if attempt == 3:
+                raise
+            time.sleep(1 + attempt)
+    raise AssertionError("asked four times")
+
+
+def bough(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) -> Row:
+    settings, options = BOUGH[arm]
+    (work / "bough.toml").write_text(settings)
+    git = ["git", "-c", "user.name=bench", "-c", "user.email=bench@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "stub"]):
+        subprocess.run([*git, *command], cwd=work, check=True, capture_output=True)
+    goal = (
+        f"Implement the exercise described in README.md, in {exercise.stub}, so that its tests in {exercise.test} pass."
+    )
+    check = f"{sys.executable} -m pytest -q"
+    argv = [sys.executable, "-m", "bough", "run", goal, "--check", check, "--yes", "--flat", "--json"]
+    argv += ["--model", f"openai:{args.model}", "--base-url", args.url, "--max-tokens", str(args.tokens)]
+    argv += ["--protocol", args.protocol, *options]
+    status, out, err = program(argv, work, min(args.longest, args.deadline - time.time()))
+    if status is None and time.time() >= args.deadline:
+        raise TimeoutError("cut off by --minutes")
+    row = told(out) | {"exit": status, "completed": status == 0}
+    row["crashed"] = "Traceback" in err or status == 1 or (status is not None and status < 0)
+    row["stderr"] = err[-600:]
+    program([sys.executable, "-m", "bough", "apply", "--partial"], work, 60)
+    return row
+
+
+def told(events: str) -> Row:
+    """What a run's events say."""
+    kinds: Counter[str] = Counter()
+    rungs: Counter[str] = Counter()
+    protocols: Counter[str] = Counter()
+    tokens = largest = silent = 0
+    halted = ""
+    for line in events.splitlines():
+        try:
+            event = json.loads(line)["event"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        kind = event.get("event", "?")
+        kinds[kind] += 1
+        if kind in ("ModelAnswered", "HelperAnswered"):
+            usage = event.get("usage") or {}
+            tokens += usage.get("input", 0) + usage.get("output", 0)
+            largest = max(largest, usage.get("input", 0))
+            silent += kind == "ModelAnswered" and not event.get("calls")
+        elif kind == "Escalated":
+            rungs[event["decision"]["rung"]] += 1
+        elif kind == "AttemptStarted":
+            protocols[event.get("protocol", "tools")] += 1
+        elif kind == "RunHalted":
+            halted = f"{event.get('reason')}: {event.get('message', '')}"[:200]
+    rounds = kinds["ModelAnswered"] + kinds["HelperAnswered"]
+    return {
+        "rounds": rounds,
+        "tokens": tokens,
+        "largest": largest,
+        "silent": silent,
+        "helpers": kinds["HelperAnswered"],
+        "rungs": dict(rungs),
+        "protocols": dict(protocols),
+        "halted": halted,
+    }
+
+
+# ── one unit of work ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Bench:
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.lock = threading.Lock()
+        self.out = Path(args.out)
+        self.rows = read(self.out)
+        self.place = Path(tempfile.mkdtemp(prefix="weak-"))
+
+    def run(self, exercises: list[Exercise]) -> None:
+        units = [(n, e, arm) for n in range(self.args.repeats) for e in exercises for arm in self.args.arms.split(",")]
+        left = [unit for unit in units if (unit[1].name, unit[2], unit[0]) not in self.rows]
+        print(f"{len(units)} runs wanted, {len(left)} left, {self.args.jobs} at once", flush=True)
+        with ThreadPoolExecutor(self.args.jobs) as pool:
+            list(pool.map(lambda unit: self._one(*unit), left))
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def _one(self, number: int, exercise: Exercise, arm: str) -> None:
+        if time.time() > self.args.deadline:
+            return
+        work = self.place / f"{exercise.name}.{arm}.{number}"
+        shutil.copytree(exercise.folder, work)
+        began = time.time()
+        try:
+            row = (plain if arm in PLAIN else bough)(exercise, arm, work, self.args)
+        except (OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
+            print(f"{exercise.name} {arm}: {error!r}", file=sys.stderr, flush=True)
+            return
+        row |= {"task": exercise.name, "arm": arm, "number": number, "seconds": round(time.time() - began, 1)}
+        row["solved"] = verdict(exercise, work)
+        with self.lock, self.out.open("a") as file:
+            self.rows[row["task"], arm, number] = row
+            file.write(json.dumps(row) + "\n")
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def verdict(exercise: Exercise, work: Path) -> bool:
+    """The original tests on the modules that came of it, and on nothing else of the result."""
+    with tempfile.TemporaryDirectory() as place:
+        clean = Path(place) / "clean"
+        shutil.copytree(exercise.folder, clean)
+        own = {path.name for path in exercise.folder.iterdir()} - {exercise.stub}
+        for path in work.glob("*.py"):
+            if path.name not in own and path.name != "conftest.py" and not path.name.startswith("test_"):
+                shutil.copy(path, clean / path.name)
+        return run_tests(clean, exercise.test, limit=300)[0]
+
+
+def run_tests(folder: Path, test: str, *more: str, limit: float = 60) -> tuple[bool, str]:
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *more, test]
+    status, out, _ = program(argv, folder, limit)
+    return status == 0, out if status is not None else f"The tests did not end within {limit:g} s."
+
+
+def program(argv: list[str], cwd: Path, timeout: float) -> tuple[int | None, str, str]:
+    """Exit status (None: killed for its time), standard output and error."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = subprocess.Popen(
+            argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        try:
+            status: int | None = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            status = None
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode(errors="replace"))
+        return status, texts[0], texts[1]
+
+
+# ── the tables ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def read(path: Path) -> dict[tuple[str, str, int], Row]:
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return {(row["task"], row["arm"], row["number"]): row for row in rows}
+
+
+def wilson(hits: int, total: int) -> tuple[float, float]:
+    if not total:
+        return 0.0, 1.0
+    z, p = 1.96, hits / total
+    middle, half = p + z * z / (2 * total), z * math.sqrt(p * (1 - p) / total + z * z / (4 * total * total))
+    return (middle - half) / (1 + z * z / total), (middle + half) / (1 + z * z / total)
+
+
+def mcnemar(gained: int, lost: int) -> float:
+    n, k = gained + lost, min(gained, lost)
+    return min(1.0, 2 * sum(math.comb(n, i) for i in range(k + 1)) / 2**n) if n else 1.0
+
+
+def table(kept: dict[tuple[str, str, int], Row]) -> None:
+    print("| arm | runs | solved | 95 % | false completed | missed | crashes | rounds | k tokens | s | ends | rungs |")
+    print("|" + " --- |" * 12)
+    for arm in ARMS:
+        rows = [row for row in kept.values() if row["arm"] == arm]
+        if not rows:
+            continue
+        solved = sum(row["solved"] for row in rows)
+        low, high = wilson(solved, len(rows))
+        false = sum(bool(row["completed"]) and not row["solved"] for row in rows)
+        missed = sum(row["completed"] is False and row["solved"] for row in rows)
+        ends = Counter(str(EXITS.get(row.get("exit", -9), row.get("exit"))) for row in rows if "exit" in row)
+        rungs: Counter[str] = Counter()
+        for row in rows:
+            rungs.update(row.get("rungs", {}))
+        print(
+            f"| {arm} | {len(rows)} | {solved} | {low:.0%}–{high:.0%} | {false} | {missed} "
+            f"| {sum(bool(row.get('crashed')) for row in rows)} | {statistics.mean(row['rounds'] for row in rows):.1f} "
+            f"| {statistics.mean(row['tokens'] for row in rows) / 1000:.1f} "
+            f"| {statistics.mean(row['seconds'] for row in rows):.0f} | {_listed(ends)} | {_listed(rungs)} |"
+        )
+    arms = [arm for arm in ARMS if any(key[1] == arm for key in kept)]
+    for one, other in ((a, b) for n, a in enumerate(arms) for b in arms[n + 1 :]):
+        pairs = [
+            (row, kept[key[0], other, key[2]])
+            for key, row in kept.items()
+            if key[1] == one and (key[0], other, key[2]) in kept
+        ]
+        gained = [b["task"] for a, b in pairs if b["solved"] and not a["solved"]]
+        lost = [a["task"] for a, b in pairs if a["solved"] and not b["solved"]]
+        both = sum(a["solved"] and b["solved"] for a, b in pairs)
+        p = mcnemar(len(gained), len(lost))
+        print(
+            f"\n{one} → {other}: {len(pairs)} pairs, both {both}, gained {len(gained)}, "
+            f"lost {len(lost)}, McNemar p = {p:.3f}"
+        )
+        print(f"  gained: {', '.join(sorted(gained)) or '–'}\n  lost: {', '.join(sorted(lost)) or '–'}")
+    for row in [row for row in kept.values() if row.get("crashed") or row.get("exit", 0) not in (0, 3, 4, 5)][:5]:
+        print(
+            f"\nodd: {row['task']} {row['arm']}: exit {row['exit']} {row.get('halted')} {row.get('stderr', '')[-300:]}"
+        )
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.most_common())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", type=Path, help="the exercises")
+    parser.add_argument("--url", default="http://127.0.0.1:8080/v1")
+    parser.add_argument("--model", default="qwen")
+    parser.add_argument("--arms", default="plain,plain-on,plain-anew,flat,ladder")
+    parser.add_argument("--tokens", type=int, default=30_000, help="that an arm may use on one exercise")
+    parser.add_argument("--protocol", default="text", help="bough's --protocol")
+    parser.add_argument("--jobs", type=int, default=4, help="runs at once")
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--only", default="", help="exercises, with commas")
+    parser.add_argument("--minutes", type=float, default=600, help="what is not over by then is not counted")
+    parser.add_argument("--longest", type=float, default=3600, help="seconds of one run")
+    parser.add_argument("--out", default="weak.jsonl")
+    parser.add_argument("--table", action="store_true", help="only print what is in the file")
+    args = parser.parse_args()
+    args.deadline = time.time() + args.minutes * 60
+    if args.table:
+        table(read(Path(args.out)))
+        return
+    if args.tasks is None:
+        parser.error("--tasks is missing: the folder with the exercises")
+    os.environ.setdefault("OPENAI_API_KEY", "none")
+    found = [Exercise(folder) for folder in sorted(args.tasks.iterdir()) if list(folder.glob("*_test.py"))]
+    wanted = [one for one in found if not args.only or one.name in args.only.split(",")]
+    random.Random(7).shuffle(wanted)
+    bench = Bench(args)
+    bench.run(wanted)
+    table(bench.rows)
+
+
+if __name__ == "__main__":
+    main()

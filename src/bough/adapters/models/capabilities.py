@@ -1,0 +1,94 @@
+"""What a local server says of its model: how much it can be shown at once, and whether it calls tools.
+
+Asked once before the first round, and only of servers that a person runs. A server that does not say is no error: then
+nothing is known.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.link import LinkError, Timeouts
+from bough.adapters.models.wire import UNREADABLE, Client, everything
+
+TIMEOUT = 3.0
+OLLAMA_WINDOW = 4_096
+"""What Ollama gives a model whose file does not say otherwise, unless it was started with another default."""
+
+
+class Capabilities(Struct, frozen=True):
+    window: int = 0
+    """Tokens; 0: it does not say."""
+    tools: bool | None = None
+    """Whether its template has room for tools; None: it does not say."""
+    server: str = ""
+    """`Ollama`, `llama.cpp`; empty: neither."""
+
+
+async def capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
+    root = re.sub(r"/v1/?$", "", at.base_url)
+    if ollama:
+        shown = await _asked(client, at, "POST", f"{root}/api/show", msgspec.json.encode({"model": at.model}))
+        if "capabilities" in shown or "model_info" in shown:
+            running = await _asked(client, at, "GET", f"{root}/api/ps")
+            return _of_ollama(shown, running, at.model)
+    return _of_llama_cpp(await _asked(client, at, "GET", f"{root}/props"))
+
+
+def _of_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Capabilities:
+    able = shown.get("capabilities")
+    tools = "tools" in able if isinstance(able, list) else None
+    trained = [value for key, value in _table(shown, "model_info").items() if key.endswith(".context_length")]
+    set_to = re.search(r"(?m)^\s*num_ctx\s+(\d+)", str(shown.get("parameters", "")))
+    loaded = [
+        entry.get("context_length")
+        for entry in _list(running, "models")
+        if isinstance(entry, dict)
+        and str(entry.get("name", "")).removesuffix(":latest") == model.removesuffix(":latest")
+    ]
+    given = _number(loaded[0]) if loaded else 0
+    window = given or (int(set_to[1]) if set_to else OLLAMA_WINDOW)
+    most = max(map(_number, trained), default=0)
+    return Capabilities(min(window, most) if most else window, tools, "Ollama")
+
+
+def _of_llama_cpp(props: dict[str, Any]) -> Capabilities:
+    settings = _table(props, "default_generation_settings")
+    window = _number(settings.get("n_ctx", props.get("n_ctx")))
+    caps = _table(props, "chat_template_caps")
+    says = caps.get("supports_tools", caps.get("supports_tool_calls"))
+    tools = says if isinstance(says, bool) else None
+    return Capabilities(window, tools, "llama.cpp") if window or tools is not None else Capabilities()
+
+
+async def _asked(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:
+    """The JSON object that it answers with; an empty one for whatever else comes."""
+    headers = [(b"user-agent", b"bough"), (b"content-type", b"application/json")]
+    if at.key:
+        headers.append((b"authorization", f"Bearer {at.key}".encode()))
+    try:
+        async with client.link().exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
+            content = await everything(reply.pieces)
+            found = msgspec.json.decode(content) if reply.status == 200 else {}
+    except (LinkError, *UNREADABLE):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _table(found: dict[str, Any], key: str) -> dict[str, Any]:
+    value = found.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(found: dict[str, Any], key: str) -> list[Any]:
+    value = found.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9 else 0

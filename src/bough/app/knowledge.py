@@ -1,0 +1,71 @@
+"""What is known of the models of a run before the first of them is asked: how they act, and what they can be shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bough.adapters.models.absent import NOBODY
+from bough.adapters.models.capabilities import Capabilities, capabilities
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.protocols import KnownProtocols, Setting
+from bough.adapters.models.providers import PROVIDERS, REPLAY, endpoint, parse
+
+if TYPE_CHECKING:
+    from bough.adapters.models.wire import Client
+
+MEMORY = "models.json"
+"""Beside the journal: what runs learned of models."""
+
+
+class Knowledge(Struct, frozen=True):
+    protocols: KnownProtocols
+    said: Mapping[str, Capabilities]
+    """What servers say, by model."""
+
+    def window(self, name: str, configured: int) -> int:
+        """Tokens: what the server says, unless the person wants less of it used; 0: not known."""
+        asked = self.said[name].window if name in self.said else 0
+        return min(asked, configured) if asked and configured else asked or configured
+
+
+async def knowledge(
+    names: Iterable[str],
+    *,
+    home: Path,
+    base_url: str | None,
+    client: Client,
+    env: Mapping[str, str],
+    setting: Setting,
+) -> Knowledge:
+    """Servers that a person runs are asked; the large providers are not, they are known."""
+    said: dict[str, Capabilities] = {}
+    settings: dict[str, Setting] = {}
+    places: dict[str, Endpoint] = {}
+    for name in dict.fromkeys(names):
+        if name == NOBODY:
+            continue
+        settings[name] = setting
+        if parse(name, base_url, env)[0] == REPLAY:
+            continue
+        at = endpoint(name, base_url, env)
+        settings[name] = settings[at.name] = setting
+        if at.base_url != PROVIDERS[_provider(at)].base_url or _provider(at) == "ollama":
+            places[name] = at
+    asked = (capabilities(client, at, _ollama(at)) for at in places.values())
+    for (name, at), found in zip(places.items(), await asyncio.gather(*asked), strict=True):
+        said[name] = said[at.name] = found
+    elsewhere = frozenset(at.name for at in places.values())
+    return Knowledge(KnownProtocols(home / MEMORY, settings, said, elsewhere), said)
+
+
+def _provider(at: Endpoint) -> str:
+    return at.name.partition(":")[0]
+
+
+def _ollama(at: Endpoint) -> bool:
+    return _provider(at) == "ollama" or ":11434" in at.host

@@ -1,0 +1,9 @@
+"""The text protocol: how a model that cannot call tools does the same work. It writes files, edits and one command in
+fenced blocks; what it wrote is read here into the very calls that another model would have made."""
+
+from __future__ import annotations
+
+from bough.core.textual.paths import Known
+from bough.core.textual.reading import Reading, read
+
+__all__ = ["Known", "Reading", "read"]

@@ -1,0 +1,190 @@
+"""Which file a block is meant for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import cached_property
+
+from msgspec import Struct
+
+from bough.core.textual.blocks import Block
+
+_PATH = re.compile(r"(?<![\w/.\\-])((?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z][\w]{0,9})(?![\w/\\(-])")
+_COMMENT = re.compile(
+    r"^\s*(?:#|//|--|;|/\*|<!--)\s*(?:file(?:name)?\s*[:=]\s*|path\s*[:=]\s*)?([^\s*>]+?)\s*(?:\*/|-->)?\s*$", re.I
+)
+_LABEL = re.compile(
+    r"^[\s#>*`_\d.:-]*(?:file(?:name)?|path|in|the file|update|create|edit|new file)?[\s:*`\"']*"
+    r"([^\s:*`\"']+)[\s:*`\"'.]*(?:\(.*\))?:?[\s*`]*$",
+    re.I,
+)
+_PLACEHOLDER = re.compile(
+    r"(^|/)(solution|main|app|example|file|filename|code|script|answer|your_\w+|my_\w+)\.\w+$", re.I
+)
+"""Names that stand for whatever the file is called."""
+_NAMES = ("Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "go.mod")
+SUFFIXES = {
+    "python": ("py", "pyi"),
+    "py": ("py", "pyi"),
+    "python3": ("py", "pyi"),
+    "javascript": ("js", "mjs", "cjs", "jsx"),
+    "js": ("js", "mjs", "cjs", "jsx"),
+    "jsx": ("jsx", "js"),
+    "typescript": ("ts", "tsx", "mts"),
+    "ts": ("ts", "tsx", "mts"),
+    "tsx": ("tsx", "ts"),
+    "go": ("go",),
+    "golang": ("go",),
+    "rust": ("rs",),
+    "rs": ("rs",),
+    "java": ("java",),
+    "kotlin": ("kt",),
+    "c": ("c", "h"),
+    "cpp": ("cpp", "cc", "cxx", "hpp", "h"),
+    "c++": ("cpp", "cc", "cxx", "hpp", "h"),
+    "csharp": ("cs",),
+    "cs": ("cs",),
+    "ruby": ("rb",),
+    "rb": ("rb",),
+    "php": ("php",),
+    "swift": ("swift",),
+    "scala": ("scala",),
+    "html": ("html", "htm"),
+    "css": ("css",),
+    "json": ("json",),
+    "yaml": ("yml", "yaml"),
+    "yml": ("yml", "yaml"),
+    "toml": ("toml",),
+    "sql": ("sql",),
+    "markdown": ("md",),
+    "md": ("md",),
+    "lua": ("lua",),
+    "elixir": ("ex", "exs"),
+    "haskell": ("hs",),
+    "r": ("r", "R"),
+    "perl": ("pl", "pm"),
+    "dart": ("dart",),
+    "zig": ("zig",),
+}
+"""How files of a language end."""
+_TEST = re.compile(
+    r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*[._-](test|tests|spec))\.\w+$|(^|/)conftest\.py$"
+)
+
+
+class Known(Struct, frozen=True, dict=True):
+    """What there is to choose from."""
+
+    paths: tuple[str, ...] = ()
+    """The files of the workspace."""
+    meant: tuple[str, ...] = ()
+    """Those that the task is about, the likeliest first."""
+
+    @cached_property
+    def by_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for path in self.paths:
+            found.setdefault(path.rpartition("/")[2], []).append(path)
+        return found
+
+
+def known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
+    """The files of a workspace, and which of them a task speaks of: named in its words, or changed so far."""
+    listed = tuple(paths)
+    there = set(listed)
+    named = [path for found in _PATH.finditer(instructions) if (path := _existing(found[1], there, listed))]
+    new = [
+        found[1] for found in _PATH.finditer(instructions) if found[1] not in there and not _by_name(found[1], listed)
+    ]
+    both = dict.fromkeys((*named, *(path for path in changed if path in there), *new))
+    return Known(listed, tuple(both))
+
+
+def is_test(path: str) -> bool:
+    return bool(_TEST.search(path))
+
+
+def path_of(block: Block, known: Known) -> str:
+    """The file that a block names, in one of the places where models name it; empty when it names none."""
+    for said in _named_in_info(block):
+        if path := _resolved(said, known, sure=True):
+            return path
+    first = block.text.partition("\n")[0]
+    if (found := _COMMENT.match(first)) and (path := _resolved(found[1], known, sure=False)):
+        return path
+    return _named_before(block, known)
+
+
+def _named_in_info(block: Block) -> list[str]:
+    """```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}."""
+    rest = block.info.strip("{} ")
+    if block.language:
+        rest = rest.lstrip(".")[len(block.language) :]
+    words = re.split(r"[\s:=\"',()]+", rest)
+    return [word.strip("`*") for word in words if word]
+
+
+def _named_before(block: Block, known: Known) -> str:
+    """The last line of words before it: alone on its line, or the one path that the line speaks of."""
+    lines = block.before.split("\n")
+    for line in reversed(lines[-2:]):
+        if (label := _LABEL.match(line)) and (path := _resolved(label[1], known, sure=True)):
+            return path
+        # What a line ends with is what it announces; that may be a new file.
+        end = len(line.rstrip(" :*`\"'"))
+        paths = dict.fromkeys(_resolved(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
+        fitting = [path for path in paths if path and _fits(path, block.language)]
+        if len(fitting) == 1:
+            return fitting[0]
+        if line is lines[-1] and fitting:
+            product = [path for path in fitting if not is_test(path)]
+            return product[0] if len(product) == 1 else ""
+    return ""
+
+
+def _fits(path: str, language: str) -> bool:
+    suffixes = SUFFIXES.get(language)
+    return suffixes is None or path.rpartition(".")[2] in suffixes
+
+
+def _resolved(said: str, known: Known, sure: bool) -> str:
+    """The workspace's path for what was said. `sure`: it stands where only a path stands, so it may be a new file."""
+    said = said.strip().strip("`*\"'()[]{}<>,;").removeprefix("./").replace("\\", "/")
+    said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
+    if not said or (said.startswith("/") and "." not in said):
+        return ""
+    if path := _existing(said, set(known.paths), known.paths):
+        return path
+    shaped = bool(_PATH.fullmatch(said)) or said.rpartition("/")[2] in _NAMES
+    if not shaped or ".." in said.split("/") or said.startswith(("/", "~")) or "://" in said:
+        return ""
+    if not (sure or said in known.meant):
+        return ""
+    own = only(Block("", "", ""), known)
+    return own if own and _PLACEHOLDER.search(said) and said.rpartition(".")[2] == own.rpartition(".")[2] else said
+
+
+def _existing(said: str, there: set[str], listed: tuple[str, ...]) -> str:
+    return said if said in there else _by_name(said, listed)
+
+
+def _by_name(said: str, listed: tuple[str, ...]) -> str:
+    """The one file whose path ends like that."""
+    ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]
+    return ends[0] if len(ends) == 1 else ""
+
+
+def only(block: Block, known: Known) -> str:
+    """The one file that a block without a name can be meant for: the task's own, in that language, and no test."""
+    suffixes = SUFFIXES.get(block.language)
+    fitting = [path for path in known.meant if suffixes is None or path.rpartition(".")[2] in suffixes]
+    code = [path for path in fitting if path.rpartition(".")[2] not in _WORDS]
+    product = [path for path in code if not is_test(path)]
+    if product:
+        return product[0]
+    others = [path for path in known.paths if not is_test(path) and suffixes and path.rpartition(".")[2] in suffixes]
+    return others[0] if len(others) == 1 else ""
+
+
+_WORDS = frozenset({"md", "txt", "rst", "toml", "cfg", "ini", "lock"})

@@ -1,0 +1,238 @@
+"""From a model's words to calls: what a person would do who has the answer before them and is asked to carry it out.
+
+Whole files, edits and a command are in blocks; what a block is meant for is said in its first line, beside it or before
+it, or is plain from the task. A block that is cut off, or of which nothing says where it belongs, is left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+
+from msgspec import Struct
+
+from bough.core.messages import Call, Stop
+from bough.core.textual import calls, paths
+from bough.core.textual.blocks import Block, blocks
+from bough.core.textual.paths import Known
+
+SHELL = frozenset({"bash", "sh", "shell", "zsh", "console", "terminal", "shell-session", "shellscript", "cmd"})
+NOT_CODE = frozenset({"text", "txt", "plaintext", "output", "log", "none"})
+_THINKING = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
+_SPECIAL = re.compile(r"<\|(?:im_start|im_end|endoftext|eot_id|assistant|user)\|>(?:assistant\n|\n)?")
+_DONE = re.compile(
+    r"(?im)^[ \t>*_`#-]*(?:done|task (?:is )?(?:done|complete|completed|finished)|finished)\b"
+    r"[ \t*_`]*(?:[.:!-][ \t]*(.*))?$"
+)
+_MORE = re.compile(r"(?m)^[ \t>*_`#-]*MORE[ \t*_`.!]*$")
+_SEARCH = re.compile(
+    r"^\s{0,3}<{5,9}\s*(?:SEARCH|ORIGINAL|HEAD)?[ \t]*\n(.*?)^\s{0,3}={5,9}[ \t]*\n"
+    r"(.*?)^\s{0,3}>{5,9}[ \t]*(?:REPLACE|UPDATED)?[^\n]*$",
+    re.M | re.DOTALL,
+)
+_HUNK = re.compile(r"^@@.*$", re.M)
+_CODE = re.compile(
+    r"(?m)^(?:def |class |import |from \w[\w.]* import |async def |@\w|function |const |let |var |export |package |fn "
+    r"|pub |use |#include|public |struct |type |func )"
+)
+_TESTS = re.compile(r"(?m)^\s*(?:def test_\w*\(|class \w*Tests?\b|import unittest|@pytest\.)")
+_SUMMARY = 300
+
+
+class Reading(Struct, frozen=True):
+    calls: tuple[Call, ...] = ()
+    done: str | None = None
+    """What it says when it says that it is done."""
+    more: bool = False
+    """It says that it is not done yet."""
+    aside: tuple[str, ...] = ()
+    """Tests that were there before and would have been written anew beside the work: they are left alone."""
+
+
+def read(text: str, known: Known, stop: Stop = "end") -> Reading:
+    """`stop`: how the answer ended; the last block of one that was cut off is not whole."""
+    text = _SPECIAL.sub("", _THINKING.sub("", text)).strip("\n")
+    done = _DONE.search(text)
+    more = bool(_MORE.search(text))
+    found = _from_blocks(text, known, cut=stop == "length")
+    if not found:
+        found = calls.written_calls(text) if stop != "length" else []
+    if not found and stop != "length":
+        found = _bare_code(text, known)
+    kept, aside = _without_tests(found, known)
+    last = next((call for call in kept if call.name == "done"), None)
+    said = None if last is not None or done is None else (done[1] or "").strip() or _summary(text)
+    return Reading(tuple(kept), said, more, aside)
+
+
+def _from_blocks(text: str, known: Known, cut: bool) -> list[Call]:
+    listed = [block for block in blocks(text) if block.text.strip() and not (cut and not block.closed)]
+    made: list[Call] = []
+    commands: list[str] = []
+    unnamed: list[Block] = []
+    for block in listed:
+        edits = _edits(block, known)
+        if edits:
+            made += edits
+        elif asked := calls.written_calls(block.text) if _json_like(block) else []:
+            made += asked
+        elif _is_shell(block):
+            commands.append(_command(block.text))
+        elif path := paths.path_of(block, known) if _may_be_file(block) else "":
+            made.append(_write(path, block, known))
+        elif _may_be_file(block):
+            unnamed.append(block)
+    if unnamed and not any(call.name in ("write", "edit") for call in made):
+        made += _meant(unnamed, known)
+    made += [calls.made("bash", command=command) for command in commands[:1] if command]
+    return _last_of_each(made)
+
+
+def _last_of_each(made: list[Call]) -> list[Call]:
+    """A file that is written twice in one answer was thought over: the last one counts."""
+    writes: dict[str, Call] = {}
+    for call in made:
+        if call.name == "write":
+            writes[_path(call)] = call
+    return [call for call in made if call.name != "write" or writes[_path(call)] is call]
+
+
+def _path(call: Call) -> str:
+    return str(json.loads(call.arguments).get("path", ""))
+
+
+def _write(path: str, block: Block, known: Known) -> Call:
+    text = block.text
+    first, _, rest = text.partition("\n")
+    # A first line that is only the path says where it goes; in a file that had none it is no part of it.
+    if first.strip().strip("`*:") == path:
+        text = rest.lstrip("\n")
+    return calls.made("write", path=path, content=text.rstrip() + "\n")
+
+
+def _meant(unnamed: list[Block], known: Known) -> list[Call]:
+    """Of blocks that name no file the longest is the file, as a rule: the others are examples of its use."""
+    code = [block for block in unnamed if paths.only(block, known) and _whole(block, paths.only(block, known))]
+    if not code:
+        return []
+    best = max(code, key=lambda block: (len(_CODE.findall(block.text)) > 0, len(block.text)))
+    return [_write(paths.only(best, known), best, known)]
+
+
+def _whole(block: Block, path: str) -> bool:
+    """It can be that file, as far as its looks go: code, and no tests or output of a program."""
+    if _TESTS.search(block.text) and not paths.is_test(path):
+        return False
+    if block.language in paths.SUFFIXES:
+        return True
+    return bool(_CODE.search(block.text)) and (not path.endswith(".py") or _parsed(block.text) is not None)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _may_be_file(block: Block) -> bool:
+    if block.language in NOT_CODE or block.language == "diff":
+        return False
+    return bool(block.info) or "\n" in block.text.strip() or bool(_CODE.search(block.text))
+
+
+def _is_shell(block: Block) -> bool:
+    if block.language:
+        return block.language in SHELL
+    lines = [line for line in block.text.strip().split("\n") if line.strip()]
+    return (
+        bool(lines)
+        and len(lines) <= 3
+        and all(
+            re.match(r"\s*(\$ |(python3?|pytest|pip|npm|go|cargo|make|git|ls|cat|cd|mkdir|mv) )", f"{line} ")
+            for line in lines
+        )
+    )
+
+
+def _command(text: str) -> str:
+    lines = text.strip().split("\n")
+    typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
+    return "\n".join(typed or lines).strip()
+
+
+def _json_like(block: Block) -> bool:
+    return block.language in ("json", "tool_call", "") and block.text.lstrip().startswith(("{", "["))
+
+
+def _bare_code(text: str, known: Known) -> list[Call]:
+    """An answer that is nothing but the file: no fence, no words."""
+    block = Block("python", text, "")
+    if "```" in text or not _CODE.match(text.lstrip()) or not paths.only(block, known).endswith(".py"):
+        return []
+    tree = _parsed(text)
+    holds = tree is not None and any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign) for node in tree.body
+    )
+    return [_write(paths.only(block, known), block, known)] if holds else []
+
+
+# ── edits ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _edits(block: Block, known: Known) -> list[Call]:
+    found = _SEARCH.findall(f"{block.text}\n")
+    if found:
+        path = _edited(block, known)
+        return [_edit(path, old, new) for old, new in found] if path else []
+    return _from_diff(block, known) if block.language == "diff" or block.text.startswith(("--- ", "@@ ")) else []
+
+
+def _edited(block: Block, known: Known) -> str:
+    """The file of an edit: its name may stand inside, above the first marker."""
+    for line in block.text.split("<<<<<", 1)[0].split("\n"):
+        if line.strip() and (path := paths.path_of(Block("", "", line), known)):
+            return path
+    return paths.path_of(block, known) or paths.only(block, known)
+
+
+def _edit(path: str, old: str, new: str) -> Call:
+    if not old.strip():  # Nothing to look for: the whole file.
+        return calls.made("write", path=path, content=new)
+    return calls.made("edit", path=path, old=old, new=new)
+
+
+def _from_diff(block: Block, known: Known) -> list[Call]:
+    """A unified diff as edits: what it takes away is looked for, line numbers are not believed."""
+    path, made = "", []
+    for part in re.split(r"(?m)^(?=--- )", block.text):
+        named = re.search(r"(?m)^\+\+\+ (?:b/)?(\S+)", part)
+        path = paths.path_of(Block(f"x {named[1]}", "", ""), known) if named else path
+        target = path or paths.path_of(block, known) or paths.only(block, known)
+        for hunk in _HUNK.split(part)[1:]:
+            lines = [line for line in hunk.strip("\n").split("\n") if not line.startswith("\\")]
+            old = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "-", ""))
+            new = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "+", ""))
+            if target and old != new:
+                made.append(_edit(target, old, new))
+    return made
+
+
+# ── what is left alone ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _without_tests(found: list[Call], known: Known) -> tuple[list[Call], tuple[str, ...]]:
+    """Small models like to write the tests anew beside the work. Those that were there stay, when there is work."""
+    changes = [(call, _path(call)) for call in found if call.name in ("write", "edit")]
+    there = set(known.paths)
+    aside = [call for call, path in changes if paths.is_test(path) and path in there]
+    if not aside or len(aside) == len(changes):
+        return found, ()
+    return [call for call in found if call not in aside], tuple(dict.fromkeys(_path(call) for call in aside))
+
+
+def _summary(text: str) -> str:
+    words = re.sub(r"(?s)(```|~~~).*?(\1|\Z)", " ", text)
+    words = " ".join(words.split())
+    return words[:_SUMMARY] or "The files are written."
