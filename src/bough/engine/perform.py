@@ -24,6 +24,8 @@ from bough.engine.speak import attempt_of, read_answer, said_of, text_prompt
 from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
+MOST_CALLS = 100
+"""Calls of one answer that are carried out."""
 
 
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
@@ -99,9 +101,12 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
 def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
     # Calls get names of ours, unique within the task: some servers leave ids out or use one again, and a result must be
     # able to name its call. Nine digits are what the strictest provider takes.
-    calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(answer.calls))
+    kept = answer.calls[:MOST_CALLS]
+    calls = tuple(replace(call, id=f"{attempt:02d}{number:04d}{n:03d}") for n, call in enumerate(kept))
+    more = len(answer.calls) - len(kept)
+    left_out = f"[{more:,} more calls of this answer were left out: {MOST_CALLS} are carried out at most]"
     return e.ModelAnswered(
-        text=answer.text,
+        text=f"{answer.text}\n{left_out}".strip() if more else answer.text,
         calls=calls,
         stop=answer.stop,
         usage=answer.usage,

@@ -21,6 +21,7 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.core.compaction import measured
 from bough.core.errors import Passing, Unavailable, UsageError
+from bough.core.measure import BYTES
 from bough.core.messages import Answer, Replied, Usage
 
 if TYPE_CHECKING:
@@ -36,7 +37,9 @@ LONGEST = 3600.0
 IDLE = 30.0
 """Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
-"""Bytes of one answer after which it is given up."""
+"""Bytes of one answer after which it is given up …"""
+CONTENT = 5_000_000
+"""… and of what it says: much of a stream is not. A conversation keeps it, and is sent again every round."""
 UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
 """What decoding raises for bytes that are not what they should be."""
 LINGER = 0.25
@@ -185,6 +188,7 @@ class Wire:
         if len(body) > LIMIT:
             raise faults.too_big(self._at, LIMIT)
         self._take(reader.whole, body)
+        self._weigh(len(body), reader)
 
     async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: Reader) -> None:
         events = Events()
@@ -200,6 +204,7 @@ class Wire:
                     self._take(reader.event, payload)
                 if reader.finished:
                     break
+        self._weigh(size, reader)
         if reader.finished:
             await _drain(chunks)
             return
@@ -207,6 +212,13 @@ class Wire:
             self._take(reader.event, payload)
         if not reader.finished and not reader.ended():
             raise faults.cut(self._at)
+
+    def _weigh(self, size: int, reader: Reader) -> None:
+        if size <= CONTENT:
+            return
+        said = reader.answer()
+        if measured((Replied(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
+            raise faults.too_big(self._at, CONTENT)
 
     def _take(self, read: Any, payload: bytes) -> None:
         try:

@@ -60,7 +60,7 @@ def history(git: Git, root: Path, kept: Path) -> History:
     except msgspec.DecodeError:  # damaged: better none than a wrong one
         found = History()
     kept.parent.mkdir(parents=True, exist_ok=True)
-    disk.write_whole(kept, msgspec.json.encode(found), durable=False)
+    disk.write_whole(kept, msgspec.json.encode(found), durable=False, parts=git.repo / "log")
     return found
 
 

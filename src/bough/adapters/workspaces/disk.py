@@ -43,9 +43,10 @@ def flush_folder(folder: str | bytes | Path) -> None:
         os.close(fd)
 
 
-def write_whole(path: Path, body: bytes, durable: bool = True) -> None:
-    """The file has either its old or its new content, whatever happens."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part")
+def write_whole(path: Path, body: bytes, durable: bool = True, parts: Path | None = None) -> None:
+    """The file has either its old or its new content, whatever happens. `parts`: a folder of the same disk where what a
+    kill leaves half-written is swept; without one it lies beside the file."""
+    part = (parts or path.parent) / f"{path.name}.{os.getpid()}.{os.urandom(4).hex()}.part"
     fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         with os.fdopen(fd, "wb") as file:

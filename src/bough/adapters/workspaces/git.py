@@ -196,7 +196,7 @@ class GitWorkspace:
         with self._busy:
             commit = self._repository.commit(tree, _commit_at(self._branch), message)
             self._branch.parent.mkdir(parents=True, exist_ok=True)
-            disk.write_whole(self._branch, f"{commit}\n".encode())
+            disk.write_whole(self._branch, f"{commit}\n".encode(), parts=self._repository.path / "log")
         return commit
 
 
@@ -249,7 +249,7 @@ class GitWorkspaces:
                 mine.add(tracked.result())
             excludes = person.rules(everywhere.result(), here)
         if (repository.path / "info" / "exclude").read_bytes() != excludes:
-            disk.write_whole(repository.path / "info" / "exclude", excludes)
+            disk.write_whole(repository.path / "info" / "exclude", excludes, parts=repository.path / "log")
         scanner = Scanner(
             self._top,
             ignores=lambda paths: repository.ignores(self._top, paths),
