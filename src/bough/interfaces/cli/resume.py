@@ -47,7 +47,7 @@ async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, 
 
 async def go_on(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
     """Carry a run on while it is watched; the exit status."""
-    from bough.adapters.stores.workers import in_words, is_alive
+    from bough.adapters.stores.workers import in_words, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
     from bough.interfaces.cli.carry import carry
@@ -58,10 +58,10 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
     holder = await opened.store.holder(name, RUN)
     if holder and is_alive(holder):
         # The claim would refuse it too, but only after everything else is found to be right.
-        raise UsageError(
-            f"{name} is being carried out by {in_words(holder)}: watch it with `bough log {name} --follow`, or "
-            f"stop it first with `bough stop {name}`."
-        )
+        way = f"watch it with `bough log {name} --follow`, or stop it first with `bough stop {name}`"
+        if is_stopped(holder):
+            way = "bring it back with `fg`, or end it with `kill -9` and resume again"
+        raise UsageError(f"{name} is being carried out by {in_words(holder)}: {way}.")
     for record in await opened.store.read(name, kinds=LIVE_KINDS):
         display.seen(record)
     if (await opened.run(name)).end is not None:
