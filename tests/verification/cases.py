@@ -118,9 +118,16 @@ FIX_JS = edit("calc.js", "add = (a, b) => a - b", "add = (a, b) => a + b")
 
 
 def stubborn(*answers: Answer) -> Callable[[Prompt], Answer]:
-    """Does these things one after the other and then claims to be done, as often as it is asked."""
+    """Does these things one after the other and then claims to be done, as often as it is asked. A judge who is asked
+    finds nothing in the request."""
     left = list(answers)
-    return lambda prompt: left.pop(0) if left else DONE
+
+    def answer(prompt: Prompt) -> Answer:
+        if any(tool.name == "rule" for tool in prompt.tools):
+            return call("rule", reason="The request does not say so.", demanded=False)
+        return left.pop(0) if left else DONE
+
+    return answer
 
 
 # ── a case ──────────────────────────────────────────────────────────────────────────────────────────────────────────

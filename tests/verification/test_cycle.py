@@ -16,9 +16,10 @@ import pytest
 import bough as package
 from bough import app
 from bough.core import events as e
+from bough.core.messages import Answer, Prompt
 from bough.core.plan import Step
 from bough.core.states import State
-from bough.testing import ScriptedModel
+from bough.testing import ScriptedModel, call
 from tests.harness import Journal
 from tests.interfaces.shell import Said, act, botch, bough, run_args
 from tests.verification.cases import (
@@ -331,14 +332,27 @@ def test_a_parent_is_not_completed_by_its_children_alone(tmp_path: Path) -> None
     ]
 
 
-def test_a_child_is_held_to_the_tests_of_the_child_before_it(tmp_path: Path) -> None:
-    weaker = edit("test_new.py", "== 5", "> 0")
-    new = write("test_new.py", "from calc import add\n\n\ndef test_new():\n    assert add(2, 3) == 5\n")
-    outcome, journal = family(tmp_path, ScriptedModel([ADD, new, DONE, TWICE, weaker, DONE]))
-    assert not outcome.completed
-    last = journal.of(e.CheckFinished)[-1].verdict
-    assert last.ruling == "needs_approval"
-    assert [(one.test, one.own) for one in last.disagreements] == [("test_new.py::test_new", True)]
+EVIDENCE = "twice has to double: twice(4) is 8"
+
+
+@pytest.mark.parametrize("disputed", [False, True])
+def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(disputed: bool, tmp_path: Path) -> None:
+    """The first child writes a test that expects something wrong, outside of the second one's check."""
+    new = write("test_new.py", "from calc import twice\n\n\ndef test_new():\n    assert twice(4) == 4\n")
+    correct = edit("test_new.py", "== 4", "== 8")
+    dispute = [call("dispute", test="test_new.py::test_new", evidence=EVIDENCE)] if disputed else []
+    script = [ADD, new, DONE, TWICE, correct, *dispute, DONE]
+
+    def answer(prompt: Prompt) -> Answer:
+        if not any(tool.name == "rule" for tool in prompt.tools):
+            return script.pop(0) if script else DONE
+        convinced = EVIDENCE in str(prompt.messages[0])
+        return call("rule", reason="because", demanded=convinced, quote=EVIDENCE if convinced else "")
+
+    outcome, journal = family(tmp_path, ScriptedModel(answer))
+    asked = [event.verdict for event in journal.of(e.CheckFinished) if event.verdict.ruling == "needs_approval"]
+    assert [(one.test, one.own) for one in asked[0].disagreements] == [("test_new.py::test_new", True)]
+    assert outcome.completed is disputed
 
 
 def test_the_states_of_a_family_are_told_apart(tmp_path: Path) -> None:

@@ -403,6 +403,7 @@ def _changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
         ruled_by_judge=event.tree if event.by == "judge" else task.ruled_by_judge,
         ruled_by_person=event.tree if event.by == "person" else task.ruled_by_person,
         denied=event.tree if event.denied else task.denied,
+        found=None if event.denied else task.found,  # The agent is to hear it.
         decided=_told(event) or task.decided,
         verdict=event.verdict or task.verdict,
         judged=task.judged or event.verdict is not None,

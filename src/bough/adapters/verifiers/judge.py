@@ -23,6 +23,8 @@ from bough.adapters.verifiers.advice import advise
 from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.evidence import reader
 from bough.adapters.verifiers.installed import forged_runners
+from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.projects import file_check
 from bough.adapters.verifiers.protected import file_of
 from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.run import Runner, Say
@@ -169,6 +171,24 @@ class Judge:
             older = {case.id for case in (await self._runner.at(run, task, check, question.base)).report.cases}
             theirs = await self._asked(run, task, check, own)
             found += tuple(replace(one, own=True) for one in theirs if one.test not in older)
+        return found or await self._beside(run, task, check)
+
+    async def _beside(self, run: Run, task: Task, check: Check) -> tuple[Disagreement, ...]:
+        """Tests of the task's base that the work changed, and that its check does not run: each file by itself."""
+        question = await self._question(run, task, check, task.base)
+        known = await self._runner.at(run, task, check, task.base)
+        if question is None or not known.report.cases:
+            return ()
+        ids = [case.id for case in known.report.cases]
+        old = {*await self._workspaces.paths(run.base)} if run.base else set[str]()
+        look = Look([*question.before], question.before.get)
+        found: tuple[Disagreement, ...] = ()
+        for path in question.changed:
+            runs = path in question.before and testside.test_file(path)
+            if not runs or any(canaries.belongs(id, path) for id in ids) or (alone := file_check(path, look)) is None:
+                continue
+            theirs = await self._asked(run, task, alone, question)
+            found += tuple(replace(one, own=path not in old) for one in theirs)
         return found
 
     async def _asked(self, run: Run, task: Task, check: Check, question: Question) -> tuple[Disagreement, ...]:
