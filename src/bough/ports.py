@@ -222,9 +222,15 @@ class Merged(Struct, frozen=True):
     """Two trees brought together."""
 
     tree: str
-    """Where the two sides disagree it has ours; in a text, both between conflict markers."""
+    """Where the two sides disagree, a text has both between conflict markers."""
     conflicts: tuple[str, ...] = ()
-    """The paths at which they disagree."""
+    """The paths at which they disagree, so that somebody has to decide."""
+    says: tuple[str, ...] = ()
+    """What git says of each of these."""
+    both: tuple[str, ...] = ()
+    """Texts to which both sides only added at the same place: they have both additions, ours first."""
+    marked: str = ""
+    """The tree with markers there too, when there are such texts."""
 
 
 class Workspaces(Protocol):
@@ -234,8 +240,11 @@ class Workspaces(Protocol):
         """Keep the person's files as they are now (their changes and untracked files too) and return the tree."""
         ...
 
-    async def open(self, run: str, task: str, tree: str, folder: str) -> Workspace:
-        """The task's checkout; made from `tree` when it is not there yet, else left as it is."""
+    async def open(
+        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+    ) -> Workspace:
+        """The task's checkout; made from `tree` when it is not there yet, else left as it is. For a merge, `sides` are
+        the trees that git in the checkout knows by name (`git show theirs:path`)."""
         ...
 
     async def discard(self, run: str, task: str) -> None:

@@ -24,8 +24,8 @@ LEFT_AT = {
     "circular_tools": ["nudge", "prune"],
     "monologue": ["nudge", "prune"],
     "no_progress": ["nudge", "decompose"],
-    "repeated_error": ["nudge", "decompose"],
-    "oscillation": ["nudge", "decompose"],
+    "repeated_error": ["nudge", "prune"],
+    "oscillation": ["nudge", "prune"],
     "paging": ["nudge", "decompose"],
     "max_rounds": ["decompose"],
 }
@@ -53,6 +53,18 @@ def test_a_fresh_look_is_enough(tmp_path: Path, pattern: str) -> None:
     assert pruned.by == "model"
     assert [event.helper for event in run.journal.of(e.HelperAnswered)] == ["pruner"]
     assert run.states() == ["in_progress", "testing", "completed"]
+
+
+@pytest.mark.parametrize("pattern", ["repeated_error", "oscillation"])
+def test_what_failed_again_and_again_is_written_down_for_whoever_tries_next(tmp_path: Path, pattern: str) -> None:
+    run = told(project_in(tmp_path), Cast(until(lambda asked: asked.afresh, WAYS[pattern], FIX)))
+    (note,) = run.journal.of(e.NoteKept)
+    signal = run.journal.of(e.SignalRaised)[-1].signal
+    assert note.kind == "dead_end" and note.text.startswith(signal.diagnosis)
+    fresh = run.journal.of(e.AttemptStarted)[-1]
+    assert signal.diagnosis in fresh.brief
+    climbed = run.journal.of(e.Escalated)[-1].decision
+    assert climbed.rung == "prune" and "too big" not in climbed.reason
 
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, rungs in LEFT_AT.items() if "decompose" in rungs])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -12,7 +14,8 @@ from msgspec.structs import replace
 import bough
 from bough import Step, app
 from bough.core import events as e
-from bough.core.messages import Answer, Prompt
+from bough.core.errors import UsageError
+from bough.core.messages import Answer, Prompt, Replied
 from bough.core.states import State
 from bough.interfaces.views import Outcome
 from bough.ports import Stop
@@ -136,6 +139,20 @@ def test_ready_steps_are_at_work_at_the_same_time_each_in_its_own_workspace(tmp_
     assert not left_behind(project)
 
 
+def test_an_old_git_is_refused_for_more_than_one_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project, old = make_project(tmp_path / "p"), tmp_path / "bin" / "git"
+    old.parent.mkdir()
+    real = shutil.which("git")
+    old.write_text(f'#!/bin/sh\n[ "$1" = version ] && echo "git version 2.34.1" || exec {real} "$@"\n')
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{old.parent}:{os.environ['PATH']}")
+    goal, agents = both(step("a"), step("b")), Agents(a=writes("a"), b=writes("b"))
+    with pytest.raises(UsageError, match=r"--jobs 2 needs git 2\.38 or newer, this is 2\.34\.1"):
+        asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2))
+    outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents)))
+    assert outcome.completed and not look(project).of(e.ChildMerged), "unasked: one after the other"
+
+
 def test_no_more_at_once_than_jobs(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     agents = Agents(**{name: writes(name) for name in "abcd"})
@@ -205,15 +222,109 @@ def conflict(project: Path, merge: Says) -> tuple[Outcome, Journal]:
 
 def test_a_conflict_becomes_a_subtask_of_the_step_that_came_later(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p", text=LINES)
-    outcome, journal = conflict(project, edits("text", "A one", "A B one"))
+    resolved = call("bash", command="git show ours:text.txt | sed 's/A one/A B one/' > text.txt")
+    outcome, journal = conflict(project, by_progress(resolved, call("done", summary="A before B.")))
     assert outcome.completed
     assert states(outcome)["b/merge"] == "completed"
     assert text_of(project, outcome, "text") == LINES.replace("one", "A B one", 1)
     (merged,) = journal.of(e.ChildMerged)
     assert merged.conflicts == ("text.txt",)
     told = next(r.event.brief for r in journal.records if r.task == "b/merge" and isinstance(r.event, e.AttemptStarted))
-    assert "B one" in told and "Make b." in told, "it is told what the change was and what it was for"
+    marked = "<<<<<<< ours\nA one\n||||||| base\none\n=======\nB one\n>>>>>>> theirs\n"
+    assert marked in told, "every hunk whole"
+    assert "Make a." in told and "Make b." in told, "both intents"
+    (settled,) = [event for event in journal.of(e.ChildSettled) if event.child == "b"]
+    assert "A before B." in settled.result, "the settled step says what whoever merged it said"
     assert not left_behind(project)
+
+
+def test_markers_that_are_left_fail_before_any_check(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    half = call("edit", path="text.txt", old="<<<<<<< ours\n", new="")
+    rest = call("bash", command="git show ours:text.txt | sed 's/A one/A B one/' > text.txt")
+
+    def merge(prompt: Prompt) -> Answer:
+        hunted = "conflict markers are left" in prompt.messages[0].text
+        return by_progress(rest, DONE)(prompt) if hunted else by_progress(half, DONE)(prompt)
+
+    outcome, journal = conflict(project, merge)
+    assert outcome.completed
+    verdicts = [
+        r.event.verdict for r in journal.records if r.task == "b/merge" and isinstance(r.event, e.CheckFinished)
+    ]
+    assert [verdict.ruling for verdict in verdicts] == ["failed", "passed"]
+    assert "text.txt:6" in verdicts[0].reason and not verdicts[0].command, "no check was run"
+
+
+def test_additions_at_one_place_need_no_model(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    goal = both(step("a", "grep -q ^a text.txt"), step("b", "grep -q ^b text.txt"))
+    agents = Agents(a=edits("text", "seven\n", "seven\na\n"), b=edits("text", "seven\n", "seven\nb\n"))
+    outcome, journal = a_first(project, goal, agents)
+    assert outcome.completed
+    assert text_of(project, outcome, "text") == LINES + "a\nb\n"
+    (merged,) = journal.of(e.ChildMerged)
+    assert (merged.conflicts, merged.both, merged.verdict.ruling) == ((), ("text.txt",), "passed")
+    assert set(agents.asked) == {"a", "b"}
+
+
+def test_when_both_additions_do_not_hold_together_somebody_decides(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    last = step("b", "tail -n 1 text.txt | grep -q b && ! grep -q ^a text.txt || grep -q '^b a' text.txt")
+    goal = both(step("a", "grep -q a text.txt"), last)
+    merge = by_progress(call("bash", command="(git show base:text.txt; echo b a) > text.txt"), DONE)
+    agents = Agents(a=edits("text", "seven\n", "seven\na\n"), b=edits("text", "seven\n", "seven\nb\n"), b__merge=merge)
+    outcome, journal = a_first(project, goal, agents)
+    assert outcome.completed
+    assert text_of(project, outcome, "text") == LINES + "b a\n"
+    told = next(r.event.brief for r in journal.records if r.task == "b/merge" and isinstance(r.event, e.AttemptStarted))
+    assert "Joined, they do not pass" in told and "<<<<<<< ours\na\n" in told
+
+
+TESTS = "import unittest\n\n\nclass {}(unittest.TestCase):\n    def test_{}(self):\n        self.assertTrue(True)\n"
+RUN_TESTS = "python3 -m unittest discover -v -p 'test_*.py'"
+
+
+def test_a_merge_that_loses_a_test_fails_and_says_whose_it_was(tmp_path: Path) -> None:
+    """Both are proven by the same command; who merges drops the other's test."""
+    project = make_project(tmp_path / "p", text=LINES)
+
+    def works(name: str) -> Says:
+        test = call("write", path=f"test_{name}.py", content=TESTS.format(name.upper(), name))
+        return by_progress(test, call("edit", path="text.txt", old="one", new=f"{name} one"), DONE)
+
+    resolved = "git show ours:text.txt | sed 's/a one/a b one/' > text.txt"
+    drops = call("bash", command=f"{resolved}; rm test_a.py")
+
+    def merge(prompt: Prompt) -> Answer:
+        mends = call("bash", command="git checkout ours -- test_a.py")
+        told = any("passed before the merge" in getattr(message, "text", "") for message in prompt.messages)
+        fresh = told and not any(isinstance(message, Replied) for message in prompt.messages)
+        return by_progress(mends, DONE)(prompt) if fresh else by_progress(drops, DONE, mends, DONE)(prompt)
+
+    goal = both(step("a", RUN_TESTS, may_edit_tests=True), step("b", RUN_TESTS), check=RUN_TESTS)
+    outcome, journal = a_first(project, goal, Agents(a=works("a"), b=works("b"), b__merge=merge))
+    assert outcome.completed, outcome.summary
+    assert files_of(project, outcome) == {"text.txt", "test_a.py", "test_b.py"}
+    verdicts = [
+        r.event.verdict for r in journal.records if r.task == "b/merge" and isinstance(r.event, e.CheckFinished)
+    ]
+    assert [verdict.ruling for verdict in verdicts] == ["failed", "passed"], [verdict.reason for verdict in verdicts]
+    (settled,) = [event for event in journal.of(e.ChildSettled) if event.child == "b"]
+    assert settled.cases == verdicts[-1].cases and "2 tests" in settled.verdict, "the verdict of after the merge"
+
+
+def test_what_others_proved_holds_after_the_merge_too(tmp_path: Path) -> None:
+    """Disjoint files and each its own check; what `b` did breaks what `a` has proven."""
+    project = make_project(tmp_path / "p")
+    alone = step("a", "test -f a.txt && ! test -f b.txt || test -f both.txt")
+    merge = by_progress(call("bash", command="touch both.txt"), DONE)
+    agents = Agents(a=writes("a"), b=writes("b"), b__merge=merge)
+    outcome, journal = a_first(project, both(alone, step("b")), agents)
+    assert outcome.completed
+    (merged,) = journal.of(e.ChildMerged)
+    assert merged.verdict.ruling == "failed" and "the step a" in merged.verdict.reason
+    assert files_of(project, outcome) == {"a.txt", "b.txt", "both.txt"}
 
 
 def test_a_check_that_fails_at_the_merged_head_becomes_one_too(tmp_path: Path) -> None:

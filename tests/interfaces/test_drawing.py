@@ -82,7 +82,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_columns_go_one_by_one_and_the_names_stay() -> None:
     wide, narrow = painted(table(a_run(*TREE), 100), 100), painted(table(a_run(*TREE), 34), 34)
-    assert wide[0].split() == ["task", "state", "rounds", "check", "cost", "in", "all"]
+    assert wide[0].split() == ["task", "state", "rounds", "check", "tokens", "cost", "in", "all"]
     assert narrow[0].split() == ["task", "state"]
     assert "insert-line" in narrow[3]
 

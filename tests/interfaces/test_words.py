@@ -101,7 +101,7 @@ def test_numbers_and_money() -> None:
 def test_cost_says_when_prices_are_not_known() -> None:
     assert words.cost(Spend(cost=0.25)) == "$0.25"
     assert words.cost(Spend(cost=0.25, unpriced=2)) == "$0.25+"
-    assert words.cost(Spend(unpriced=2)) == "price unknown"
+    assert words.used(Spend(tokens_in=2_000, unpriced=2)) == "2.0k tokens"
 
 
 def test_the_ledger_names_every_limit() -> None:

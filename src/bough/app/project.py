@@ -38,6 +38,21 @@ T = TypeVar("T")
 EDGES_SHOWN = 8
 
 
+def _jobs(asked: int | None, goal: Step) -> int:
+    """Agents that may work at once. What they make is merged by git, which could not always do that."""
+    jobs = asked or (JOBS if at_once(goal) else 1)
+    if jobs > 1:
+        from bough.adapters.workspaces.merge import NEEDS
+        from bough.adapters.workspaces.program import version
+
+        if (there := version()) < NEEDS:
+            if asked is None:
+                return 1
+            named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
+            raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")
+    return jobs
+
+
 class Journal(Struct, frozen=True):
     """A project's journal, to look at."""
 
@@ -155,7 +170,7 @@ class Session(Journal, frozen=True):
                 limits=choices.ledger(self.config.budget, plan.goal),
                 rules=rules,
                 version=bough.__version__,
-                jobs=choices.jobs or choices.best_of or (JOBS if at_once(plan.goal) else 1),
+                jobs=_jobs(choices.jobs or choices.best_of, plan.goal),
                 grows=grows,
                 fresh=choices.fresh,
             )

@@ -21,7 +21,6 @@ GOAL_CRUMB = 2_500
 RESULT = 400
 """Characters of what a finished step says that its siblings see; of one that they need …"""
 NEEDED_RESULT = 1_500
-DIFF = 20_000
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
 """How the reason of a task begins that was ended for its length alone."""
@@ -185,6 +184,19 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         task=child.id.rpartition("/")[2],
         key=child.key if state is State.COMPLETED else "",
         allowed=child.allowed if state is State.COMPLETED else (),
+        cases=child.verdict.cases if child.verdict is not None else "",
+    )
+
+
+def after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
+    """How a step ended once its work is on the head: what holds there is what counts. `work`: the task that has it
+    there; `said`: what those say who resolved conflicts."""
+    return replace(
+        settled,
+        verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
+        cases=verdict.cases if verdict is not None else settled.cases,
+        result=results.ends(f"{settled.result}\n\nMerging it: {said}") if said else settled.result,
+        files=tuple(sorted({*settled.files, *work.files})) if said else settled.files,
     )
 
 

@@ -147,6 +147,15 @@ class Standing(Struct, frozen=True):
             and not self.attempted
         )
 
+    @property
+    def shows_size(self) -> bool:
+        """What is wrong says that there is too much to do, not that something does not work."""
+        return self.trouble.cause == "soft_limit" or self.trouble.pattern in ("no_progress", "paging")
+
+    @property
+    def little_done(self) -> bool:
+        return self.actions < self.rules.few_actions
+
     def times(self, rung: Rung) -> int:
         return self.taken.get(rung, 0)
 
@@ -196,6 +205,12 @@ LADDER: tuple[Row, ...] = (
         "a fresh look at only what matters may free it",
         lambda s: s.working and s.trouble.recommended == "prune" and s.times("prune") < s.rules.prunes,
     ),
+    # What fails the same way again and again does so in smaller steps too: first somebody tries who knows of it.
+    Row(
+        "prune",
+        "a fresh attempt, with the dead end written down",
+        lambda s: s.working and s.trouble.recommended == "other_approach" and s.times("prune") < s.rules.prunes,
+    ),
     # Below a task with children the tree is changed by replanning; here a leaf becomes one.
     Row(
         "decompose",
@@ -205,7 +220,12 @@ LADDER: tuple[Row, ...] = (
     Row(
         "decompose",
         "it is too big to start",
-        lambda s: s.may_split and (s.actions < s.rules.few_actions or s.trouble.pattern == "no_progress"),
+        lambda s: s.may_split and s.shows_size and (s.little_done or s.trouble.pattern == "no_progress"),
+    ),
+    Row(
+        "decompose",
+        "smaller steps may get past it",
+        lambda s: s.may_split and s.little_done,
     ),
     Row("zoom_out", "what else there is to do goes on without it", lambda s: not s.parent and not s.goal),
     Row(

@@ -19,6 +19,7 @@ from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Means, Trouble
 from bough.core.findings import Finding
 from bough.core.inherited import Inherited, Subject
+from bough.core.merging import Merge
 from bough.core.messages import AnswerProtocol, Call, Stop, Usage
 from bough.core.plan import Join, Plan, Role, Step, Tier
 from bough.core.rules import Rules
@@ -117,6 +118,8 @@ class TaskCreated(Event, frozen=True):
     """Names all that the step's outcome hangs on. A later run with the same key need not do it again."""
     subject: Subject | None = None
     """For a critic: what it is to judge."""
+    merge: Merge | None = None
+    """For a task that brings a step's work onto a head which has moved on: the two, and where it starts."""
 
 
 class StateChanged(Event, frozen=True):
@@ -462,6 +465,15 @@ class ChildStarted(Event, frozen=True):
     grant: Limits
 
 
+class ChildHeld(Event, frozen=True):
+    """A step that is ready does not begin yet: a running one changes the same files."""
+
+    step: str
+    other: str
+    """The step that it waits for."""
+    files: tuple[str, ...]
+
+
 class ChildMerged(Event, frozen=True):
     """A finished step's work was brought together with what was finished beside it, and checked there. With conflicts
     or a failing check it is not taken over like that: a task below the step's has to make both hold."""
@@ -472,6 +484,12 @@ class ChildMerged(Event, frozen=True):
     conflicts: tuple[str, ...] = ()
     verdict: Verdict | None = None
     """Of the step's check at the merged tree; None when conflicts left nothing to check."""
+    both: tuple[str, ...] = ()
+    """Texts to which both sides only added at the same place: they have both additions, and no model was asked."""
+    remade: tuple[str, ...] = ()
+    """Lock files that were made again by their own program."""
+    ahead: bool = False
+    """It was checked before its turn, on what the head was going to be."""
 
 
 class ChildSettled(Event, frozen=True):
@@ -508,6 +526,8 @@ class ChildSettled(Event, frozen=True):
     """The run and the task that it was taken over from, instead of being done again."""
     allowed: tuple[AllowedChange, ...] = ()
     """Original tests that may change: that was decided for it."""
+    cases: str = ""
+    """Every test of its last verdict with its outcome, in the blob store."""
 
 
 class ChildrenReopened(Event, frozen=True):
@@ -611,6 +631,7 @@ AnyEvent = (
     | CheckFinished
     | CheckpointMade
     | ChildStarted
+    | ChildHeld
     | ChildMerged
     | ChildSettled
     | ChildrenReopened

@@ -87,9 +87,14 @@ def _child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     return replace(
         task,
         running=task.running | {event.step: event},
+        held={name: each for name, each in task.held.items() if name != event.step},
         begun=task.begun | {event.step: times},
         tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if anew else task.tries,
     )
+
+
+def _child_held(task: Task, event: e.ChildHeld, at: float) -> Task:
+    return replace(task, held=task.held | {event.step: event})
 
 
 def _child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
@@ -181,6 +186,7 @@ GROWTH: dict[type, Apply] = {
     e.Planned: _planned,
     e.PlanRefused: _refused,
     e.ChildStarted: _child_started,
+    e.ChildHeld: _child_held,
     e.ChildMerged: _child_merged,
     e.ChildSettled: _child,
     e.ChildrenReopened: _reopened,

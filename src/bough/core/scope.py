@@ -40,10 +40,15 @@ class TaskTree(Struct, frozen=True):
     def told(self, task: Task, step: Step) -> Inherited:
         return Inherited(
             above=(*task.inherited.above, context.crumb(task)),
-            results=_finished(task, step),
+            results=(*_before(task), *_finished(task, step)),
             dead_ends=context.lessons(task),
             decisions=context.decisions(task),
         )
+
+
+def _before(task: Task) -> tuple[str, ...]:
+    """What was finished before a task that was split: its steps stand in its place, and need to know what it knew."""
+    return task.inherited.results if task.state is State.DECOMPOSED else ()
 
 
 class TaskList(Struct, frozen=True):

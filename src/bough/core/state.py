@@ -108,7 +108,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         parallel=event.step.parallel,
         approaches=int(bool(event.step.steps)),
         base=event.base,
-        tree=event.base,
+        tree=event.merge.tree if event.merge else event.base,
         limits=event.limits,
         rules=event.rules,
         means=event.means,
@@ -116,6 +116,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         grows=event.grows,
         key=event.key,
         subject=event.subject,
+        merge=event.merge,
     )
 
 

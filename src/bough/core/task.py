@@ -11,6 +11,7 @@ from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
 from bough.core.inherited import Inherited, Subject
+from bough.core.merging import Merge
 from bough.core.messages import AnswerProtocol, Call, Message
 from bough.core.plan import Role, Step, Tier
 from bough.core.rules import Rules
@@ -158,6 +159,8 @@ class Task(Struct, frozen=True):
     """Those that came to their end, by step."""
     running: dict[str, e.ChildStarted] = {}
     """Those under way, by step, each with the grant that is reserved for it."""
+    held: dict[str, e.ChildHeld] = {}
+    """Those that are ready and wait for a running one, by step."""
     begun: dict[str, int] = {}
     """How often each step was carried out."""
     tries: dict[str, int] = {}
@@ -188,6 +191,8 @@ class Task(Struct, frozen=True):
     """Transitions that it has taken."""
     key: str = ""
     subject: Subject | None = None
+    merge: Merge | None = None
+    """What it brings together, when it is there for that."""
     commanding: e.CommandStarted | None = None
     """The command that is the step, while it runs. Between effects: an interrupted one."""
     ran: e.CommandFinished | None = None

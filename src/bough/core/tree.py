@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import islice
+from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import control, grants
+from bough.core import beside, control, grants
+from bough.core.beside import Held, Touched, busy
 from bough.core.budget import LAST_SHARE, Limits, Spend, left, used_up
 from bough.core.events import ChildSettled, ChildStarted
 from bough.core.plan import Step
@@ -19,6 +22,7 @@ from bough.core.workflow.keys import kind
 LEAST_RAISE = 3
 """Rounds below which the grant of a step that its parent can do without is not raised."""
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
+NOTHING: Mapping[str, Touched] = MappingProxyType({})
 AHEAD = 8
 """Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
 
@@ -63,8 +67,9 @@ class GoTo(Struct, frozen=True):
 Move = Begin | Skip | EndPass | Jump | GoTo
 
 
-def moves(task: Task) -> list[Move]:
-    """All that can be done now. Nothing, while running steps have to end first, or when the steps are over."""
+def moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
+    """All that can be done now. Nothing, while running steps have to end first, or when the steps are over. `touched`:
+    files that running steps have really changed, by step."""
     if failed(task):
         return []
     if control.machine(task) is not None:
@@ -72,11 +77,25 @@ def moves(task: Task) -> list[Move]:
     if joined(task):
         why = "another step came to a good end first"
     elif not (why := control.rest_left_out(task)):
-        return [_first(task, step) for step in _ready(task)] or _next_pass(task)
+        return [_first(task, step) for step in _ready(task, touched)] or _next_pass(task)
     return _left_out(task, why) or _next_pass(task)
 
 
-def _ready(task: Task) -> list[Step]:
+def held(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
+    """Steps that could begin, but for a running one that changes the same files."""
+    if not task.running or not task.parallel or failed(task) or joined(task):
+        return []
+    files = busy(_running(task), touched)
+    waiting = (step for step in task.steps if step.name not in task.running and not _ended(task, step))
+    found = (beside.held(step, files) for step in waiting if _needs_met(task, step))
+    return list(islice((each for each in found if each is not None), AHEAD))
+
+
+def _running(task: Task) -> list[Step]:
+    return [step for step in task.steps if step.name in task.running]
+
+
+def _ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
     """Steps that can begin now."""
     if task.running and not task.parallel:
         return []
@@ -85,8 +104,9 @@ def _ready(task: Task) -> list[Step]:
         # In order; but one whose needs came to a bad end does not hold up those after it.
         found = next((step for step in waiting if _needs_met(task, step)), None)
         return [found] if found else []
-    busy = {file for step in task.steps if step.name in task.running for file in step.files}
-    return list(islice((step for step in waiting if busy.isdisjoint(step.files) and _needs_met(task, step)), AHEAD))
+    files = busy(_running(task), touched) if task.running else {}
+    free = (step for step in waiting if not (files and beside.held(step, files)) and _needs_met(task, step))
+    return list(islice(free, AHEAD))
 
 
 def _first(task: Task, step: Step) -> Move:

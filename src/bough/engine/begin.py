@@ -41,6 +41,10 @@ class Beginnings:
     def opened(self, book: Book) -> None:
         self._books[book.task.id] = book
 
+    def under_way(self, path: str) -> list[Task]:
+        """The tasks at a path and below it that are being carried out."""
+        return [book.task for name, book in self._books.items() if name == path or name.startswith(f"{path}/")]
+
     def closed(self, task: str) -> None:
         self._books.pop(task, None)
 

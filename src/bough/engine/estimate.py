@@ -26,7 +26,8 @@ COUNTED = 100
 async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
     rounds = left(task.spend, task.limits).rounds
-    values = brief.gate(task.step, await size_of(task, site), rounds, **await known_of(task, site))
+    size, known = await size_of(task, site), await known_of(task, site)
+    values = brief.gate(task.step, size, rounds, grows=site.run.grows, **known)
     try:
         asked = await consult(task, site, "gate", "fast", values, GATE)
     except Unavailable as error:

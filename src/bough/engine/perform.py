@@ -196,6 +196,15 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     workspace = await site.open(task)
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
+    if task.merge is not None:
+        from bough.engine.prove import Proof, unresolved
+
+        verdict = await unresolved(task, ports)
+        if verdict is None:
+            verdict = await Proof(site.run, ports, task, task.merge, workspace).verdict()
+            await workspace.restore(task.tree)
+        yield [e.CheckFinished(verdict)]
+        return
     judged = await judge(site.run, task, check, workspace, ports)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)

@@ -38,8 +38,13 @@ async def plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
     helper, values = await _question(task, site, room)
     ask = site.ports.approve is not None and _advice(task) != "take"
 
+    asked = bool(task.problems)
+
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        return planned(task.step, answer, room)
+        """The planner is asked once for files that it does not name; a plan is not refused for them."""
+        nonlocal asked
+        at_once, asked = site.run.jobs > 1 and not asked, True
+        return planned(task.step, answer, room, at_once)
 
     def proposed(steps: tuple[Step, ...]) -> list[e.AnyEvent]:
         return [e.PlanProposed(steps), *([] if ask else _taken(task, steps, site, "the plan"))]

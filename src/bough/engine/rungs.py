@@ -34,6 +34,8 @@ from bough.engine.speak import attempt_of
 from bough.engine.steps import Taken, ask_for_steps
 from bough.ports import Batches
 
+DEAD_END = 600
+"""Characters of a dead end that bough itself writes down."""
 PART = 24_000
 """Tokens of a conversation that a helper is shown at once."""
 
@@ -49,6 +51,8 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
         yield [await attempt_of(task, site, task.attempt.role, task.attempt.tier)]
         return
     messages, facts = task.attempt.messages, await needed(task, site)
+    learned = _dead_end(task)
+    facts = replace(facts, dead_ends=(*facts.dead_ends, *(note.text for note in learned)))
     extract, usable = "", True
     parts = pruning.parts(messages, PART)
     if len(parts) >= task.left.rounds:  # Each part is a round, and the agent needs one too.
@@ -69,7 +73,15 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
         extract = asked.answer.text
     text = pruning.pruned(extract, facts) if usable else pruning.plain(messages, facts)
     pruned = e.ContextPruned(measured(messages), tokens(text), "model" if usable else "rule")
-    yield [*heard, pruned, await _fresh(task, site, text, task.attempt.tier)]
+    yield [*heard, *learned, pruned, await _fresh(task, site, text, task.attempt.tier)]
+
+
+def _dead_end(task: Task) -> list[e.NoteKept]:
+    """What failed the same way again and again, for all who come later."""
+    trouble = task.trouble
+    if trouble is None or trouble.recommended != "other_approach":
+        return []
+    return [e.NoteKept("dead_end", context.shortened(" ".join((trouble.says, *trouble.evidence)), DEAD_END))]
 
 
 async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:

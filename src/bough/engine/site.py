@@ -56,7 +56,9 @@ class Site(Struct, eq=False):
 
     async def open(self, task: Task) -> Workspace:
         if self._workspace is None:
-            self._workspace = await self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder)
+            sides = task.merge.sides if task.merge else None
+            opened = self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder, sides)
+            self._workspace = await opened
             # Beside the first rounds: the agent, who comes first, has his files already.
             self.ports.verifier.begin(self.run, task)
         if self._moved:

@@ -12,18 +12,34 @@ from msgspec.structs import replace
 
 from bough.core import context, grants
 from bough.core import events as e
+from bough.core.beside import Touched, only_adds
 from bough.core.budget import Spend
 from bough.core.ids import below
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.states import SETTLED, State
 from bough.core.task import Task
-from bough.core.tree import Begin, EndPass, GoTo, Jump, Skip, affords, fatal, grant, joined, moves, raised, regranted
+from bough.core.tree import (
+    Begin,
+    EndPass,
+    GoTo,
+    Jump,
+    Skip,
+    affords,
+    fatal,
+    grant,
+    held,
+    joined,
+    moves,
+    raised,
+    regranted,
+)
 from bough.engine.begin import Beginnings
 from bough.engine.conclude import conclude
 from bough.engine.drive import STOPPED, Book, drive
 from bough.engine.merge import MergeQueue, mergings, total
 from bough.engine.site import Site, pause
+from bough.engine.train import Train
 from bough.ports import Ports
 
 CALLED_OFF = "another step came to a good end first"
@@ -55,7 +71,7 @@ class Crew(Struct, eq=False):
         """A parent gives its place to its children meanwhile."""
         self.agents.release()
         try:
-            await Steps(self, book).tend()
+            await Steps(self, book, Train(book.merging)).tend()
         finally:
             await self.agents.acquire()
         site.moved()
@@ -108,9 +124,12 @@ class Steps(Struct, eq=False):
 
     crew: Crew
     book: Book
+    train: Train
     live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     parked: dict[str, int] = field(default_factory=dict)
     """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
+    changed: dict[tuple[str, str], Touched] = field(default_factory=dict)
+    """What differs between trees that were looked at."""
 
     async def tend(self) -> None:
         """Until the steps are over, or the task rests."""
@@ -151,7 +170,7 @@ class Steps(Struct, eq=False):
             if not self.live or book.task.left.rounds > free:
                 del self.parked[name]
                 self._start(self._named(name), book.task.running[name].task)
-        while found := moves(book.task):
+        while found := moves(book.task, touched := await self._touched()):
             match found[0]:
                 case Skip(step, why):
                     tree, spend = book.task.tree, Spend()
@@ -170,6 +189,28 @@ class Steps(Struct, eq=False):
                         return
                     await book.amend(partial(_started, step, segment))
                     self._start(step, segment, wait)
+        if len(self.live) < self.crew.run.jobs:  # Else it is the number of agents that they wait for.
+            await book.amend(lambda task: _held(task, touched))
+
+    async def _touched(self) -> dict[str, Touched]:
+        """What the steps under way have really changed by now."""
+        task, found = self.book.task, {}
+        if self.crew.run.jobs == 1 or len(self.live) >= self.crew.run.jobs or len(task.running) == len(task.steps):
+            return {}
+        for name, started in task.running.items():
+            files: Touched = {}
+            for each in self.crew.beginnings.under_way(below(task.id, started.task)):
+                for path, adds in (await self._changed(each.base, each.tree)).items():
+                    files[path] = adds and files.get(path, True)
+            found[name] = files
+        return found
+
+    async def _changed(self, base: str, tree: str) -> Touched:
+        if base == tree or not base:
+            return {}
+        if (base, tree) not in self.changed:
+            self.changed[base, tree] = only_adds(await self.crew.ports.workspaces.diff(base, tree))
+        return self.changed[base, tree]
 
     async def _taken_over(self, step: Step) -> bool:
         """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
@@ -252,12 +293,15 @@ class Steps(Struct, eq=False):
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
         """A child is over: take over what it made."""
         book, crew = self.book, self.crew
-        async with book.merging:
+        queue = MergeQueue(crew.run, crew.ports, book, self._carry)
+        need = queue.need(child) if child.state is State.COMPLETED else None
+        async with self.train.turn(need, partial(queue.guess, child), lambda: book.task.tree) as car:
             state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
+            brought = None
             if state is not State.COMPLETED:
                 spend = await crew.spent(child)
             else:
-                brought = await MergeQueue(crew.run, crew.ports, book, self._carry).bring(step, child, again)
+                brought = await queue.bring(step, child, again, car)
                 merged, spend = brought.task, brought.spend
                 if merged.halt is not None:
                     if await self._halted(step, merged, spend):
@@ -268,11 +312,20 @@ class Steps(Struct, eq=False):
                     state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
             # Before it is settled, so that a kill leaves no orphan.
             await crew.discard(child.id)
-            await book.write([context.settled(step, child, state, why, tree, spend)])
+            settled = context.settled(step, child, state, why, tree, spend)
+            if brought is not None and state is State.COMPLETED:
+                settled = context.after_merge(settled, brought.task, brought.verdict, brought.said)
+            await book.write([settled])
 
 
 def _started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]:
     return [e.ChildStarted(step.name, segment, grant(task, step))]
+
+
+def _held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
+    """Who waits for whom, where that is news."""
+    found = (e.ChildHeld(each.step, each.other, each.files) for each in held(task, touched))
+    return [each for each in found if task.held.get(each.step) != each]
 
 
 def _raised(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:

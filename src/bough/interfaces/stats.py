@@ -12,6 +12,8 @@ from bough.core.messages import Usage
 from bough.core.states import State
 
 KINDS = (
+    "TaskCreated",
+    "ChildMerged",
     "StateChanged",
     "AttemptStarted",
     "CheckStarted",
@@ -68,6 +70,19 @@ class Stats(Struct):
     """How often the ladder had to be asked because compaction did not help."""
     tiers: dict[str, Share] = {}
     """By tier; `helpers`: those that plan, prune, summarise and judge."""
+    merges: int = 0
+    """Steps whose work was brought onto a head that had moved on."""
+    conflicts: int = 0
+    """Of those, the ones that git could not join by itself."""
+    merged_without_model: int = 0
+    """Of those again, the ones for which no model was asked: both sides only added, or a lock file was made again."""
+    merge_rounds: int = 0
+    """Of tasks that resolved conflicts."""
+    merge_tokens: int = 0
+    merge_cost: float = 0.0
+    merge_seconds: float = 0.0
+    """In their rounds and tools, and in checks at the merged head."""
+    tokens_by_role: dict[str, int] = {}
     deepest: int = 0
     """How deep the trees grew below the goal."""
 
@@ -97,19 +112,29 @@ def stats(records: Iterable[e.Record]) -> Stats:
     made = Stats()
     roles: dict[tuple[str, str], str] = {}
     tiers: dict[tuple[str, str], str] = {}
+    merging: set[tuple[str, str]] = set()
+    merges: dict[tuple[str, str, str], e.ChildMerged] = {}
     for record in records:
         stream = (record.run, record.task)
         match record.event:
+            case e.TaskCreated(merge=merge) if merge is not None:
+                merging.add(stream)
+            case e.ChildMerged() as event:
+                merges[*stream, event.child] = event
+                made.merge_seconds += event.verdict.seconds if event.verdict else 0.0
             case e.ModelAnswered(seconds=seconds, usage=usage, cost=cost):
                 _charge(made, tiers.get(stream, "main"), usage, cost)
                 made.rounds += 1
                 made.seconds += seconds
+                _count(made, record.event, roles.get(stream, "builder"), stream in merging)
             case e.ToolFinished(seconds=seconds):
                 made.seconds += seconds
-            case e.HelperAnswered(seconds=seconds, usage=usage, cost=cost):
+                made.merge_seconds += seconds if stream in merging else 0.0
+            case e.HelperAnswered(seconds=seconds, usage=usage, cost=cost, helper=helper):
                 _charge(made, "helpers", usage, cost)
                 made.rounds += 1
                 made.seconds += seconds
+                _count(made, record.event, helper, stream in merging)
             case e.ContextPruned(before=before, after=after):
                 made.pruned += max(0, before - after)
             case e.Compacted(before=before, after=after):
@@ -142,4 +167,19 @@ def stats(records: Iterable[e.Record]) -> Stats:
                 made.tasks += 1
             case _:
                 pass
+    made.merges = len(merges)
+    made.conflicts = sum(bool(each.conflicts or each.both or each.remade) for each in merges.values())
+    joined = [each for each in merges.values() if each.verdict is not None and each.verdict.ruling == "passed"]
+    made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
     return made
+
+
+def _count(made: Stats, event: e.ModelAnswered | e.HelperAnswered, role: str, merging: bool) -> None:
+    tokens = event.usage.input + event.usage.output
+    if tokens:
+        made.tokens_by_role[role] = made.tokens_by_role.get(role, 0) + tokens
+    if merging:
+        made.merge_rounds += 1
+        made.merge_tokens += tokens
+        made.merge_cost += event.cost or 0.0
+        made.merge_seconds += event.seconds

@@ -43,6 +43,7 @@ KINDS = (
     "Reported",
     "PersonAnswered",
     "ChildStarted",
+    "ChildHeld",
     "ChildrenReopened",
     "TakenUp",
     "CheckStarted",
@@ -115,6 +116,8 @@ class TaskView(Struct):
     """How many there may be."""
     source: str = ""
     """The run and the task that it was taken over from, instead of being done again."""
+    tokens_by_role: dict[str, int] = field(default_factory=dict)
+    """What its agents and helpers used, each by what it is."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -204,6 +207,8 @@ class RunView(Struct):
                 kept = {below(record.task, step.name) for step in record.event.steps}
                 gone = [path for path in self.tasks if _child_of(path, record.task) and path not in kept]
                 self._plan(record.task, record.event.steps, [path.rpartition("/")[2] for path in gone])
+            elif isinstance(record.event, e.ChildHeld):
+                self._wait(below(record.task, record.event.step), record.event)
             elif isinstance(record.event, e.ChildSettled):
                 self._never_began(below(record.task, record.event.child), record.event)
 
@@ -215,6 +220,12 @@ class RunView(Struct):
         for step in steps:
             if below(path, step.name) not in self.tasks:
                 _foresee(self, below(path, step.name), step)
+
+    def _wait(self, path: str, event: e.ChildHeld) -> None:
+        """A step that could begin waits for another one; once it begins, its own events say why it is as it is."""
+        child = self.tasks.get(path)
+        if child is not None and not child.started_at:
+            child.why = waits(event.other, event.files)
 
     def _never_began(self, path: str, event: e.ChildSettled) -> None:
         """A step that is left out or taken over has no events of its own; nor has anything below it."""
@@ -253,6 +264,11 @@ def view(name: str, records: Iterable[e.Record]) -> RunView:
     for record in records:
         run.see(record)
     return run
+
+
+def waits(other: str, files: Sequence[str]) -> str:
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"waits for {other}: both change {files[0]}{more}"
 
 
 def _foresee(run: RunView, path: str, step: Step) -> None:
@@ -307,8 +323,10 @@ def _see_task(task: TaskView, record: e.Record) -> None:
 # ── one small function per event of a task ──────────────────────────────────────────────────────────────────────────
 
 
-def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered) -> None:
+def _charge(task: TaskView, event: e.ModelAnswered | e.HelperAnswered, role: str) -> None:
     _count_tokens(task, event.usage)
+    tokens = event.usage.input + event.usage.output
+    task.tokens_by_role[role] = task.tokens_by_role.get(role, 0) + tokens
     task._seconds += event.seconds
     if event.cost is None:
         task._unpriced += 1
@@ -332,7 +350,7 @@ def _charge_failed(task: TaskView, event: e.ModelFailed | e.HelperFailed) -> Non
 
 
 def _answered(task: TaskView, event: e.ModelAnswered, record: e.Record) -> None:
-    _charge(task, event)
+    _charge(task, event, task.role or "builder")
     _count_round(task)
     task._asking, task.doing = False, ""
     task._calls, task._running = event.calls, []
@@ -375,7 +393,7 @@ def _state(task: TaskView, event: e.StateChanged, record: e.Record) -> None:
 
 def _helper_answered(task: TaskView, event: e.HelperAnswered, record: e.Record) -> None:
     task._rounds += 1
-    _charge(task, event)
+    _charge(task, event, event.helper)
 
 
 def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> None:

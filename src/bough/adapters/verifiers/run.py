@@ -57,8 +57,8 @@ class Runner:
         """The check on some tree, in a fresh checkout."""
         await self.swept(run)
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
-        workspace = await self._workspaces.open(run.name, name, tree, run.folder)
         try:
+            workspace = await self._workspaces.open(run.name, name, tree, run.folder)
             gone = await self._cleared(tree, workspace)  # it was made just now: there is nothing to restore
             return await self._ran(check, task, tree, workspace, lambda line: None, gone)
         finally:

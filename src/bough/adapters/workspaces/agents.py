@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from msgspec import Struct
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.adapters.workspaces.program import Git
+from bough.core.merging import OURS
 
 CONFIG = """\
 [core]
@@ -38,6 +39,7 @@ CONFIG = """\
 START = "Where the task starts"
 _LENDERS = 8
 """Folders that one folder of objects may borrow from."""
+SIDE = "A side of the merge"
 
 
 class History(Struct, frozen=True, forbid_unknown_fields=True):
@@ -103,16 +105,19 @@ def prepare(
     *,
     git: Git,
     start: Callable[[str, str, str], str],
+    sides: Mapping[str, str],
 ) -> Path:
     """The repository beside its checkout, which need not be there yet; `place` puts it in. `start` makes a commit of a
-    tree, a parent and a message."""
+    tree, a parent and a message. For a merge it stands on our side, and has all the sides as branches."""
     part = checkout.parent / f"{checkout.name}.git.part"
     disk.remove(os.fsencode(part))
     for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
         (part / name).mkdir(parents=True)
     lenders = ["../../../../../repo.git/objects", *([past.objects] if past.objects else [])]
+    tree = sides.get(OURS, tree)
     commit = past.commit if past.tree == tree else start(tree, past.commit, START)
-    files = {
+    at = {name: commit if side == tree else start(side, past.commit, SIDE) for name, side in sides.items()}
+    files = {f"refs/heads/{name}": f"{side}\n" for name, side in at.items()} | {
         "HEAD": f"ref: refs/heads/bough/{branch}\n",
         "config": CONFIG,
         "objects/info/alternates": "".join(f"{lender}\n" for lender in lenders),

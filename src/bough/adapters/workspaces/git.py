@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
@@ -266,38 +267,45 @@ class GitWorkspaces:
         repository.listings.know(id.hex(), found)
         return id.hex()
 
-    async def open(self, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
-        return await _aside(f"set up the workspace of {task}", self._open, run, task, tree, folder)
+    async def open(
+        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+    ) -> GitWorkspace:
+        return await _aside(f"set up the workspace of {task}", self._open, run, task, tree, folder, sides or {})
 
-    def _open(self, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+    def _open(self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]) -> GitWorkspace:
         self._prepared()
         if Path(folder).is_absolute() or ".." in Path(folder).parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
         checkout, scratch = self._places(run, task)
         with self._alone(checkout):
             try:
-                return self._open_at(checkout, scratch, run, task, tree, folder)
+                return self._open_at(checkout, scratch, run, task, tree, folder, sides)
             except (OSError, WorkspaceError):
                 if not disk.is_folder(checkout):
                     raise
-                return self._remade(checkout, scratch, run, task, tree, folder)
+                return self._remade(checkout, scratch, run, task, tree, folder, sides)
 
-    def _remade(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+    def _remade(
+        self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]
+    ) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
-        return self._open_at(checkout, scratch, run, task, tree, folder)
+        return self._open_at(checkout, scratch, run, task, tree, folder, sides)
 
     def _alone(self, place: Path) -> threading.Lock:
         """One at a time for a workspace: a cancelled caller's thread may still be at it."""
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
 
-    def _open_at(self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str) -> GitWorkspace:
+    def _open_at(
+        self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]
+    ) -> GitWorkspace:
         repository = self._repository
         listing = repository.listings.of(tree)
         top = os.fsencode(checkout)
+        prepare = partial(self._prepare, checkout, run, task, tree, sides)
         with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
-            lacking = None if agents.is_there(checkout) else beside.submit(self._prepare, checkout, run, task, tree)
+            lacking = None if agents.is_there(checkout) else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, listing)
         links = self._share(top)
         if lacking is not None:
@@ -314,7 +322,7 @@ class GitWorkspaces:
 
         def remake(tree: str) -> GitWorkspace:
             with self._alone(checkout):
-                return self._remade(checkout, scratch, run, task, tree, folder)
+                return self._remade(checkout, scratch, run, task, tree, folder, sides)
 
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, mounts)
         workspace.begin(listing, found)
@@ -344,12 +352,13 @@ class GitWorkspaces:
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared.share(self._top, top, [path for path in paths if path in ignored])
 
-    def _prepare(self, checkout: Path, run: str, task: str, tree: str) -> Path:
+    def _prepare(self, checkout: Path, run: str, task: str, tree: str, sides: Mapping[str, str]) -> Path:
         """The agent's own repository."""
         repository = self._repository
         past = self._history(run)
         branch = f"{safe(run)}/{safe(task)}"
-        return agents.prepare(checkout, tree, branch, past, git=repository.git, start=repository.write_commit)
+        start = repository.write_commit
+        return agents.prepare(checkout, tree, branch, past, git=repository.git, start=start, sides=sides)
 
     def _history(self, run: str) -> agents.History:
         repository = self._repository
@@ -441,8 +450,14 @@ class GitWorkspaces:
     def _merge(self, base: str, ours: str, theirs: str) -> Merged:
         repository = self._prepared()
         ids = (bytes.fromhex(_named(tree)) for tree in (base, ours, theirs))
-        tree, conflicts = merge_trees(repository.git, repository.objects, *ids)
-        return Merged(tree.hex(), tuple(shown(path) for path in conflicts))
+        joined = merge_trees(repository.git, repository.objects, *ids)
+        return Merged(
+            joined.tree.hex(),
+            tuple(shown(each.path) for each in joined.conflicts),
+            tuple(each.says for each in joined.conflicts),
+            tuple(shown(path) for path in joined.both),
+            joined.marked.hex() if joined.both else "",
+        )
 
     async def edges(self, base: str, tree: str) -> list[Edge]:
         return await _aside("compare", self._edges, base, tree)

@@ -35,8 +35,9 @@ venv/
 .DS_Store
 """
 
-ATTRIBUTES = "* -text !eol -crlf !filter !ident !working-tree-encoding\n"
-"""Contents are exactly the bytes on disk, whatever `.gitattributes` say; no filter program is started."""
+ATTRIBUTES = "* -text !eol -crlf !filter !ident !working-tree-encoding !merge !conflict-marker-size\n"
+"""Contents are exactly the bytes on disk, whatever `.gitattributes` say; no filter program is started, and no rule of
+the project has a say in how its files are merged."""
 
 
 def find_root(folder: Path) -> Path:

@@ -1,190 +1,267 @@
-"""Bringing two trees that grew from one base together, in bough's own repository: no checkout, no index, no commit.
+"""Bringing two trees that grew from one base together: git merges them (`git merge-tree`: renames, folders that were
+renamed) beside bough's objects, so that no checkout, index or ref of anybody's is touched.
 
-Promises: what only one side changed is taken from that side; a text that both changed is merged line by line by git's
-own `merge-file`; everything else that both changed differently is a conflict, at which the result has *our* version
-(for a text: both versions between markers). The same three trees always give the same result. What was read and
-written is in proportion to what changed: a folder that only one side changed is taken by its id, unread.
-
-A name is a file (or link) and a folder at once as far as merging goes: each is merged with its own kind, and only when
-both are still there in the end do they clash. Renames are not guessed: a file renamed on one side and edited on the
-other is a conflict of its old name.
+Promises: the same three trees always give the same result, and a result is durable. Where the sides disagree, a text
+has both between markers. What needs no decision needs nobody: a text to which both only added at the same place gets
+both additions, and a lock file that both changed stays ours until it is made again.
 """
+
+# Paths are bytes: a name on disk need not be text.
+# ruff: noqa: PTH103, PTH104, PTH110, PTH120, PTH123
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
 from bough.adapters.workspaces.objects import Batch, Objects
-from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import EXECUTABLE, FOLDER, PLAIN, Entry, join
+from bough.adapters.workspaces.program import Git, version
+from bough.adapters.workspaces.scan import EXECUTABLE, FOLDER, PLAIN, Entry
 from bough.core.errors import WorkspaceError
+from bough.core.lockfiles import remake
+from bough.core.merging import OURS, THEIRS, named, parse, united
 
-OURS, THEIRS = "what was there", "this task"
-"""What the two sides of a conflict are called in the markers, for whoever has to resolve it."""
+NEEDS = (2, 38)
+"""The first git that merges trees without a checkout."""
 
-_TEXT_LONGEST = 16 << 20
-"""Bytes up to which a file is merged line by line."""
-_TEXT_HEAD = 8000
-"""A NUL within so many bytes makes a file binary: git's own rule."""
-
+_SETTINGS = ("-c", "merge.conflictStyle=diff3", "-c", "merge.directoryRenames=true")
+_WHO = "bough <bough@localhost> 0 +0000"
 _REGULAR = (PLAIN, EXECUTABLE)
 
 _Tree = dict[bytes, Entry]
+_Stages = dict[int, Entry]
 
 
-class _Sides(NamedTuple):
-    """One name, in the three trees; None where there is nothing of its kind."""
-
-    base: Entry | None
-    ours: Entry | None
-    theirs: Entry | None
-
-    def settled(self) -> bool:
-        """Whether no more than one side changed it."""
-        return self.ours == self.theirs or self.base in (self.ours, self.theirs)
-
-    def winner(self) -> Entry | None:
-        """What a settled one becomes."""
-        return self.theirs if self.ours == self.base else self.ours
-
-    def only(self, folders: bool) -> _Sides:
-        """The folders among them, or what is no folder."""
-        return _Sides(*(side if side is not None and (side.mode == FOLDER) == folders else None for side in self))
-
-
-class _Folder(Struct, eq=False):
-    """A folder that both sides changed."""
+class Disagreement(NamedTuple):
+    """What git says of one path that needs a decision."""
 
     path: bytes
-    sides: _Sides
-    parent: _Tree
-    """What becomes of the folder that it is in."""
-    result: _Tree = field(default_factory=dict)
+    says: str
+    stages: Mapping[int, Entry]
+    """The file in the base (1), ours (2) and theirs (3), as far as it is there."""
 
 
-def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, list[bytes]]:
-    """The id of the merged tree, which is durable, and the paths at which the two sides disagree, sorted."""
+class Joined(Struct, frozen=True):
+    """What came of it."""
+
+    tree: bytes
+    marked: bytes
+    """The same, but with markers also where `both` is."""
+    conflicts: tuple[Disagreement, ...] = ()
+    both: tuple[bytes, ...] = ()
+    """Texts that have the additions of both sides."""
+
+
+def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: bytes) -> Joined:
+    """The merged tree, which is durable, and what of it needs a decision."""
+    if base in (ours, theirs) or ours == theirs:
+        return Joined(tree := theirs if base == ours else ours, tree)
+    aside = _Aside(objects)
+    start = aside.commit(base)
+    sides = aside.commit(ours, start), aside.commit(theirs, start)
+    try:
+        argv = (*_SETTINGS, "merge-tree", "--write-tree", "-z", *sides)
+        out = git.run(*argv, fine=(0, 1), strict=True, objects=aside.folder)
+    except WorkspaceError as error:
+        raise _explained(error, git, (base, ours, theirs)) from error
+    tree, *parts = out.split(b"\0")
     with Batch(objects) as batch:
-        merging = _Merging(git, objects, batch)
-        id = merging.run(_Sides(*(Entry(FOLDER, id) for id in (base, ours, theirs))))
+        labels = tuple(side.encode() for side in sides)
+        joined = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_disagreements(parts)))
         batch.flush()
-    return id, sorted(merging.conflicts)
+    return joined
 
 
-class _Merging:
-    def __init__(self, git: Git, objects: Objects, batch: Batch) -> None:
-        self._git = git
-        self._objects = objects
-        self._batch = batch
-        self._texts: list[tuple[_Folder, bytes, _Sides]] = []
-        """Files whose contents must be looked at, with the folder and the name."""
-        self.conflicts: set[bytes] = set()
+def _explained(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) -> WorkspaceError:
+    asked = "".join(f"{tree.hex()}\n" for tree in trees)
+    out = git.run("cat-file", "--batch-check", feed=asked.encode()).split(b"\n")
+    for tree, line in zip(trees, out, strict=False):
+        if b" tree " not in line:
+            return WorkspaceError(f"{git.repo} is damaged: it does not have the folder {tree.hex()}.")
+    if (there := version()) < NEEDS:
+        named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
+        return WorkspaceError(f"Merging needs git {needs} or newer, this is {named}: update git, then resume the run.")
+    return error
 
-    def run(self, top: _Sides) -> bytes:
-        if top.settled():
-            winner = top.winner()
-            assert winner is not None
-            return winner.id
-        folders = level = [_Folder(b"", top, {})]
-        while level:
-            level = self._descend(level)
-            folders = [*folders, *level]
-        self._merge_texts()
-        for folder in reversed(folders[1:]):  # every one comes after the folder that it is in
-            if folder.result:
-                self._put_folder(folder, Entry(FOLDER, self._write(folder)))
-        return self._write(folders[0])
 
-    def _descend(self, level: Sequence[_Folder]) -> list[_Folder]:
-        """Merge the names of these folders; returns the folders in them that both sides changed."""
-        wanted = {side.id for folder in level for side in folder.sides if side is not None}
-        trees = self._read(sorted(wanted))
-        below: list[_Folder] = []
-        for folder in level:
-            base, ours, theirs = (trees[side.id] if side is not None else {} for side in folder.sides)
-            folder.result = dict(ours)
-            for name in _differing(ours, theirs):
-                sides = _Sides(base.get(name), ours.get(name), theirs.get(name))
-                if sides.settled():
-                    _put(folder.result, name, sides.winner())
-                else:
-                    below += self._split(folder, name, sides)
-        return below
+class _Aside:
+    """A folder for what git writes while it merges, beside bough's objects: what is wanted of it becomes durable the
+    way that everything of bough's does. It stays while the process lives, since removing files takes longer than a
+    merge; `recover` removes what earlier processes left."""
 
-    def _split(self, folder: _Folder, name: bytes, sides: _Sides) -> Iterator[_Folder]:
-        """The file part is merged; the folder part, when there is one that both sides changed, is merged later."""
-        files, folders = sides.only(folders=False), sides.only(folders=True)
-        _put(folder.result, name, None)
-        if files.settled():
-            _put(folder.result, name, files.winner())
-        else:
-            self._merge_files(folder, name, files)
-        child = _Folder(join(folder.path, name), folders, folder.result)
-        if not folders.settled():
-            yield child
-        elif (winner := folders.winner()) is not None:
-            self._put_folder(child, winner)
+    def __init__(self, objects: Objects) -> None:
+        self.folder = objects.aside
+        os.makedirs(self.folder, exist_ok=True)
 
-    def _put_folder(self, folder: _Folder, entry: Entry) -> None:
-        """Where a file is left too, the two clash: the name stays what it is on our side."""
-        name = folder.path.rpartition(b"/")[2]
-        file = folder.parent.get(name)
-        if file is not None:
-            self.conflicts.add(folder.path)
-        folder.parent[name] = entry if file is None else folder.sides.ours or file
+    def commit(self, tree: bytes, *parents: str) -> str:
+        """A commit for git to merge. The same one each time: its name says which trees are meant."""
+        lines = [f"tree {tree.hex()}", *(f"parent {each}" for each in parents), f"author {_WHO}", f"committer {_WHO}"]
+        body = ("\n".join(lines) + "\n\nmerge\n").encode()
+        whole = b"commit %d\0" % len(body) + body
+        name = hashlib.sha1(whole, usedforsecurity=False).digest()
+        path = self._path(name)
+        if not os.path.exists(path):
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            part = b"%s.%s" % (path, os.urandom(4).hex().encode())
+            with open(part, "xb") as out:
+                out.write(zlib.compress(whole, 1))
+            os.rename(part, path)
+        return name.hex()
 
-    def _merge_files(self, folder: _Folder, name: bytes, sides: _Sides) -> None:
-        base, ours, theirs = (side if side is not None and side.mode in _REGULAR else None for side in sides)
-        if ours is None or theirs is None:  # a link, or deleted on one side
-            _put(folder.result, name, sides.ours)
-            self.conflicts.add(join(folder.path, name))
+    def _path(self, id: bytes) -> bytes:
+        name = id.hex().encode()
+        return b"%s/%s/%s" % (self.folder, name[:2], name[2:])
+
+    def read(self, id: bytes) -> tuple[bytes, bytes] | None:
+        """Kind and body of what git wrote here; None: it was there before."""
+        try:
+            with open(self._path(id), "rb") as file:
+                head, _, body = zlib.decompress(file.read()).partition(b"\0")
+        except FileNotFoundError:
+            return None
+        return head.split()[0], body
+
+
+class _Joining(Struct, eq=False):
+    """What becomes of a merged tree: texts to which both only added have both, lock files are ours."""
+
+    git: Git
+    aside: _Aside
+    batch: Batch
+    tree: bytes
+    labels: tuple[bytes, ...]
+    """What git calls ours and theirs."""
+    put: dict[bytes, Entry | None] = field(default_factory=dict)
+    """What other contents paths get; None: the path goes."""
+    both: dict[bytes, Entry | None] = field(default_factory=dict)
+    """The same where both sides only added."""
+    made: dict[bytes, bytes] = field(default_factory=dict)
+    """Folders that were written here, and are not on the disk yet."""
+    adopted: set[bytes] = field(default_factory=set)
+
+    def join(self, found: list[Disagreement]) -> Joined:
+        left = tuple(each for each in map(self._named, found) if not self._settled(each))
+        marked = self._with(self.tree, self.put) if self.put else self.tree
+        tree = self._with(marked, self.both) if self.both else marked
+        self._adopt(marked)
+        self._adopt(tree)
+        return Joined(tree, marked, left, tuple(self.both))
+
+    def _named(self, each: Disagreement) -> Disagreement:
+        """With the sides called what everybody calls them, also in the name of a file whose own was taken."""
+        path, says = each.path, each.says
+        for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
+            says = says.replace(label.decode(), name)
+            path = path.replace(b"~" + label, b"~" + name.encode())
+        if path != each.path and (entry := self._entry(each.path)) is not None:
+            self.put |= {each.path: None, path: entry}
+        return Disagreement(path, says, each.stages)
+
+    def _adopt(self, tree: bytes) -> None:
+        """Have all that is new below a folder kept."""
+        found = (b"tree", self.made[tree]) if tree in self.made else self.aside.read(tree)
+        if found is None or tree in self.adopted:
             return
-        mode = _mode(base, ours, theirs)
-        same = _Sides(base and Entry(mode, base.id), Entry(mode, ours.id), Entry(mode, theirs.id))
-        if same.settled():
-            _put(folder.result, name, same.winner())
-        else:
-            self._texts.append((folder, name, same))
+        self.adopted.add(tree)
+        self.batch.add(*found)
+        for entry in _parsed(found[1]).values():
+            if entry.mode == FOLDER:
+                self._adopt(entry.id)
+            elif entry.id not in self.batch and (new := self.aside.read(entry.id)) is not None:
+                self.batch.add(*new)
 
-    def _merge_texts(self) -> None:
-        contents = self._git.blobs([side.id for _, _, sides in self._texts for side in sides if side is not None])
-        for folder, name, sides in self._texts:
-            assert sides.ours is not None
-            texts = [b"" if side is None else _text(next(contents)) for side in sides]
-            merged, clean = _merge_lines(self._git, [text for text in texts if text is not None])
-            id = sides.ours.id if merged is None else self._batch.add(b"blob", merged)
-            folder.result[name] = Entry(sides.ours.mode, id)
-            if not clean:
-                self.conflicts.add(join(folder.path, name))
-        next(contents, None)  # there is no more: lets git end
+    def _settled(self, each: Disagreement) -> bool:
+        """Whether it needs no decision."""
+        path = each.path
+        if remake(os.fsdecode(path)) and 2 in each.stages:
+            self.put[path] = each.stages[2]
+            return False
+        entry = self._entry(path)
+        if entry is None or entry.mode not in _REGULAR:
+            return False
+        ours, theirs = each.stages.get(2), each.stages.get(3)
+        if ours and theirs and ours.id == theirs.id and {ours.mode, theirs.mode} == {*_REGULAR}:
+            self.both[path] = Entry(EXECUTABLE, ours.id)  # Both made the same file, and one knows it for a program.
+            return True
+        text = self._read(entry.id)
+        if (clear := named(text, *self.labels)) != text:
+            self.put[path] = Entry(entry.mode, self.batch.add(b"blob", clear))
+        made, pieces = _added(each), parse(text, *self.labels)
+        if pieces is None or not (made or each.says.startswith("CONFLICT (content")):
+            return False
+        if (whole := united(pieces, new=made)) is None:
+            return False
+        self.both[path] = Entry(entry.mode, self.batch.add(b"blob", whole))
+        return True
 
-    def _write(self, folder: _Folder) -> bytes:
+    def _read(self, id: bytes) -> bytes:
+        """The body of an object: mostly one that git has just written."""
+        if id in self.made:
+            return self.made[id]
+        if (found := self.aside.read(id)) is not None:
+            return found[1]
+        out = self.git.run("cat-file", "--batch", feed=id.hex().encode() + b"\n")
+        return out.partition(b"\n")[2][:-1]
+
+    def _entry(self, path: bytes) -> Entry | None:
+        """What the merged tree has at a path."""
+        found: Entry | None = Entry(FOLDER, self.tree)
+        for name in path.split(b"/"):
+            found = _parsed(self._read(found.id)).get(name) if found and found.mode == FOLDER else None
+        return found
+
+    def _with(self, tree: bytes, put: Mapping[bytes, Entry | None]) -> bytes:
+        """The tree with other contents at some paths."""
+        entries = _parsed(self._read(tree))
+        below: dict[bytes, dict[bytes, Entry | None]] = {}
+        for path, entry in put.items():
+            name, _, rest = path.partition(b"/")
+            if rest:
+                below.setdefault(name, {})[rest] = entry
+            elif entry is None:
+                entries.pop(name, None)
+            else:
+                entries[name] = entry
+        for name, inside in below.items():
+            entries[name] = Entry(FOLDER, self._with(entries[name].id, inside))
         # git sorts a folder as if its name ended in a slash.
-        entries = sorted((name + b"/" * (entry.mode == FOLDER), entry) for name, entry in folder.result.items())
-        body = b"".join(b"%s %s\0%s" % (entry.mode, name.rstrip(b"/"), entry.id) for name, entry in entries)
-        return self._batch.add(b"tree", body)
+        ordered = sorted((name + b"/" * (entry.mode == FOLDER), name, entry) for name, entry in entries.items())
+        body = b"".join(b"%s %s\0%s" % (entry.mode, name, entry.id) for _, name, entry in ordered)
+        id = self.batch.add(b"tree", body)
+        self.made[id] = body
+        return id
 
-    def _read(self, ids: Sequence[bytes]) -> dict[bytes, _Tree]:
-        """These trees. What is in them is durable, because somebody was told of the whole."""
-        feed = b"".join(id.hex().encode() + b"\n" for id in ids)
-        out = self._git.run("cat-file", "--batch", "--buffer", feed=feed)
-        trees, at = {}, 0
-        for id in ids:
-            start = out.find(b"\n", at) + 1
-            head = out[at:start].split()
-            if len(head) != 3 or head[1] != b"tree":
-                raise WorkspaceError(f"{self._git.repo} is damaged: it does not have the folder {id.hex()}.")
-            end = start + int(head[2])
-            trees[id] = _parsed(out[start:end])
-            self._objects.durable.add(id)
-            self._objects.durable.update(entry.id for entry in trees[id].values())
-            at = end + 1
-        return trees
+
+def _disagreements(parts: list[bytes]) -> Iterator[Disagreement]:
+    """What `merge-tree -z` says after the tree: the stages of unmerged paths, an empty part, then messages, each with
+    the number of its paths, these, its kind and its text."""
+    stages: dict[bytes, _Stages] = {}
+    says: dict[bytes, list[str]] = {}
+    at = 0
+    while at < len(parts) and parts[at]:
+        head, _, path = parts[at].partition(b"\t")
+        mode, id, stage = head.split()
+        stages.setdefault(path, {})[int(stage)] = Entry(mode, bytes.fromhex(id.decode()))
+        at += 1
+    at += 1
+    while at < len(parts) and parts[at].isdigit():
+        count = int(parts[at])
+        paths, kind, text = parts[at + 1 : at + 1 + count], parts[at + 1 + count], parts[at + 2 + count]
+        if kind.startswith(b"CONFLICT"):
+            says.setdefault(paths[0], []).append(text.decode(errors="replace").strip())
+        at += count + 3
+    for path in sorted({*stages, *says}):
+        yield Disagreement(path, " ".join(says.get(path, ())), stages.get(path, {}))
+
+
+def _added(each: Disagreement) -> bool:
+    """Both made the file."""
+    return set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
 
 
 def _parsed(body: bytes) -> _Tree:
@@ -195,51 +272,3 @@ def _parsed(body: bytes) -> _Tree:
         at = end + 21
         tree[name] = Entry(mode, body[end + 1 : at])
     return tree
-
-
-def _put(tree: _Tree, name: bytes, entry: Entry | None) -> None:
-    if entry is None:
-        tree.pop(name, None)
-    else:
-        tree[name] = entry
-
-
-def _mode(base: Entry | None, ours: Entry, theirs: Entry) -> bytes:
-    """There are only two, so both sides cannot have changed it differently; of a new file either side knows it best
-    that says it is a program."""
-    if base is None:
-        return max(ours.mode, theirs.mode)
-    return theirs.mode if ours.mode == base.mode else ours.mode
-
-
-def _text(pieces: Iterator[bytes]) -> bytes | None:
-    """The whole; None when it is not a text, or too long a one."""
-    body = b""
-    for piece in pieces:
-        body += piece
-        if len(body) > _TEXT_LONGEST or b"\0" in body[:_TEXT_HEAD]:
-            return None
-    return body
-
-
-def _merge_lines(git: Git, texts: Sequence[bytes]) -> tuple[bytes | None, bool]:
-    """The merged text of base, ours and theirs, and whether it is free of conflicts; None when not all are texts."""
-    import tempfile
-
-    if len(texts) < 3:
-        return None, False
-    # Longer than anything that is already in the file, a marker is a marker and nothing else.
-    size = max((len(run) + 1 for text in texts for run in re.findall(b"<{7,}", text)), default=7)
-    with tempfile.TemporaryDirectory() as folder:
-        base, ours, theirs = (Path(folder, name) for name in ("base", "ours", "theirs"))
-        for path, text in zip((base, ours, theirs), texts, strict=True):
-            path.write_bytes(text)
-        labels = ("-L", OURS, "-L", "base", "-L", THEIRS)
-        files = (str(ours), str(base), str(theirs))
-        # Its exit status is the number of conflicts, up to 127.
-        merged = git.run("merge-file", "-p", "-q", f"--marker-size={size}", *labels, *files, fine=range(128))
-    return merged, b"<" * size not in merged
-
-
-def _differing(ours: _Tree, theirs: _Tree) -> list[bytes]:
-    return sorted({name for name, _ in ours.items() ^ theirs.items()})

@@ -47,6 +47,8 @@ class Objects:
         """Known to be on the disk: written by us, or named by a journal."""
         self._logs = os.fsencode(repo / "log")
         self._log = Log(self._logs)
+        self.aside = b"%s/tmp_bough_%d_%s" % (self._logs, os.getpid(), os.urandom(6).hex().encode())
+        """A folder for what git writes by itself; `recover` knows it by its prefix."""
 
     def path(self, id: bytes) -> bytes:
         name = id.hex().encode()
@@ -113,6 +115,9 @@ class Batch:
     def __exit__(self, *exc: object) -> None:
         for part, _ in self._written:
             disk.remove(part)
+
+    def __contains__(self, id: bytes) -> bool:
+        return id in self._objects.durable or id in self._added
 
     def add(self, kind: bytes, body: bytes) -> bytes:
         id = hashlib.sha1(b"%s %d\0" % (kind, len(body)) + body, usedforsecurity=False).digest()

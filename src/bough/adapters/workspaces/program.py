@@ -45,16 +45,24 @@ class Git:
         index: Path | None = None,
         feed: bytes = b"",
         fine: Sequence[int] = (0,),
+        strict: bool = False,
+        objects: bytes | None = None,
     ) -> bytes:
-        """Standard output of a git command on bough's repository; `top` is the work tree, when it needs one."""
+        """Standard output of a git command on bough's repository; `top` is the work tree, when it needs one. With
+        `strict` an error that git only mentions counts too: some versions merge as if a folder that they cannot read
+        were empty. New objects go to the folder `objects`, when one is named."""
         env = self._environment()
         if index is not None:
             env["GIT_INDEX_FILE"] = str(index)
+        if objects is not None:
+            env["GIT_OBJECT_DIRECTORY"] = os.fsdecode(objects)
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.repo / "objects")
         if top is not None:
             env["GIT_WORK_TREE"] = os.fsdecode(top)
         done = _run(["git", *args], os.fsdecode(top) if top is not None else str(self.repo), env, feed)
-        if done.returncode not in fine:
-            raise WorkspaceError(f"git {args[0]} failed in {self.repo}: {_reason(done.stderr)}.")
+        if done.returncode not in fine or (strict and b"error: " in done.stderr):
+            name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
+            raise WorkspaceError(f"git {name} failed in {self.repo}: {_reason(done.stderr)}.")
         return done.stdout
 
     def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
@@ -121,6 +129,13 @@ class Git:
                 f"run `git config --global --add safe.directory '{folder}'`, then run bough again."
             )
         return done.returncode, done.stdout, complaint
+
+
+def version() -> tuple[int, ...]:
+    """Of the git program: (2, 39, 5)."""
+    out = _run(["git", "version"], "/", _environment(), b"").stdout.split()
+    numbers = out[2].split(b".") if len(out) > 2 else []
+    return tuple(int(part) for part in numbers if part.isdigit())
 
 
 def found() -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from bough.core.context import breadcrumb, bullets, criteria, notes, section
+from bough.core.grants import LEAF_ROUNDS
 from bough.core.ids import GOAL
 from bough.core.measure import fenced
 from bough.core.plan import Step
@@ -98,10 +99,22 @@ def _known(step: Step, command: str, size: Size, files: str, built: str, project
 
 
 def gate(
-    goal: Step, size: Size, rounds: int, *, command: str = "", files: str = "", built: str = "", project: str = ""
+    goal: Step,
+    size: Size,
+    rounds: int,
+    *,
+    grows: bool = False,
+    command: str = "",
+    files: str = "",
+    built: str = "",
+    project: str = "",
 ) -> dict[str, str]:
-    """For `gate.md`. `files`: the repository's files, one a line, as many as are worth showing."""
-    return _known(goal, command, size, files, built, project) | {"rounds": str(rounds)}
+    """For `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one a line, as many as are
+    worth showing."""
+    said = f"There are {rounds} rounds for all of it."
+    if grows:
+        said = f"One engineer has {rounds} rounds for all of it; a plan has {LEAF_ROUNDS} more for each further step."
+    return _known(goal, command, size, files, built, project) | {"rounds": said}
 
 
 def planner(

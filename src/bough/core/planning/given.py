@@ -106,7 +106,7 @@ _PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|N
 
 
 def _only_prose(files: Sequence[str]) -> bool:
-    return bool(files) and all(re.search(_PROSE, path) for path in files)
+    return bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
 
 
 # ── names and needs ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bough.core.plan import Step
 
@@ -68,20 +68,29 @@ def gist(*texts: str) -> frozenset[str]:
     return told - _CHECKING_STEMS or told
 
 
-def smaller(child: Step, parent: Step) -> bool:
+def smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), part: bool = False) -> bool:
     """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again, nor
-    does it begin by saying it again and go on with how."""
-    if not gist(child.instructions) or alike(child, parent):
+    does it begin by saying it again and go on with how. What it shares with all its siblings (requirements that hold
+    for each of them) says nothing about which part it is; and one that is known to cover only a `part` of it may use
+    what words it likes, short of being the same."""
+    own = gist(child.instructions)
+    apart = shared if own - shared and gist(parent.instructions) - shared else frozenset[str]()
+    if not own or alike(child, parent, apart):
         return False
+    if part:
+        return True
     narrower = _narrower(child.files, parent.files) and not _same(child.criteria, parent.criteria)
     limit = RESTATED_NARROWER if narrower else RESTATED
-    return not any(_again(said, parent, limit) for said in (child.instructions, _sentence(child.instructions)))
+    said = (child.instructions, _sentence(child.instructions))
+    return not any(_again(each, parent, limit, apart) for each in said)
 
 
-def _again(said: str, parent: Step, limit: float) -> bool:
+def _again(said: str, parent: Step, limit: float, shared: frozenset[str]) -> bool:
     """Enough of the parent and little beside it; or its headline, and nothing that would say which part is meant."""
     about, whole = gist(said), gist(parent.instructions)
     everything = gist(parent.instructions, parent.title, *parent.criteria)
+    if about - shared and whole - shared:
+        about, whole, everything = about - shared, whole - shared, everything - shared
     if not about or not whole:
         return False
     if len(about & whole) >= limit * len(whole) and len(about & everything) >= ECHOED * len(about):
@@ -107,13 +116,19 @@ def _headline(text: str) -> str:
     return re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", text, maxsplit=1)[0]
 
 
-def alike(one: Step, other: Step) -> bool:
+def alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bool:
     """The same step twice, whatever their names are. Steps of one shape that are each about something else (`migrate
     accounts to the new client`, `migrate orders to the new client`) are not."""
     if one.files and other.files and not set(one.files) & set(other.files):
         return False
-    mine, its = words(one.instructions) - _MAKING_STEMS, words(other.instructions) - _MAKING_STEMS
+    mine, its = (words(each.instructions) - _MAKING_STEMS - shared for each in (one, other))
     return (mine <= its or its <= mine) and len(mine & its) >= ALIKE * len(mine | its)
+
+
+def shared_by_all(steps: Sequence[Step]) -> frozenset[str]:
+    """What every one of some steps is about; nothing for a single one."""
+    gists = [gist(step.instructions) for step in steps]
+    return frozenset.intersection(*gists) if len(gists) > 1 else frozenset()
 
 
 def first_alike(step: Step, others: Iterable[Step]) -> Step | None:

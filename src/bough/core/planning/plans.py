@@ -6,22 +6,47 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from bough.core.beside import expected
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
 from bough.core.plan import Step
 from bough.core.planning import given as g
-from bough.core.planning.measure import first_alike, smaller
+from bough.core.planning.measure import first_alike, shared_by_all, smaller
 from bough.core.planning.specs import ALIASES, MOST, PLAN
 from bough.core.structured import Problems, read
 
 
-def planned(goal: Step, answer: Answer, depth_left: int) -> tuple[Step, ...] | Problems:
-    """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases."""
+def planned(goal: Step, answer: Answer, depth_left: int, at_once: bool = False) -> tuple[Step, ...] | Problems:
+    """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases.
+    `at_once`: steps will run side by side, so that it has to be known which files each changes."""
     read_answer = read(answer, PLAN, g.Answered, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
     steps, found = _level(goal, read_answer.steps, depth_left)
+    if at_once and not found:
+        found = [line for level in _levels(steps) for line in _without_files(level)]
     return Problems(tuple(dict.fromkeys(found))) if found else steps
+
+
+def _levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
+    return [steps, *(level for step in steps if step.steps for level in _levels(step.steps))]
+
+
+def _without_files(steps: Sequence[Step]) -> list[str]:
+    """Steps that may run beside another one, and of which nobody knows what they change."""
+    after: dict[str, set[str]] = {}
+    for step in steps:  # in an order that respects their needs
+        after[step.name] = {*step.needs}.union(*(after.get(need, set()) for need in step.needs))
+    found = []
+    for step in steps:
+        others = (other for other in steps if other.name != step.name and other.name not in after[step.name])
+        beside = next((other for other in others if step.name not in after[other.name]), None)
+        if beside is not None and not step.plan_first and not step.steps and not expected(step):
+            found.append(
+                f"Step `{step.name}` may run at the same time as `{beside.name}`: give its `files`, so that no two "
+                "steps change the same one at once."
+            )
+    return found
 
 
 def phase_planned(
@@ -65,13 +90,14 @@ def _deeper(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Ste
     return replace(step, plan_first=item.phase and depth_left > 0)
 
 
-def repeated(steps: Sequence[Step], parent: Step) -> list[str]:
-    """Steps that say their parent or each other again."""
+def repeated(steps: Sequence[Step], parent: Step, parts: frozenset[str] = frozenset()) -> list[str]:
+    """Steps that say their parent or each other again. `parts`: those that are known to cover only a part of it."""
     found = []
+    shared = shared_by_all(steps)
     for index, step in enumerate(steps):
         if not step.instructions:
             continue
-        if not smaller(step, parent):
+        if not smaller(step, parent, shared, part=step.name in parts):
             found.append(f"Step `{step.name}` says the whole again: say which part of it this step does, and where.")
         if twin := first_alike(step, steps[:index]):
             found.append(f"Steps `{twin.name}` and `{step.name}` are the same: leave one out.")

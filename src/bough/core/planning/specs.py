@@ -46,7 +46,10 @@ _STEP = {
         "Good: `slugify('A b') returns 'a-b'`; `report --json prints one JSON object`. "
         "Bad: `works well`, `code is clean`."
     ),
-    "files": _texts("Files that it creates or changes, tests included, relative to the project."),
+    "files": _texts(
+        "Files that it creates or changes, tests included, relative to the project. `CHANGELOG.md+`: it only adds to "
+        "that one."
+    ),
     "needs": _texts("Names of the steps in this answer that must be done before it. [] when it can start at once."),
     "test_command": _text(
         "The command that proves this step by itself: `pytest tests/test_slug.py`. The step may write that test "
@@ -80,7 +83,7 @@ GATE = ToolSpec(
                 "sitting and can be proven by tests of its own."
             ),
             "atomic": _flag(
-                "true when one engineer does the whole goal in one sitting (about 40 rounds), without a plan."
+                "true when one engineer does the whole goal in one sitting, in the rounds that it has, without a plan."
             ),
             "phases": _texts(
                 "Parts that each take several steps and build on each other, in order, a few words each. [] when there "

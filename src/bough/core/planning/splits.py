@@ -82,11 +82,19 @@ def _parts(
     made = [g.step(item, name, parent) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):
         found += g.faults(item, step)
-    found += repeated(made, parent)
+    found += repeated(made, parent, _parts_of(parent, items, made))
     made, uncovered = _covered(parent, items, made, kept)
     steps, circles = g.linked(items, made, (step.name for step in kept), chain=True)
     found += uncovered + circles
     return Problems(tuple(dict.fromkeys(found))) if found else steps
+
+
+def _parts_of(parent: Step, items: Sequence[g.Given], made: Sequence[Step]) -> frozenset[str]:
+    """Steps that are a part of their parent by what they cover, whatever their words are: some of its criteria, and
+    not all."""
+    numbers = set(range(1, len(parent.criteria) + 1))
+    covered = ((step.name, numbers.intersection(item.covers)) for item, step in zip(items, made, strict=True))
+    return frozenset(name for name, mine in covered if mine and mine < numbers)
 
 
 def _covered(

@@ -45,6 +45,7 @@ def task_facts(row: Row) -> dict[str, Any]:
         "limits": _all_fields(task.limits),
         "spend": _spend(row.spend),
         "spend_with_subtasks": _spend(row.subtree),
+        "tokens_by_role": task.tokens_by_role,
         "verdict": task.verdict and _all_fields(task.verdict),
         "files": list(task.files),
         "rung": task.rung or None,

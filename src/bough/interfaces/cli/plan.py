@@ -79,7 +79,7 @@ def _show(planned: Planned, save: Path | None) -> None:
     from bough.core.plan import leaves
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.plan import tree
-    from bough.interfaces.terminal.words import cost, count, many
+    from bough.interfaces.terminal.words import many, used
 
     page, goal, estimate = paper(), planned.plan.goal, planned.estimate
     if estimate is not None and estimate.reason:
@@ -90,5 +90,5 @@ def _show(planned: Planned, save: Path | None) -> None:
         click.echo(page.painted(row, page.width))
     steps = many(leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
     spend = planned.spend
-    click.echo(f"\n{steps}; planning took {count(spend.tokens)} tokens, {cost(spend)}.")
+    click.echo(f"\n{steps}; planning took {used(spend)}.")
     click.echo(f"Written to {save}: `bough run --workflow {save}` carries it out." if save else "")

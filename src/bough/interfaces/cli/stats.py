@@ -45,8 +45,8 @@ async def _stats(run: str | None, folder: Path, as_json: bool) -> int:
 
 
 def _lines(made: Stats, runs: int) -> list[str]:
-    from bough.interfaces.terminal.lines import PATTERNS, RUNGS
-    from bough.interfaces.terminal.words import many
+    from bough.interfaces.terminal.lines import PATTERNS, ROLES, RUNGS
+    from bough.interfaces.terminal.words import count, many, money
 
     lines = [
         f"{_of(made.completed, made.tasks)} tasks completed, in {many(runs, 'run')} and {many(made.rounds, 'round')}",
@@ -55,6 +55,16 @@ def _lines(made: Stats, runs: int) -> list[str]:
         f"{_share(made.check_seconds, made.seconds)} of {made.seconds:.0f} s in checks",
         f"{many(made.disagreed, 'verdict')} with which original tests disagreed, {many(made.flaky, 'flaky test')}",
     ]
+    if made.merges:
+        without = f"{made.merged_without_model} of those without a model"
+        lines.append(f"{many(made.merges, 'merge')}, {made.conflicts} with conflicts, {without}")
+        price = f", {money(made.merge_cost)}" if made.merge_cost else ""
+        rounds, tokens = many(made.merge_rounds, "round"), f"{count(made.merge_tokens)} tokens"
+        lines.append(f"merging took {made.merge_seconds:.0f} s, {rounds} and {tokens}{price}")
+    if made.tokens_by_role:
+        ordered = sorted(made.tokens_by_role.items(), key=lambda each: -each[1])
+        counted = ", ".join(f"{count(tokens)} {ROLES.get(role, role.replace('_', ' '))}" for role, tokens in ordered)
+        lines.append(f"tokens by role: {counted}")
     if made.signals:
         counted = ", ".join(
             f"{words} {times(made.signals[name])}" for name, words in PATTERNS.items() if name in made.signals

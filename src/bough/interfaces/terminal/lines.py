@@ -17,7 +17,7 @@ from bough.core.states import State
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style, verdict_words
 from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, ledger, many, money, one_line
-from bough.interfaces.views import in_short
+from bough.interfaces.views import in_short, waits
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
 RUNGS = {
@@ -117,6 +117,7 @@ class Teller:
                 return told
             case (
                 e.ChildMerged()
+                | e.ChildHeld()
                 | e.ContextPruned()
                 | e.Compacted()
                 | e.HelperFailed()
@@ -436,7 +437,13 @@ def _child_merged(event: e.ChildMerged, follow: _Follow) -> Told:
             "yellow",
         )
     assert event.verdict is not None, "a merge without conflicts is checked"
-    return f"its step {event.child}, merged: {verdict_words(event.verdict)}", ruling_style(event.verdict)
+    how = f" (both additions in {', '.join(event.both)})" if event.both else ""
+    how += f" ({', '.join(event.remade)} made again)" if event.remade else ""
+    return f"its step {event.child}, merged{how}: {verdict_words(event.verdict)}", ruling_style(event.verdict)
+
+
+def _child_held(event: e.ChildHeld, follow: _Follow) -> Told:
+    return f"its step {event.step} {waits(event.other, event.files)}", ""
 
 
 def _child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
@@ -514,6 +521,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.FindingReturned: _finding_returned,
     e.CheckpointMade: _checkpoint_made,
     e.ChildMerged: _child_merged,
+    e.ChildHeld: _child_held,
     e.ChildSettled: _child_settled,
     e.TaskHalted: _task_halted,
     e.TaskResumed: _task_resumed,

@@ -23,7 +23,7 @@ from bough.core.states import SETTLED, State
 from bough.interfaces.terminal.lines import STATE_STYLES, Teller, line
 from bough.interfaces.terminal.paper import Line, Paper, Span
 from bough.interfaces.terminal.tree import Row, about, named, rounds_words, rows, standing, stuck_words
-from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line
+from bough.interfaces.terminal.words import cells, cost, count, cut, duration, last_line, one_line, used
 from bough.interfaces.views import RunView
 
 REFRESH = 0.125
@@ -185,7 +185,7 @@ class LiveDisplay:
 
     def _summary(self, now: float) -> Line:
         run, spend = self._run, self._run.spend
-        words = f"{duration(run.elapsed(now))} · {count(spend.tokens)} tokens · {cost(spend)}"
+        words = f"{duration(run.elapsed(now))} · {used(spend)}"
         return [(one_line(run.name) or "bough", "bold"), (f"  {words}", "")]
 
     def _tree(self, width: int, room: int, now: float) -> list[Line]:
@@ -230,11 +230,11 @@ def _chosen(drawn: list[Row], blocks: list[list[Line]], room: int) -> set[int]:
         key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
     )
     chosen: set[int] = set()
-    used = 1  # the row that says how many are left out
+    taken = 1  # the row that says how many are left out
     for number in order:
-        if used + len(blocks[number]) <= room:
+        if taken + len(blocks[number]) <= room:
             chosen.add(number)
-            used += len(blocks[number])
+            taken += len(blocks[number])
     return chosen
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bough.interfaces.terminal.lines import STATUS_STYLES, STATUS_WORDS
 from bough.interfaces.terminal.paper import Span
-from bough.interfaces.terminal.words import cells, cost, duration, first_line, moment, one_line, pad
+from bough.interfaces.terminal.words import cells, cost, count, duration, first_sentence, moment, one_line, pad
 from bough.interfaces.views import RunView
 
 GAP = 2
@@ -36,10 +36,10 @@ def _row(run: RunView, status: str) -> dict[str, Span]:
         "run": (one_line(run.name), "bold"),
         "status": (STATUS_WORDS.get(status, status), STATUS_STYLES.get(status, "yellow")),
         "rounds": (f"{spend.rounds}/{run.limits.rounds}", ""),
-        "cost": (cost(spend), ""),
+        "cost": (cost(spend) if spend.cost or not spend.unpriced else f"{count(spend.tokens)} tokens", ""),
         "took": (duration(run.elapsed(now)), ""),
         "started": (moment(run.started_at), "dim"),
-        "goal": (first_line(run.goal), ""),
+        "goal": (first_sentence(run.goal), ""),
     }
 
 

@@ -14,8 +14,8 @@ from bough.interfaces.terminal.paper import Paper, Span
 from bough.interfaces.terminal.reports import report_lines
 from bough.interfaces.terminal.tree import ICONS, Row, heading, progress_words, stuck_words, table
 from bough.interfaces.terminal.verdicts import evidence, ruling_style, shortcomings
-from bough.interfaces.terminal.words import many, one_line, pad
-from bough.interfaces.views import RunView
+from bough.interfaces.terminal.words import count, first_sentence, many, one_line, pad
+from bough.interfaces.views import RunView, TaskView
 from bough.ports import Change
 
 LABEL = 9
@@ -57,7 +57,7 @@ def _state(page: Paper, drawn: Sequence[Row], holder: str | None, message: str) 
     task = row.task
     style = STATE_STYLES.get(task.state, "")
     done = f" ({progress})" if progress else ""
-    _fact(page, "task", (one_line(task.path), "bold"), f"  {one_line(task.title)}{done}")
+    _fact(page, "task", (one_line(task.path), "bold"), f"  {first_sentence(task.title)}{done}")
     why = f": {one_line(task.why)}" if task.why else ""
     _fact(page, "state", (f"{ICONS[task.state]} {state_words(task.state)}", style), why)
     if task.halted:
@@ -72,9 +72,17 @@ def _state(page: Paper, drawn: Sequence[Row], holder: str | None, message: str) 
     if task.started_at:
         own = "" if row.leaf else f", {row.spend.rounds} of them its own"
         _fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}{own}")
+    if task.tokens_by_role:
+        parts = (f"{count(tokens)} {ROLES.get(role, role.replace('_', ' '))}" for role, tokens in by_size(task))
+        _fact(page, "tokens", ", ".join(parts))
     if holder:
         _fact(page, "worker", one_line(holder))
         _fact(page, "doing", one_line(task.doing) or "between two effects")
+
+
+def by_size(task: TaskView) -> list[tuple[str, int]]:
+    """Roles with what they used, the most first."""
+    return sorted(task.tokens_by_role.items(), key=lambda each: -each[1])
 
 
 def _below(page: Paper, run: RunView, drawn: Sequence[Row]) -> None:

@@ -21,7 +21,18 @@ from bough.interfaces.terminal.lines import (
 )
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style
-from bough.interfaces.terminal.words import cells, cost, cut, duration, first_line, many, one_line, pad, spent
+from bough.interfaces.terminal.words import (
+    cells,
+    cost,
+    count,
+    cut,
+    duration,
+    first_sentence,
+    many,
+    one_line,
+    pad,
+    spent,
+)
 from bough.interfaces.views import RunView, TaskView
 
 ICONS = {
@@ -146,20 +157,28 @@ def _check(row: Row) -> Span:
     return verdict.ruling.replace("_", " ") + status, ruling_style(verdict)
 
 
+def _tokens(row: Row) -> Span:
+    """Of a parent, with everything below it."""
+    return (count(row.subtree.tokens), "") if row.task.started_at else ("–", "dim")
+
+
 def _cost(row: Row) -> Span:
-    return (cost(row.spend), "") if row.task.started_at else ("–", "dim")
+    priced = row.task.started_at and row.spend.cost
+    return (cost(row.spend), "") if priced else ("–", "dim")
 
 
 def _subtree(row: Row) -> Span:
-    return ("", "") if row.leaf else (cost(row.subtree), "")
+    return ("", "") if row.leaf else (cost(row.subtree) if row.subtree.cost else "–", "")
 
 
 def about(task: TaskView) -> str:
     """What a task is for; when it did not end well, also why not. Of the goal that stands elsewhere."""
     if not task.started_at and task.state is not State.PENDING:
         return one_line(task.why)  # It was left out, or taken over from an earlier run.
+    if task.why and task.state is State.PENDING and not task.started_at:
+        return one_line(task.why)
     why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
-    return first_line(task.title) + why
+    return first_sentence(task.title) + why
 
 
 def _title(row: Row) -> Span:
@@ -170,6 +189,7 @@ COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("state", _state, False),
     ("rounds", _rounds, True),
     ("check", _check, False),
+    ("tokens", _tokens, True),
     ("cost", _cost, True),
     ("in all", _subtree, True),
     ("", _title, False),
@@ -182,6 +202,8 @@ def table(run: RunView, width: int, chosen: Sequence[Row] | None = None) -> list
     drawn = rows(run) if chosen is None else chosen
     names = [cells(row.prefix) + 2 + cells(row.name) for row in drawn]
     columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
+    if not any(row.subtree.cost for row in drawn):  # Free, or nobody knows the price: then tokens say all there is.
+        columns = tuple(column for column in columns if column[0] not in ("cost", "in all"))
     if len(drawn) == 1:
         columns = columns[:-1]  # the only title is the goal, which stands above
     filled = [[cell(row) for row in drawn] for _, cell, _ in columns]
@@ -231,7 +253,7 @@ def heading(run: RunView, status: str, now: float | None = None) -> list[list[Sp
         ("  ", ""),
         (f"{STATUS_ICONS.get(status, '○')} {STATUS_WORDS.get(status, status)}", style),
         ("  ", ""),
-        (first_line(run.goal), ""),
+        (first_sentence(run.goal), ""),
     ]
     model = one_line(run.models.get("main", ""))
     return [

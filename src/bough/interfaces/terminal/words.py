@@ -55,6 +55,12 @@ def first_line(text: str) -> str:
     return next((one_line(line) for line in text.splitlines() if line.strip()), "")
 
 
+def first_sentence(text: str) -> str:
+    """A goal or a step in one line: its first sentence, without the marks of a heading."""
+    line = first_line(text).lstrip("# ")
+    return re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0]
+
+
 def last_line(text: str) -> str:
     return next((one_line(line) for line in reversed(text.splitlines()) if line.strip()), "")
 
@@ -132,9 +138,7 @@ def money(dollars: float) -> str:
 
 def cost(spend: Spend) -> str:
     """What it cost as far as prices are known; `+` when some calls have no known price."""
-    if not spend.unpriced:
-        return money(spend.cost)
-    return f"{money(spend.cost)}+" if spend.cost else "price unknown"
+    return f"{money(spend.cost)}+" if spend.unpriced else money(spend.cost)
 
 
 def duration(seconds: float) -> str:
@@ -162,9 +166,14 @@ def moment(at: float) -> str:
 
 
 def spent(spend: Spend) -> str:
-    """`4 rounds · 12.3k tokens · $0.02`; `about` where a provider does not count them."""
-    about = "about " if spend.estimated else ""
-    return " · ".join((many(spend.rounds, "round"), f"{about}{count(spend.tokens)} tokens", cost(spend)))
+    """`4 rounds · 12.3k tokens · $0.02`; nothing of money where no price is known."""
+    return " · ".join((many(spend.rounds, "round"), used(spend)))
+
+
+def used(spend: Spend) -> str:
+    """`12.3k tokens · $0.02`; `about` where a provider does not count them."""
+    tokens = f"{'about ' if spend.estimated else ''}{count(spend.tokens)} tokens"
+    return tokens if spend.unpriced and not spend.cost else f"{tokens} · {cost(spend)}"
 
 
 def ledger(limits: Limits) -> str:

@@ -1,0 +1,228 @@
+"""Two lines of work that come together: what git left marked in a text, and which of it needs no decision.
+
+A marked text has hunks in git's `diff3` form. Where both sides only added something at the same place, both additions
+stay, ours first; everything else is a decision that somebody has to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+from bough.core.plan import Step
+
+OURS, BASE, THEIRS = "ours", "base", "theirs"
+"""What the sides are called: in the markers, and as branches in the checkout of whoever resolves them."""
+MARKER = 7
+"""Letters of a marker."""
+_OURS, _BASE, _MIDDLE, _THEIRS = (letter * MARKER for letter in (b"<", b"|", b"=", b">"))
+GENERATED = (b"@generated", b"DO NOT EDIT")
+"""A text that says so in its first lines is made by a program: half of two versions is neither."""
+LEAVES = ("return", "raise", "break", "continue", "throw", "goto", "exit")
+"""Nothing after a line that begins like this is reached."""
+
+
+class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What has to hold after a merge as it did before: a step's check, and every test that passed in it."""
+
+    step: Step
+    """As far as it says what its check is."""
+    task: str
+    """Its path."""
+    cases: str = ""
+    """Every test with its outcome, in the blob store; empty: nothing is known of single tests."""
+
+
+class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a task brings together. It works on `tree`, and is judged by how that differs from `ours`."""
+
+    base: str
+    ours: str
+    """The head, with what was finished first."""
+    theirs: str
+    """The step's work."""
+    tree: str
+    """Both, with markers where they disagree."""
+    needed: tuple[Needed, ...] = ()
+
+    @property
+    def sides(self) -> dict[str, str]:
+        """The trees, by what they are called."""
+        return {BASE: self.base, OURS: self.ours, THEIRS: self.theirs}
+
+
+class Hunk(Struct, frozen=True):
+    """One place at which the sides disagree."""
+
+    ours: bytes
+    base: bytes
+    theirs: bytes
+    line: int = 0
+    """Of its first marker, from 1."""
+    whole: bytes = b""
+    """As it is in the text, with its markers."""
+
+
+def parse(text: bytes, ours: bytes = OURS.encode(), theirs: bytes = THEIRS.encode()) -> list[bytes | Hunk] | None:
+    """A marked text in pieces; `ours` and `theirs` are how its markers call the sides. None when they do not fit
+    together, or when a line in a hunk could be one of them."""
+    first, last = b"%s %s" % (_OURS, ours), b"%s %s" % (_THEIRS, theirs)
+    found: list[bytes | Hunk] = []
+    at = done = 0
+    while (at := _find(text, first, at)) >= 0:
+        end = _find(text, last, at)
+        if end < 0:
+            return None
+        after = _after(text, end)
+        hunk = _hunk(text[at:after], text.count(b"\n", 0, at) + 1)
+        if hunk is None:
+            return None
+        found += [text[done:at], hunk]
+        at = done = after
+    return [*found, text[done:]]
+
+
+def _find(text: bytes, marker: bytes, at: int) -> int:
+    """The next line that is a marker; git adds the path where the sides have the file under different names."""
+    while (at := text.find(marker, at)) >= 0:
+        if (at == 0 or text[at - 1 : at] == b"\n") and text[at + len(marker) : at + len(marker) + 1] in b":\r\n":
+            return at
+        at += len(marker)
+    return -1
+
+
+def _after(text: bytes, at: int) -> int:
+    """Where the line after the one at `at` begins."""
+    end = text.find(b"\n", at)
+    return end + 1 if end >= 0 else len(text)
+
+
+def _hunk(whole: bytes, line: int) -> Hunk | None:
+    lines = _lines(whole)
+    bare = [each.rstrip(b"\r\n") for each in lines]
+    bases = [at for at, each in enumerate(bare) if each.startswith(_BASE + b" ")]
+    middles = [at for at, each in enumerate(bare) if each == _MIDDLE]
+    if len(bases) != 1 or len(middles) != 1 or bases[0] > middles[0]:
+        return None
+    ours, base, theirs = lines[1 : bases[0]], lines[bases[0] + 1 : middles[0]], lines[middles[0] + 1 : -1]
+    return Hunk(b"".join(ours), b"".join(base), b"".join(theirs), line, whole)
+
+
+def named(text: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """A text as git marked it, with the sides called what everybody calls them: git calls them by commits that nobody
+    else knows."""
+    labels = ((_OURS, ours, OURS), (_THEIRS, theirs, THEIRS))
+    for marker, label, name in labels:
+        text = text.replace(b"%s %s" % (marker, label), b"%s %s" % (marker, name.encode()))
+    pieces = parse(text)
+    if pieces is None:
+        return text
+    return b"".join(piece if isinstance(piece, bytes) else _named(piece) for piece in pieces)
+
+
+def _named(hunk: Hunk) -> bytes:
+    at = hunk.whole.index(b"\n%s " % _BASE) + 1
+    end = hunk.whole.index(b"\n", at)
+    ending = b"\r" if hunk.whole[end - 1 : end] == b"\r" else b""
+    return b"%s%s %s%s%s" % (hunk.whole[:at], _BASE, BASE.encode(), ending, hunk.whole[end:])
+
+
+def hunks(text: bytes) -> list[Hunk]:
+    """The places of a marked text; none when it cannot be read."""
+    return [piece for piece in parse(text) or () if isinstance(piece, Hunk)]
+
+
+def left_over(text: bytes) -> list[int]:
+    """Lines that are markers, from 1."""
+    found = []
+    for marker in (b"%s %s" % (_OURS, OURS.encode()), b"%s %s" % (_THEIRS, THEIRS.encode())):
+        at = 0
+        while (at := _find(text, marker, at)) >= 0:
+            found.append(text.count(b"\n", 0, at) + 1)
+            at += len(marker)
+    return sorted(found)
+
+
+def united(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
+    """A marked text with both sides' additions; None when that would be a guess. `new`: both made the file."""
+    if len(pieces) == 1 or _generated(pieces[0]):
+        return None
+    whole: list[bytes] = []
+    for piece in pieces:
+        both = _both(piece, new) if isinstance(piece, Hunk) else piece
+        if both is None:
+            return None
+        whole.append(both)
+    return b"".join(whole)
+
+
+def _generated(head: bytes | Hunk) -> bool:
+    return isinstance(head, bytes) and any(mark in line for line in _lines(head[:2_000])[:5] for mark in GENERATED)
+
+
+def _both(hunk: Hunk, new: bool) -> bytes | None:
+    """Ours, then theirs, where both only added."""
+    ours, theirs, base = hunk.ours, hunk.theirs, hunk.base
+    if not (ours.startswith(base) and theirs.startswith(base)):
+        return None
+    ours, theirs = ours[len(base) :], theirs[len(base) :]
+    first, second = (_lines(side) for side in (ours, theirs))
+    if new and not all(_is_list(side) for side in (first, second)):
+        return None  # Two files are not one.
+    if _flat(first) and _flat(second):
+        shared = _shared(first, second)
+        return base + ours + b"".join(second[shared:])
+    if _headings(first) & _headings(second) or _unreached(first, second):
+        return None
+    return base + ours + theirs
+
+
+def _lines(text: bytes) -> list[bytes]:
+    """With their ends. A carriage return alone ends none."""
+    lines = [line + b"\n" for line in text.split(b"\n")]
+    return lines[:-1] if text.endswith(b"\n") or not text else [*lines[:-1], lines[-1][:-1]]
+
+
+def _indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _solid(lines: Iterable[bytes]) -> Iterator[bytes]:
+    return (line for line in lines if line.strip())
+
+
+def _flat(lines: list[bytes]) -> bool:
+    """Every line stands for itself: entries of a list, imports, a changelog."""
+    return len({_indent(line) for line in _solid(lines)}) <= 1 and not _unreached(lines, lines)
+
+
+def _is_list(lines: list[bytes]) -> bool:
+    """Entries and prose, not the whole of a document that has a beginning and an end."""
+    return _flat(lines) and not any(line.lstrip()[:1] in b"{[<" for line in _solid(lines))
+
+
+def _shared(first: list[bytes], second: list[bytes]) -> int:
+    """Lines at the beginning that both added (a heading, the same import): they are needed once. What decorates the
+    line after it is needed each time."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other or one.startswith(b"@"):
+            break
+        count += 1
+    return count
+
+
+def _headings(lines: list[bytes]) -> set[bytes]:
+    """Outermost lines that begin a block: a function of the same name twice hides the first."""
+    solid = list(_solid(lines))
+    outer = min((_indent(line) for line in solid), default=0)
+    return {line.strip() for line, after in pairwise(solid) if _indent(line) == outer and _indent(after) > outer}
+
+
+def _unreached(first: list[bytes], second: list[bytes]) -> bool:
+    """The first ends the block that the second goes on with."""
+    last, begin = next(_solid(reversed(first)), b""), next(_solid(second), b"")
+    word = last.decode(errors="replace").strip().partition(" ")[0].rstrip(";")
+    return word.partition("(")[0] in LEAVES and _indent(begin) >= _indent(last)

@@ -1,0 +1,102 @@
+"""Prove what came together: the step's check at the merged tree, the checks of those who were there first, and every
+test that passed on either side."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import lost
+from bough.core.acceptance import Check, Verdict
+from bough.core.merging import MARKER, OURS, THEIRS, Merge, Needed, left_over
+from bough.core.run import Run
+from bough.core.task import Task
+from bough.engine.site import judge
+from bough.ports import Ports, Workspace
+
+PLACES = 6
+"""Left-over markers that a verdict names."""
+
+
+async def unresolved(task: Task, ports: Ports) -> Verdict | None:
+    """A verdict on conflict markers that are still there: then no check has to run."""
+    assert task.merge is not None
+    changed = await ports.workspaces.changes(task.merge.ours, task.tree)
+    texts = await ports.workspaces.texts(task.tree, [change.path for change in changed if change.kind != "D"])
+    marked = {path: lines for path, text in texts.items() if (lines := left_over(text.encode()))}
+    before: dict[str, str] = {}
+    for side in (task.merge.ours, task.merge.theirs) if marked else ():
+        before |= await ports.workspaces.texts(side, list(marked))
+    # A text about merging has some of its own.
+    own = {path: len(left_over(text.encode())) for path, text in before.items()}
+    places = [f"{path}:{line}" for path, lines in marked.items() if len(lines) > own.get(path, 0) for line in lines]
+    if not places:
+        return None
+    named = ", ".join(places[:PLACES]) + (" …" if len(places) > PLACES else "")
+    marks = f"`{'<' * MARKER} {OURS}` … `{'>' * MARKER} {THEIRS}`"
+    return Verdict("failed", f"conflict markers are left ({marks}): {named}", tree=task.tree)
+
+
+class Proof(Struct, frozen=True):
+    """A task whose tree two lines of work came together in."""
+
+    run: Run
+    ports: Ports
+    task: Task
+    merge: Merge
+    workspace: Workspace
+
+    async def verdict(self) -> Verdict:
+        """Of the task's check. It fails too when somebody else's does, or when a test that is needed does not pass."""
+        check = await self.ports.verifier.find(self.task)
+        verdict = await self._judged(self.task, check)
+        if verdict.ruling != "passed":
+            return verdict
+        ran = {check.command if check else "": verdict}
+        gone: dict[str, str] = {}
+        now: dict[str, str] = {}
+        for need in self.merge.needed:
+            owner = self._owner(need)
+            own = await self.ports.verifier.find(owner)
+            command = own.command if own else ""
+            if own is not None and command not in ran:
+                ran[command] = await self._judged(owner, own)
+            if own is None or (its := ran[command]).ruling != "passed":
+                if own is not None:
+                    return replace(
+                        its, reason=f"the check of the step {need.step.name}, finished before, fails: {its.reason}"
+                    )
+                continue
+            now |= lost.outcomes(await self._blob(its.cases))
+            for id in lost.missing(lost.passed(await self._blob(need.cases)), now):
+                gone.setdefault(id, need.step.name)
+        if gone := await self._unexcused(gone):
+            return replace(verdict, ruling="failed", reason=lost.said(gone, now))
+        return verdict
+
+    def _owner(self, need: Needed) -> Task:
+        """What its step did to tests was judged before; here only results count."""
+        return replace(self.task, id=need.task, step=replace(need.step, may_edit_tests=True))
+
+    async def _judged(self, task: Task, check: Check | None) -> Verdict:
+        ports = self.ports
+        judged = await judge(self.run, task, check, self.workspace, ports)
+        blob = await ports.store.put_blob(judged.output) if judged.output is not None else ""
+        cases = await ports.store.put_blob(judged.cases) if judged.cases is not None else ""
+        return replace(judged.verdict, blob=blob, cases=cases)
+
+    async def _blob(self, name: str) -> bytes | None:
+        return await self.ports.store.get_blob(name) if name else None
+
+    async def _unexcused(self, gone: dict[str, str]) -> dict[str, str]:
+        """Without tests that a step which may change tests took out of the files: that was judged before."""
+        if not gone or not any(need.step.may_edit_tests for need in self.merge.needed):
+            return gone
+        workspaces, merge = self.ports.workspaces, self.merge
+        removed: set[str] = set()
+        for side in (merge.ours, merge.theirs):
+            paths = [change.path for change in await workspaces.changes(merge.base, side)]
+            before = "\n".join((await workspaces.texts(merge.base, paths)).values())
+            after = "\n".join((await workspaces.texts(side, paths)).values())
+            removed |= {id for id in gone if lost.short(id) in before and lost.short(id) not in after}
+        return {id: who for id, who in gone.items() if id not in removed}

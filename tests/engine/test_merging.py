@@ -1,0 +1,213 @@
+"""Parallel work comes together without loss: additions, renames, lock files; killed in the middle, and taken back."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bough
+from bough import app
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.rules import Rules
+from bough.core.states import State
+from bough.interfaces.terminal.tree import about
+from bough.interfaces.views import view
+from bough.testing import ScriptedModel, call
+from tests.engine.merge_victim import NAMES, model_answer
+from tests.engine.test_parallel import (
+    DONE,
+    LINES,
+    Agents,
+    Meeting,
+    both,
+    carry_out,
+    files_of,
+    left_behind,
+    look,
+    make_project,
+    step,
+    text_of,
+    writes,
+)
+from tests.harness import by_progress, git, resume
+
+
+def victim(verb: str, project: Path, point: int) -> tuple[int, str]:
+    command = [sys.executable, "-m", "tests.engine.merge_victim", verb, str(project), str(point)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_five_steps_append_to_one_file_and_are_killed_eight_times(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", list="entry zero\n")
+    status, output = victim("start", project, 20)
+    assert status == -signal.SIGKILL, output
+    kills = 1
+    for point in (24, 30, 22, 40, 12, 35, 18):
+        status, output = victim("resume", project, point)
+        assert status == -signal.SIGKILL, output
+        kills += 1
+    assert kills == 8
+
+    outcome = asyncio.run(resume(project, ScriptedModel(model_answer)))
+    assert outcome.status == "completed", outcome.summary
+    journal = look(project)
+    lines = text_of(project, outcome, "list").splitlines()
+    assert sorted(lines) == sorted(["entry zero", *(f"entry {name}" for name in NAMES)]), "every line once"
+    assert {task.path for task in outcome.tree} == {"goal", *NAMES}, "nobody was asked to merge"
+    assert any(merged.both for merged in journal.of(e.ChildMerged))
+    assert not left_behind(project)
+    git(project / ".bough" / "repo.git", "fsck", "--strict")
+
+
+def test_renames_survive_edits_of_the_old_names(tmp_path: Path) -> None:
+    """Five steps: two rename, two edit under the old name, one adds to a folder that is renamed."""
+    project = make_project(tmp_path / "p", alpha=LINES, beta=LINES.upper())
+    (project / "lib").mkdir()
+    for name in ("x", "y"):
+        (project / "lib" / f"{name}.txt").write_text(f"{name}\n{LINES}")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "more")
+    does = {
+        "move-alpha": ("mv alpha.txt first.txt", "test -f first.txt"),
+        "edit-alpha": ("sed -i s/three/drei/ alpha.txt", "grep -q drei *.txt"),
+        "move-lib": ("mv lib pkg", "test -d pkg"),
+        "edit-lib": ("sed -i s/seven/sieben/ lib/y.txt", "grep -q sieben */y.txt"),
+        "add-lib": ("echo new > lib/z.txt", "test -f lib/z.txt || test -f pkg/z.txt"),
+    }
+    goal = both(*(step(name, check) for name, (_, check) in does.items()))
+    agents = Agents()
+    agents.says = {name: by_progress(call("bash", command=command), DONE) for name, (command, _) in does.items()}
+
+    agents.before = Meeting(*does)
+    outcome, journal = carry_out(project, goal, agents, jobs=5)
+    assert outcome.completed, outcome.summary
+    assert files_of(project, outcome) == {"first.txt", "beta.txt", "pkg/x.txt", "pkg/y.txt", "pkg/z.txt"}
+    assert text_of(project, outcome, "first") == LINES.replace("three", "drei")
+    assert "sieben" in text_of(project, outcome, "pkg/y")
+    assert not any(merged.conflicts for merged in journal.of(e.ChildMerged))
+    assert set(agents.asked) == set(does), "nobody was asked to merge"
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_a_lock_file_is_made_again_by_its_own_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    """Both steps add a package; this `uv` makes the lock file out of what both wanted, or cannot."""
+    project = make_project(tmp_path / "p", wants="a\n")
+    (project / "uv.lock").write_text("1 a\n")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "more")
+    uv = tmp_path / "tools" / "uv"
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\ncat -n wants.txt > uv.lock\n" if works else "#!/bin/sh\nexit 1\n")
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{uv.parent}:{os.environ['PATH']}")
+    goal = both(*(step(name, f"grep -q {name} wants.txt && grep -q {name} uv.lock") for name in "xy"))
+    resolve = call("bash", command="cat -n wants.txt > uv.lock")
+    agents = Agents(x__merge=by_progress(resolve, DONE), y__merge=by_progress(resolve, DONE))
+    agents.says |= {
+        name: by_progress(call("bash", command=f"echo {name} >> wants.txt; cat -n wants.txt > uv.lock"), DONE)
+        for name in "xy"
+    }
+    agents.before = Meeting("x", "y")
+    outcome, journal = carry_out(project, goal, agents)
+    assert outcome.completed, outcome.summary
+    lock = git(project / ".bough" / "repo.git", "show", f"{outcome.tree[0].tree}:uv.lock")
+    assert {line.split()[1] for line in lock.splitlines()} == {"a", "x", "y"}
+    (merged,) = journal.of(e.ChildMerged)
+    assert merged.remade == (("uv.lock",) if works else ())
+    assert merged.conflicts == (() if works else ("uv.lock",))
+    assert {task.path for task in outcome.tree} >= {"goal", "x", "y"}
+    assert any("merge" in task.path for task in outcome.tree) == (not works), "a model is asked only when it must be"
+
+
+def test_a_ready_step_says_for_whom_it_waits(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p", text=LINES)
+    goal = both(
+        step("a", "true", files=("text.txt",)),
+        step("b", "true", files=("other.txt", "text.txt")),
+        step("c", "true", files=("list.txt+",)),
+        step("d", "true", files=("list.txt+",)),
+    )
+    agents = Agents(**{name: writes(name) for name in "abcd"})
+    agents.before = Meeting("a", "c", "d")
+    outcome, journal = carry_out(project, goal, agents, jobs=4)
+    assert outcome.completed
+    (held,) = journal.of(e.ChildHeld)
+    assert (held.step, held.other, held.files) == ("b", "a", ("text.txt",))
+    begun = [event.step for event in journal.of(e.ChildStarted)]
+    assert begun.index("b") == 3, "only what is merely added to is no reason to wait"
+    shown = shell(project, "log")
+    assert "its step b waits for a: both change text.txt" in shown
+
+
+def test_a_waiting_step_says_so_in_the_tree() -> None:
+    started = e.TaskCreated(both(step("a"), step("b")), "0" * 40, Limits(), Rules())
+    records = [
+        e.Record(1, "r", "goal", 1, 0.0, started),
+        e.Record(2, "r", "goal", 2, 0.0, e.ChildStarted("a", "a", Limits())),
+        e.Record(3, "r", "goal", 3, 0.0, e.ChildHeld("b", "a", ("x.py", "y.py"))),
+    ]
+    assert about(view("r", records).tasks["b"]) == "waits for a: both change x.py and 1 more"
+
+
+SLOW = "sleep 0.5 && "
+
+
+def test_the_next_step_is_proven_while_the_one_before_it_still_is(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    names = ("a", "b", "c", "d")
+    agents = Agents(**{name: writes(name) for name in names})
+    agents.before = Meeting(*names)
+    goal = both(*(step(name, f"{SLOW}test -f {name}.txt") for name in names))
+    outcome, journal = carry_out(project, goal, agents, jobs=4)
+    assert outcome.completed
+    assert files_of(project, outcome) == {f"{name}.txt" for name in names}
+    merged = journal.of(e.ChildMerged)
+    assert len(merged) == 3
+    assert any(each.ahead for each in merged), "it did not wait for the one before it to be proven"
+    assert all(each.verdict.tree == each.tree for each in merged), "and was proven on just what landed"
+    assert not left_behind(project)
+
+
+def test_what_was_proven_ahead_is_thrown_away_when_the_one_before_does_not_land(tmp_path: Path) -> None:
+    """`b` does not hold beside `a`; what `c` was proven on never comes to be."""
+    project = make_project(tmp_path / "p")
+    fails = f"{SLOW}test -f b.txt && (! test -f a.txt || test -f both.txt)"
+    goal = both(step("a"), step("b", fails), step("c", f"{SLOW}test -f c.txt"))
+    merge = by_progress(call("write", path="both.txt", content="both\n"), DONE)
+    agents = Agents(a=writes("a"), b=writes("b"), c=writes("c"), b__merge=merge)
+    order = {"a": None, "b": asyncio.Event(), "c": asyncio.Event()}
+
+    async def in_turn(task: str) -> None:
+        if (event := order.get(task)) is not None:
+            await asyncio.wait_for(event.wait(), 60)
+
+    def recorded(record: e.Record) -> None:
+        if isinstance(record.event, e.ChildSettled) and record.event.child == "a":
+            order["b"].set()  # type: ignore[union-attr]
+        if isinstance(record.event, e.StateChanged) and record.task == "b" and record.event.to is State.COMPLETED:
+            order["c"].set()  # type: ignore[union-attr]
+
+    agents.before = in_turn
+    watch = app.Watch(recorded=recorded)
+    outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=3, watch=watch))
+    journal = look(project)
+    assert outcome.completed, outcome.summary
+    assert files_of(project, outcome) == {"a.txt", "b.txt", "c.txt", "both.txt"}
+    (last,) = [each for each in journal.of(e.ChildMerged) if each.child == "c"]
+    assert not last.ahead and last.verdict.ruling == "passed"
+    assert not left_behind(project)
+
+
+def shell(project: Path, *args: str) -> str:
+    command = [sys.executable, "-m", "bough", *args]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=True).stdout
