@@ -1,16 +1,13 @@
 """Making the files below a folder those of a tree. The folder is bough's own: whatever is in the way goes."""
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH120, PTH211
 
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 
-from bough.adapters.workspaces import disk
+from bough.adapters.workspaces import disk, handles
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import EXECUTABLE, LINK, Entry, File, Found, Scanner, Tracked, is_sure, stamp_of
 from bough.core.errors import WorkspaceError
@@ -18,20 +15,22 @@ from bough.core.errors import WorkspaceError
 
 def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[], int]) -> dict[bytes, File]:
     """Write these files, links as links; returns what was written, to be known without reading it again."""
-    sure = {b""}
     stamps: list[tuple[int, ...]] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
-    for (path, entry), pieces in zip(wanted.items(), contents, strict=True):
-        _make_parents(top, path, sure)
-        full = b"%s/%s" % (top, path)
-        parent = os.path.dirname(full)
-        if entry.mode == LINK:
-            target = b"".join(pieces)
-            stamps.append(disk.with_access(partial(_write_link, full, target), parent))
-        else:
-            permissions = 0o777 if entry.mode == EXECUTABLE else 0o666
-            fd = disk.with_access(partial(_create, full, permissions), parent)
-            stamps.append(_write(fd, pieces))
+    at, here = b"", os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for (path, entry), pieces in zip(wanted.items(), contents, strict=True):
+            parent, _, name = path.rpartition(b"/")
+            if parent != at:
+                os.close(here)
+                with handles.folder(top, parent, make=True) as handle:
+                    at, here = parent, os.dup(handle)
+            if entry.mode == LINK:
+                stamps.append(_write_link(here, name, b"".join(pieces)))
+            else:
+                stamps.append(_write(_create(here, name, 0o777 if entry.mode == EXECUTABLE else 0o666), pieces))
+    finally:
+        os.close(here)
     now = clock()  # nobody else wrote here until now
     return {
         path: File(*entry, stamp, is_sure(stamp, now))
@@ -39,30 +38,9 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
     }
 
 
-def _make_parents(top: bytes, path: bytes, sure: set[bytes]) -> None:
-    """Real folders all the way down; a file or a link in the way is removed."""
-    missing = []
-    while (path := path.rpartition(b"/")[0]) not in sure:
-        missing.append(path)
-    for folder in reversed(missing):
-        full = b"%s/%s" % (top, folder)
-        try:
-            mode = os.lstat(full).st_mode
-        except FileNotFoundError:
-            mode = 0
-        if not stat.S_ISDIR(mode):
-            disk.remove(full)
-            disk.with_access(partial(os.mkdir, full), os.path.dirname(full))
-        sure.add(folder)
-
-
-def _create(full: bytes, permissions: int) -> int:
+def _create(parent: int, name: bytes, permissions: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        return os.open(full, flags, permissions)
-    except FileExistsError:
-        disk.remove(full)
-        return os.open(full, flags, permissions)
+    return handles.in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
 
 
 def _write(fd: int, pieces: Iterator[bytes]) -> tuple[int, ...]:
@@ -74,13 +52,9 @@ def _write(fd: int, pieces: Iterator[bytes]) -> tuple[int, ...]:
         os.close(fd)
 
 
-def _write_link(full: bytes, target: bytes) -> tuple[int, ...]:
-    try:
-        os.symlink(target, full)
-    except FileExistsError:
-        disk.remove(full)
-        os.symlink(target, full)
-    return stamp_of(os.lstat(full))
+def _write_link(parent: int, name: bytes, target: bytes) -> tuple[int, ...]:
+    handles.in_place(parent, name, lambda: os.symlink(target, name, dir_fd=parent))
+    return stamp_of(os.lstat(name, dir_fd=parent))
 
 
 def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Mapping[bytes, Entry]) -> Found:
@@ -101,7 +75,7 @@ def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, 
         if not (surplus or lacking or hollow):
             return found
         for path in [*surplus, *hollow]:
-            disk.remove(b"%s/%s" % (scanner.top, path))
+            handles.remove_below(scanner.top, path)
         for path, file in fill(git, scanner.top, lacking, scanner.clock).items():
             found.put(path, file)
     raise WorkspaceError(

@@ -1,7 +1,7 @@
 """Files on disk: made durable, read without following links, removed whatever their permissions are."""
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH101, PTH119, PTH120
+# ruff: noqa: PTH101
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from bough.adapters.workspaces import handles
 from bough.core.errors import Unkeepable, WorkspaceError
 
 T = TypeVar("T")
@@ -144,80 +145,16 @@ def is_folder(path: Path) -> bool:
 
 
 def remove(path: bytes) -> None:
-    """Remove a file, a link (never what it points to) or a whole folder, however deep; nothing there is fine."""
-    try:
-        _remove(path)
-    except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        _remove_deep(path)
-
-
-def _remove_deep(path: bytes) -> None:
-    """Of a folder whose inner paths are longer than the system takes: each folder in it is moved up beside it first."""
-    parent = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    mark = os.urandom(6).hex().encode()
-    names = [os.path.basename(path)]
-    try:
-        while names:
-            name = names.pop()
-            os.chmod(name, 0o700, dir_fd=parent)
-            folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-            try:
-                names += _raised(folder, parent, mark)
-            finally:
-                os.close(folder)
-            os.rmdir(name, dir_fd=parent)
-    finally:
-        os.close(parent)
-
-
-def _raised(folder: int, parent: int, mark: bytes) -> list[bytes]:
-    """Empty a folder: the folders in it get new names beside it, which are returned."""
-    raised = []
-    with os.scandir(folder) as found:
-        inside = list(found)
-    for entry in inside:
-        if not entry.is_dir(follow_symlinks=False):
-            os.unlink(entry.name, dir_fd=folder)
-            continue
-        name = b".gone-%s-%d" % (mark, entry.inode())
-        os.chmod(entry.name, 0o700, dir_fd=folder)  # a folder that is moved has to be written
-        os.rename(entry.name, name, src_dir_fd=folder, dst_dir_fd=parent)
-        raised.append(name)
-    return raised
-
-
-def _remove(path: bytes) -> None:
-    try:
-        mode = os.lstat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    parent = os.path.dirname(path)
-    if not stat.S_ISDIR(mode):
-        with_access(partial(os.unlink, path), parent)
-        return
-    folders = [path]
-    for folder in folders:  # grows while it is walked
-        folders += _empty(folder)
-    for folder in reversed(folders):
-        with_access(partial(os.rmdir, folder), os.path.dirname(folder))
+    """Remove a file, a link (never what it points to) or a whole folder; nothing there is fine. What is in it may be an
+    agent's; the folder that it is in is ours."""
+    parent, name = os.path.split(path)
+    with suppress(FileNotFoundError, NotADirectoryError), handles.folder(parent, b"") as handle:
+        handles.remove_in(handle, name)
 
 
 def entries(folder: bytes) -> list[os.DirEntry[bytes]]:
     with os.scandir(folder) as found:
         return list(found)
-
-
-def _empty(folder: bytes) -> list[bytes]:
-    """Remove what is in a folder but for its subfolders, which are returned."""
-    folders = []
-    for entry in with_access(partial(entries, folder), folder):
-        if entry.is_dir(follow_symlinks=False):
-            folders.append(entry.path)
-        else:
-            with_access(partial(os.unlink, entry.path), folder)
-    return folders
 
 
 def explain(error: OSError, doing: str) -> WorkspaceError:

@@ -1,0 +1,154 @@
+"""Folders by handle: whoever swaps a folder for a link meanwhile does not lead bough elsewhere.
+
+A path below `top` is walked name by name without following any link. What is in a checkout was put there by an agent.
+"""
+
+# Paths are bytes: a name on disk need not be text.
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
+    """The folder at a path below `top`. With `make`, it is made, and what is in its way goes."""
+    handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for name in path.split(b"/") if path else ():
+            below = _made(handle, name) if make else open_below(handle, name)
+            os.close(handle)
+            handle = below
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def open_below(parent: int, name: bytes, writing: bool = False) -> int:
+    """A folder in a folder; one of our own that may not be entered (or written to) is opened up."""
+    try:
+        handle = os.open(name, _FOLDER, dir_fd=parent)
+        if writing and not os.fstat(handle).st_mode & stat.S_IWUSR:
+            os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o700)
+        return handle
+    except PermissionError:
+        _open_up(parent, name)
+        return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _made(parent: int, name: bytes) -> int:
+    for _ in range(8):
+        try:
+            return open_below(parent, name)
+        except FileNotFoundError:
+            with suppress(FileExistsError):
+                _with_access(parent, partial(os.mkdir, name, dir_fd=parent))
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            remove_in(parent, name)
+    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+
+
+def in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
+    """Make something new in a folder; what has its place goes."""
+    for _ in range(8):
+        try:
+            return _with_access(parent, action)
+        except FileExistsError:
+            remove_in(parent, name)
+    raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+
+
+def remove_below(top: bytes, path: bytes) -> None:
+    """Remove what is at a path below `top`; nothing there is fine, nor is a way there that is no folder any more."""
+    parent, _, name = path.rpartition(b"/")
+    try:
+        with folder(top, parent) as handle:
+            remove_in(handle, name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+            raise
+
+
+def remove_in(parent: int, name: bytes) -> None:
+    """Remove a file, a link (never what it points to) or a whole folder from a folder; nothing there is fine."""
+    try:
+        found = os.lstat(name, dir_fd=parent)
+        if not stat.S_ISDIR(found.st_mode):
+            return _with_access(parent, partial(os.unlink, name, dir_fd=parent))
+        _empty(parent, name)
+        _with_access(parent, partial(os.rmdir, name, dir_fd=parent))
+    except FileNotFoundError:
+        return None
+
+
+def _empty(parent: int, name: bytes) -> None:
+    """Without recursion, and with few handles at a time: an agent can make folders deeper than both reach. What lies
+    deep is moved up to the top and emptied from there."""
+    top = open_below(parent, name)
+    try:
+        waiting = _emptied(top)
+        moved = 0
+        while waiting:
+            each = waiting.pop()
+            handle = open_below(top, each)
+            try:
+                for inner in _emptied(handle):
+                    moved += 1
+                    fresh = b".bough-gone-%d" % moved
+                    # To move a folder is to write to it.
+                    os.close(open_below(handle, inner, writing=True))
+                    _with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
+                    waiting.append(fresh)
+            finally:
+                os.close(handle)
+            _with_access(top, partial(os.rmdir, each, dir_fd=top))
+    finally:
+        os.close(top)
+
+
+def _emptied(handle: int) -> list[bytes]:
+    """Remove all but the folders in a folder, whose names are returned."""
+    folders = []
+    with os.scandir(handle) as entries:
+        found = [(os.fsencode(entry.name), entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if is_folder:
+            folders.append(name)
+        else:
+            with suppress(FileNotFoundError):
+                _with_access(handle, partial(os.unlink, name, dir_fd=handle))
+    return folders
+
+
+def _with_access(handle: int, action: Callable[[], T]) -> T:
+    """Do it; when a folder of our own forbids it, open it up and do it again."""
+    try:
+        return action()
+    except PermissionError:
+        os.fchmod(handle, stat.S_IMODE(os.fstat(handle).st_mode) | 0o700)
+        return action()
+
+
+def _open_up(parent: int, name: bytes) -> None:
+    """A link that takes the folder's place in this moment is not followed: its own mode is what cannot be changed."""
+    handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | 0o700)  # noqa: PTH101
+    finally:
+        os.close(handle)
