@@ -22,7 +22,7 @@ from bough.testing.fuse import Blown
 from tests.harness import FIXED, begin, carry_out, journal_of, make_project, resume
 
 DEEP = "python3 -c \"import os\nfor n in range(60): os.mkdir('d' * 100); os.chdir('d' * 100)\nopen('f', 'w').close()\""
-SPARSE = "truncate -s 1T sparse && truncate -s 1T calc.py && truncate -s 1T .gitignore"
+SPARSE = "truncate -s 7G sparse && truncate -s 7G calc.py && truncate -s 7G .gitignore"
 FIX = call("write", path="calc.py", content=FIXED)
 DONE = call("done", summary="added")
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_kept_is_told_to_the_model(tmp_path: Path, command: str, 
 
 @pytest.mark.parametrize("command", [DEEP, SPARSE, "chmod -R 000 ."], ids=["deep", "sparse", "locked"])
 def test_a_crash_with_such_files_is_recovered_from(tmp_path: Path, command: str) -> None:
-    """The checkout is made anew where it cannot be read; nothing of a terabyte is."""
+    """The checkout is made anew where it cannot be read; nothing of the huge files is."""
     project = make_project(tmp_path / "p")
     script = [call("bash", command=command), FIX, DONE]
     with pytest.raises(Blown):
