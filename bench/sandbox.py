@@ -10,7 +10,8 @@ import os
 import statistics
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bough.adapters.sandboxes.env import make_env
@@ -28,6 +29,12 @@ class Checkout:
     folder: Path
     scratch: Path
     mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    async def own(self, mount: Mount) -> bool:
+        return False
+
+    async def furnish(self) -> None: ...
 
     async def snapshot(self) -> str:
         return ""

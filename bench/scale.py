@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from bough import app
 from bough.adapters.stores.sqlite import SqliteStore
@@ -64,6 +64,8 @@ def plan(count: int, check: bool) -> Step:
 
 class StubWorkspace:
     root = folder = scratch = Path("/nonexistent")
+    mounts = ()
+    env: ClassVar[dict[str, str]] = {}
 
     def __init__(self, tree: str) -> None:
         self._tree = tree

@@ -41,7 +41,7 @@ def test_the_python_guide_runs(
     exec(program.replace('model="openai:some-model"', "model=model"), {"model": model})
     said = capsys.readouterr().out
     assert "completed 0" in said
-    assert "goal completed the check passed (1 tests passed" in said
+    assert "goal completed the check passed (1 test passed" in said
 
 
 def test_every_command_is_in_the_readme() -> None:

@@ -7,7 +7,7 @@ them) go and how commands are confined is for the person alone: those keys are r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -20,6 +20,7 @@ from bough.core.escalation import LadderRules
 from bough.core.meant import meant
 from bough.core.plan import PlanningRules
 from bough.core.rules import CheckRules, CompactionRules, Rules
+from bough.core.services import Service
 from bough.core.signals import StuckRules
 
 
@@ -53,6 +54,36 @@ class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """Further environment variables that commands may see."""
 
 
+class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How the project as a whole is proven, and how that is run."""
+
+    command: str | None = None
+    """The project's own check, in place of the one that bough finds."""
+    before: str | None = None
+    """A command that runs before every check, in the same checkout."""
+    timeout: Annotated[float, Meta(gt=0)] | None = None
+    """Seconds that a check may take; `limits.check_timeout` when it is not set."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables of the check."""
+    accept_failing: bool = False
+    """Tests that fail before the work may still fail after it; no other may."""
+
+
+class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What comes along into a checkout beside the files that git keeps."""
+
+    link: tuple[str, ...] = ()
+    """Ignored files and folders that a checkout shows by a link, to read."""
+    copy: tuple[str, ...] = ()
+    """Ignored files and folders that a checkout gets a copy of, fresh for every check."""
+    setup: str | None = None
+    """A command that runs when a checkout is made, and again before every check."""
+    env_file: str | None = None
+    """An ignored file of NAME=VALUE lines (`.env`) whose variables commands get."""
+    env: dict[str, str] = field(default_factory=dict)
+    """Variables of all commands."""
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     models: Models = field(default_factory=Models)
     limits: Rules = field(default_factory=Rules)
@@ -63,6 +94,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     compaction: CompactionRules = field(default_factory=CompactionRules)
     checks: CheckRules = field(default_factory=CheckRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    check: CheckSettings = field(default_factory=CheckSettings)
+    workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
+    services: dict[str, Service] = field(default_factory=dict)
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
@@ -70,7 +104,7 @@ OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks")
 """Parts of the rules that have a section to themselves."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
-    "limits": tuple(name for name in Rules.__struct_fields__ if name not in OWN_SECTIONS),
+    "limits": tuple(name for name in Rules.__struct_fields__ if name not in (*OWN_SECTIONS, "accept_failing")),
     "budget": Limits.__struct_fields__,
     "stuck": StuckRules.__struct_fields__,
     "ladder": LadderRules.__struct_fields__,
@@ -78,13 +112,18 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "compaction": CompactionRules.__struct_fields__,
     "checks": CheckRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
+    "check": CheckSettings.__struct_fields__,
+    "workspace": WorkspaceSettings.__struct_fields__,
 }
+NAMED = frozenset({"services"})
+"""Sections whose keys are names of the person's own."""
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
     | {("checks", "allow_test_changes"), ("sandbox", "readable")}
+    | {("workspace", "link"), ("workspace", "copy")}
 )
 """Keys with several values: `a:b` in the environment."""
-NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE"})
+NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK"})
 """Variables with our prefix that mark processes and set nothing."""
 
 Table = dict[str, dict[str, Any]]
@@ -98,7 +137,12 @@ def load(folder: Path, env: Mapping[str, str]) -> Config:
     _check_numbers(table)
     try:
         loaded = msgspec.convert(table, Config, strict=False)
-        return replace(loaded, limits=replace(loaded.limits, **{name: getattr(loaded, name) for name in OWN_SECTIONS}))
+        rules: dict[str, Any] = {name: getattr(loaded, name) for name in OWN_SECTIONS}
+        if loaded.check.timeout is not None:
+            rules["check_timeout"] = loaded.check.timeout
+        rules["accept_failing"] = loaded.check.accept_failing
+        _refuse_outside(loaded.workspace)
+        return replace(loaded, limits=replace(loaded.limits, **rules))
     except msgspec.ValidationError as error:
         raise UsageError(
             f"A setting has the wrong type: {error}. See docs/configuration.md for what it takes."
@@ -111,6 +155,15 @@ def _check_numbers(table: Table) -> None:
         for key, value in values.items():
             if isinstance(value, float | str) and str(value).strip().lower().lstrip("+-") in ("nan", "inf", "infinity"):
                 raise UsageError(f"`{section}.{key}` is {value}: give a number, or leave it out for the default.")
+
+
+def _refuse_outside(chosen: WorkspaceSettings) -> None:
+    """What comes along comes from the project: a repository's file must not name somebody's keys."""
+    named = [("link", name) for name in chosen.link] + [("copy", name) for name in chosen.copy]
+    for key, name in [*named, *([("env_file", chosen.env_file)] if chosen.env_file else [])]:
+        path = PurePosixPath(name)
+        if path.is_absolute() or ".." in path.parts or not path.parts or path.parts[0] in (".git", ".bough"):
+            raise UsageError(f"[workspace] {key}: `{name}` is not a path within the project.")
 
 
 def _from_file(folder: Path) -> Table:
@@ -137,11 +190,11 @@ def _from_file(folder: Path) -> Table:
 
 def _checked(table: Any, place: str) -> Table:
     for section, values in table.items():
-        if section not in SECTIONS:
-            raise UsageError(f"{place}: there is no section [{section}].{_nearest(section, list(SECTIONS))}")
+        if section not in SECTIONS and section not in NAMED:
+            raise UsageError(f"{place}: there is no section [{section}].{_nearest(section, [*SECTIONS, *NAMED])}")
         if not isinstance(values, dict):
             raise UsageError(f"{place}: `{section}` is a section: write [{section}] and its keys below it.")
-        for key in values:
+        for key in () if section in NAMED else values:
             if key not in SECTIONS[section]:
                 raise UsageError(f"{place}: [{section}] has no key `{key}`.{_nearest(key, SECTIONS[section])}")
             if (section, key) in PERSON_ONLY:

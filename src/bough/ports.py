@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Verdict
 from bough.core.edges import Edge
-from bough.core.events import AnyEvent, Record
+from bough.core.events import AnyEvent, BaseChecked, Record
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
 
@@ -155,7 +155,7 @@ class Mount(Struct, frozen=True):
     source: Path
     mode: Literal["read", "overlay"] = "read"
     """`read`: nothing there can be changed; `overlay`: commands change a copy of their own, kept with the workspace's
-    temporary files."""
+    temporary files. Where the sandbox cannot do that, `Workspace.own` puts a copy in the place of the link."""
     target: Path | None = None
     """Where it is seen; None: where it is."""
 
@@ -195,8 +195,24 @@ class Workspace(Protocol):
     """Where the agent starts: `root`, or the folder below it where the person stood."""
     scratch: Path
     """A private folder for temporary files, outside the checkout."""
-    mounts: tuple[Mount, ...]
-    """What the checkout refers to outside of itself: lent objects of git, ignored folders such as `.venv`."""
+
+    @property
+    def mounts(self) -> Sequence[Mount]:
+        """What the checkout refers to outside of itself: lent objects of git, ignored folders such as `.venv`."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """What commands in it get beside the usual variables: its environment's PATH, `$BOUGH_TASK`, `$PORT` …"""
+        ...
+
+    async def own(self, mount: Mount) -> bool:
+        """Put a copy in the place of the link to it, which commands may write to. False when there is no link."""
+        ...
+
+    async def furnish(self) -> None:
+        """Bring in again what comes from the person's set-up beside the tree: after all else was cleared away."""
+        ...
 
     async def snapshot(self) -> str:
         """Keep the present files durably and return their tree."""
@@ -331,6 +347,10 @@ class Verifier(Protocol):
 
     async def find(self, task: Task) -> Check | None:
         """The check of a task as its files are now, and where it comes from; None when there is none to be found."""
+        ...
+
+    async def at_base(self, run: Run, task: Task, check: Check, progress: Callable[[str], None]) -> BaseChecked:
+        """What the check says of the task's base, and what it lacks there. `SetupFailed` when it cannot be set up."""
         ...
 
     def begin(self, run: Run, task: Task) -> None:

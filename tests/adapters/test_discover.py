@@ -329,11 +329,34 @@ def test_a_project_in_a_folder_is_found_when_the_top_has_none() -> None:
         "web/package.json": '{"scripts": {"test": "vitest run"}}',
     }
     check = found(files, task="goal")
-    assert check == Check(
+    assert check.command == "(cd backend && python3 -m pytest) && (cd web && npm test)" and not check.runner
+    assert "backend/, web/" in check.why, "none of two projects is proven by the other's tests"
+    alone = {path: text for path, text in files.items() if not path.startswith("web/")}
+    assert found(alone, task="goal") == Check(
         "cd backend && python3 -m pytest", "pytest is configured in pyproject.toml, in backend/", "pytest"
     )
     named = found({**files, "backend/tests/test_insert_line.py": PYTEST_FILE, ".venv/pyvenv.cfg": ""})
     assert named.command == "cd backend && ../.venv/bin/python -m pytest tests/test_insert_line.py"
+
+
+def test_the_nearest_project_counts() -> None:
+    files = {
+        "api/pyproject.toml": "[tool.pytest.ini_options]\n",
+        "api/tests/test_a.py": PYTEST_FILE,
+        "web/package.json": '{"scripts": {"test": "vitest run"}}',
+        "web/src/deep/a.ts": "",
+        "docs/package.json": '{"name": "docs"}',
+    }
+
+    def standing(folder: str) -> Check | None:
+        return discover(Step("goal", "x"), "goal", files, files.get, folder)
+
+    web, deep, docs = standing("web"), standing("web/src/deep"), standing("docs")
+    assert web is not None and web.command == "cd web && npm test"
+    assert deep == web
+    assert docs is None, "a project without tests is not proven by another's"
+    own = discover(Step("goal", "x"), "goal", files, files.get, "web", "make verify")
+    assert own is not None and own.command == "make verify"
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,12 @@ class Checkout:
     folder: Path
     scratch: Path
     mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    async def own(self, mount: Mount) -> bool:
+        return False
+
+    async def furnish(self) -> None: ...
 
     async def snapshot(self) -> str:
         return ""

@@ -20,7 +20,8 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,12 @@ class Checkout:
     folder: Path
     scratch: Path
     mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    async def own(self, mount: Mount) -> bool:
+        return False
+
+    async def furnish(self) -> None: ...
 
     async def snapshot(self) -> str:
         return ""

@@ -133,7 +133,7 @@ def test_log(completed: Done) -> None:
     assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
     assert events[0]["event"]["event"] == "RunStarted" and events[-1]["event"]["event"] == "RunFinished"
     only = bough(completed.folder, "log", "goal", "--json").events
-    assert {event["task"] for event in only} == {"goal"} and len(only) == len(events) - 2
+    assert {event["task"] for event in only} == {"goal"} and len(only) == len(events) - 4
 
 
 def test_the_conversation(completed: Done) -> None:

@@ -6,11 +6,11 @@ import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from bough.ports import Mount, Sandbox
 
@@ -24,6 +24,12 @@ class Place(Struct):
     folder: Path
     scratch: Path
     mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    async def own(self, mount: Mount) -> bool:
+        return False
+
+    async def furnish(self) -> None: ...
 
     async def snapshot(self) -> str:
         return ""

@@ -58,6 +58,10 @@ class Choices(Struct, frozen=True):
     """What they reach: `off`, `loopback`, `registries`, `allow:HOST,…` or `on`."""
     allow_test_changes: tuple[str, ...] = ()
     """Patterns of existing tests, or of their files, that may expect something else afterwards."""
+    check: str = ""
+    """For a run that is resumed: the command that proves the goal from now on."""
+    accept_failing: bool = False
+    """Tests that failed before the work may still fail after it."""
     fresh: bool = False
     """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
 
@@ -65,7 +69,9 @@ class Choices(Struct, frozen=True):
         chosen = {"max_depth": self.max_depth, "flat": self.flat}
         said = {name: value for name, value in chosen.items() if value is not None}
         allowed = CheckRules(self.allow_test_changes) if self.allow_test_changes else configured.checks
-        return replace(configured, planning=replace(configured.planning, **said), checks=allowed)
+        accepts = self.accept_failing or configured.accept_failing
+        planning = replace(configured.planning, **said)
+        return replace(configured, planning=planning, checks=allowed, accept_failing=accepts)
 
     def confined(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
         said = {"mode": self.sandbox, "network": self.network}

@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
     from bough.adapters.sandboxes.levels import Level
     from bough.adapters.sandboxes.network import Network
+    from bough.adapters.verifiers.door import Door
+    from bough.adapters.workspaces.git import GitWorkspaces
+    from bough.adapters.workspaces.surroundings import Surroundings
     from bough.core.run import Run
     from bough.core.task import Task
 
@@ -120,7 +124,9 @@ class Session(Journal, frozen=True):
     folder: str
     """Where the person stands, relative to the root."""
     config: settings.Config
-    workspaces: Workspaces
+    workspaces: GitWorkspaces
+    surroundings: Surroundings
+    """What of the person's set-up comes along into checkouts."""
     env: Mapping[str, str]
     client: Client
     """The HTTP client of all its runs, so that they share connections."""
@@ -157,7 +163,8 @@ class Session(Journal, frozen=True):
         plan = checked(goal if isinstance(goal, Plan) else Plan(choices.attempts(to_plan(goal, rules))))
         models = choices.models(self.config.models, None if asks_models(plan.goal) else NOBODY)
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
-        async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch) as ports:
+        endpoints = self._endpoints(models, choices)
+        async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch, endpoints) as ports:
             from bough.engine import schedule
 
             self.client.link(choices.base_url or self.config.models.base_url or "")
@@ -173,10 +180,59 @@ class Session(Journal, frozen=True):
                 jobs=_jobs(choices.jobs or choices.best_of, plan.goal),
                 grows=grows,
                 fresh=choices.fresh,
+                endpoints=endpoints,
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)
         return await self.outcome(name)
+
+    async def check(self, step: Step, choices: Choices, watch: Watch) -> e.BaseChecked:
+        """What the goal's check would say of the files as they are. No run is begun, and no model is asked."""
+        from bough.adapters.models.absent import NOBODY
+        from bough.core.run import Run
+        from bough.engine.base import check_base
+
+        rules = choices.rules(self.config.limits)
+        found = e.BaseChecked()
+        async with self._ports({"main": NOBODY}, choices, watch) as ports:
+            base = await self.workspaces.take()
+            run = Run(f"check-{os.getpid()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
+            async for events in check_base(run, ports):
+                for event in events:
+                    watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
+                    found = event if isinstance(event, e.BaseChecked) else found
+        return found
+
+    async def verify(self, name: str, choices: Choices, watch: Watch) -> e.Judged:
+        """Judge the work of a run that is over once more, by its own check or another."""
+        from bough.adapters.models.absent import NOBODY
+
+        if not await self.store.read(name, GOAL):
+            raise UsageError(f"{name} has not begun to work: there is nothing to verify.")
+        async with (
+            self._hold(name) as (claim, run),
+            self._ports({"main": NOBODY}, choices, watch, {}, run.folder) as ports,
+        ):
+            task = await self.task(name)
+            step = replace(task.step, test_command=choices.check or task.step.test_command)
+            accepts = choices.accept_failing or task.rules.accept_failing
+            task = replace(task, step=step, rules=replace(task.rules, accept_failing=accepts))
+            check = await ports.verifier.find(task)
+            workspace = await ports.workspaces.open(name, f"{GOAL}@verify", task.tree, run.folder)
+            try:
+                judged = await ports.verifier.judge(
+                    run, task, check, workspace, lambda line: watch.progress(GOAL, line)
+                )
+            finally:
+                await ports.workspaces.discard(name, f"{GOAL}@verify")
+            event = e.Judged(judged.verdict)
+            events: list[e.AnyEvent] = [event]
+            if run.end is not None:
+                end: e.End = "completed" if judged.verdict.ruling == "passed" else "not_verified"
+                events.append(e.RunFinished(end, judged.verdict.reason))
+            for record in await self.store.append(claim, events, run.version):
+                watch.recorded(record)
+        return event
 
     async def plan(self, step: Step, choices: Choices, watch: Watch) -> Planned:
         """How a goal would be carried out. Nothing is begun, and nothing is kept of it."""
@@ -211,8 +267,11 @@ class Session(Journal, frozen=True):
             await self._make_room(name)
             async with self._hold(name):
                 await self._take_back(name)
-        async with self._ports(models, choices, watch) as ports:
-            again = e.RunResumed(ports.worker, choices.limits(run.limits), models)
+        endpoints = self._endpoints(models, choices, run.endpoints)
+        async with self._ports(models, choices, watch, endpoints, run.folder) as ports:
+            accepts = True if choices.accept_failing else None
+            limits = choices.limits(run.limits)
+            again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts)
             await schedule.resume(name, again, ports)
         return await self.outcome(name)
 
@@ -222,8 +281,29 @@ class Session(Journal, frozen=True):
         if await self.store.holder(name, RUN) is None:
             await self.workspaces.sweep(name, "")
 
+    def _endpoints(
+        self, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
+    ) -> dict[str, str]:
+        """Where each model is asked. A run that is resumed asks where it asked before, unless the person says else."""
+        from bough.adapters.models.providers import address
+
+        given, chosen = choices.given(), choices.base_url
+        found = {}
+        for name in dict.fromkeys(models.values()):
+            base_url = chosen or before.get(name) or self.config.models.base_url
+            if name not in given and (at := address(name, base_url, self.env)):
+                found[name] = at
+        return found
+
     @asynccontextmanager
-    async def _ports(self, models: dict[str, str], choices: Choices, watch: Watch) -> AsyncIterator[Ports]:
+    async def _ports(
+        self,
+        models: dict[str, str],
+        choices: Choices,
+        watch: Watch,
+        endpoints: Mapping[str, str] = MappingProxyType({}),
+        folder: str | None = None,
+    ) -> AsyncIterator[Ports]:
         from bough.adapters.held import held_model, held_sandbox, held_tools, held_workspaces
         from bough.adapters.models.providers import make_model, secrets_of
         from bough.adapters.sandboxes.env import make_env
@@ -236,9 +316,10 @@ class Session(Journal, frozen=True):
         rules, sandboxed = self.config.limits, self.config.sandbox
         base_url = choices.base_url or self.config.models.base_url
         hidden = secrets_of(self.env, models.values())
+        env = make_env(self.env, hidden, sandboxed.env)
         commands = make_sandbox(
             sandboxed.mode,
-            make_env(self.env, hidden, sandboxed.env),
+            env,
             [Path(folder).expanduser() for folder in sandboxed.writable],
             readable=[Path(folder).expanduser() for folder in sandboxed.readable],
             hidden=[self.root],
@@ -246,7 +327,7 @@ class Session(Journal, frozen=True):
         )
         commands.start()
         fence = Fence()
-        sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(self.workspaces, fence)
+        sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(cast(Workspaces, self.workspaces), fence)
         given = choices.given()
         known = await knowledge(
             [name for name in models.values() if name not in given],
@@ -260,7 +341,7 @@ class Session(Journal, frozen=True):
         def make(name: str) -> Model:
             model = given.get(name) or make_model(
                 name,
-                base_url=base_url,
+                base_url=endpoints.get(name) or base_url,
                 client=self.client,
                 timeout=rules.model_timeout,
                 longest=rules.model_longest,
@@ -274,7 +355,13 @@ class Session(Journal, frozen=True):
             return RecordingModel(model, choices.record, secrets=hidden)
 
         made = {name: make(name) for name in dict.fromkeys(models.values())}
-        verifier = ProjectVerifier(sandbox, workspaces, self.home)
+        from bough.adapters.workspaces.furnished import FurnishedWorkspaces
+
+        furnished = FurnishedWorkspaces(
+            workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
+        )
+        workspaces = cast(Workspaces, furnished)
+        verifier = ProjectVerifier(sandbox, workspaces, self.home, self._door(env, folder))
         try:
             yield Ports(
                 store=self.store,
@@ -296,8 +383,28 @@ class Session(Journal, frozen=True):
             )
         finally:
             await verifier.close()
+            await furnished.close()
             for model in made.values():
                 await model.close()
+
+    def _door(self, env: Mapping[str, str], folder: str | None) -> Door:
+        """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
+        person stood, when that is not where they stand now."""
+        from bough.adapters.verifiers.door import Door
+        from bough.adapters.verifiers.remedies import Remedies
+        from bough.adapters.workspaces.fingerprint import fingerprint
+
+        check, around = self.config.check, self.surroundings
+        chosen = (check.before, sorted(check.env.items()), self.config.workspace.setup, self.config.services)
+        return Door(
+            root=self.root,
+            remedies=Remedies(self.root, around.environment, self.workspaces.ignored),
+            surroundings=fingerprint(self.root, env, around, chosen),
+            folder=self.folder if folder is None else folder,
+            command=check.command or "",
+            before=check.before or "",
+            env=check.env,
+        )
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
         """Record the beginning of a run under a name that nobody else has taken, and return that."""
@@ -319,6 +426,8 @@ class Session(Journal, frozen=True):
 
     async def diff(self, name: str, stat: bool = False) -> str:
         """All that the run changed so far, finished or not."""
+        if not await self.store.read(name, GOAL):
+            return ""
         task = await self.task(name)
         return await self.workspaces.diff(task.base, task.tree, stat)
 
@@ -329,8 +438,9 @@ class Session(Journal, frozen=True):
         task = await self.task(name)
         return await self.workspaces.edges(task.base, task.tree)
 
-    async def apply(self, name: str, edges: bool = False) -> list[Change]:
-        """Bring a run's changes into the person's tree. `edges`: the person has seen what takes effect by itself."""
+    async def apply(self, name: str, edges: bool = False, commit: bool = False) -> list[Change]:
+        """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
+        is not possible nothing is written. `edges`: the person has seen what takes effect by itself."""
         task = await self.task(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
@@ -340,10 +450,78 @@ class Session(Journal, frozen=True):
                 f"with `bough diff {name}`, then take them with `bough apply {name} --edges`."
             )
         async with self._hold(name) as (claim, run):
-            changes = await self.workspaces.apply(task.base, task.tree)
-            applied = e.Applied(task.tree, tuple(change.path for change in changes))
+            if run.applied == task.tree:
+                raise UsageError(f"{name} is applied already: `bough undo {name}` takes it back out.")
+            before = await self.workspaces.take()
+            changes = await self._bring(task.base, task.tree, before)
+            made = ""
+            if commit and changes:
+                from bough.adapters.workspaces.deliver import commit as make_commit
+
+                message = await self._message(name)
+                made = await asyncio.to_thread(make_commit, self.root, [change.path for change in changes], message)
+            files = tuple(change.path for change in changes)
+            applied = e.Applied(task.tree, files, before, await self.workspaces.take(), made)
             await self.store.append(claim, [applied], run.version)
         return changes
+
+    async def _bring(self, base: str, tree: str, now: str) -> list[Change]:
+        from bough.adapters.workspaces.apply import ApplyConflict
+
+        try:
+            return await self.workspaces.apply(base, tree)
+        except ApplyConflict:
+            merged = await self.workspaces.merge(base, now, tree)
+            if merged.conflicts:
+                raise
+            return await self.workspaces.apply(now, merged.tree)
+
+    async def undo(self, name: str) -> list[Change]:
+        """Take what was applied back out of the person's files."""
+        async with self._hold(name) as (claim, run):
+            applied = run.application
+            if applied is None or not applied.before:
+                raise UsageError(f"{name} is not applied: there is nothing to undo.")
+            changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            await self.store.append(claim, [e.Undone(tuple(change.path for change in changes))], run.version)
+        return changes
+
+    async def branch(self, name: str, branch: str) -> tuple[str, str]:
+        """A branch of the person's repository with the run's changes in one commit; their files stay as they are. The
+        commit, and the message that it has."""
+        from bough.adapters.workspaces import deliver
+
+        task = await self.task(name)
+        changes = await self.workspaces.changes(task.base, task.tree)
+        if not changes:
+            raise UsageError(f"{name} changed nothing: there is nothing to make a branch of.")
+        paths = [change.path for change in changes]
+        base, files = await self.workspaces.files(task.base, paths), await self.workspaces.files(task.tree, paths)
+        head = await asyncio.to_thread(deliver.texts_at_head, self.root, paths)
+        differ = [path for path in paths if head[path] != (base[path][1] if path in base else None)]
+        if differ:
+            raise UsageError(
+                f"The last commit does not have {differ[0]} as the run found it: commit your changes first, or use "
+                f"`bough apply {name}`."
+            )
+        message = await self._message(name)
+        made = await asyncio.to_thread(deliver.branch, self.root, branch, {p: files.get(p) for p in paths}, message)
+        return made, message
+
+    async def _message(self, name: str) -> str:
+        """What a commit of the run's work says: the goal, and the evidence as trailers."""
+        run, task = await self.run(name), await self.task(name)
+        goal = run.plan.goal.instructions.strip()
+        title = goal.splitlines()[0] if goal else name
+        title = title if len(title) <= 72 else f"{title[:69].rstrip()}…"
+        lines = [title, ""]
+        if len(goal.splitlines()) > 1 or len(goal) > 72:
+            lines += [goal, ""]
+        lines.append(f"Bough-Run: {name}")
+        if task.verdict is not None and task.verdict.command:
+            lines.append(f"Bough-Check: {task.verdict.command}")
+            lines.append(f"Bough-Verdict: {task.verdict.ruling}: {task.verdict.reason}")
+        return "\n".join(lines) + "\n"
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
         """Decide about the tests that a run wants to change, and return their names. `bough resume` goes on."""
@@ -481,20 +659,46 @@ async def session(
     known = [*secrets_of(env), *in_addresses(env), *in_files(root)]
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), known)
     client = Client()
+    around = surroundings_of(root, folder_in(root, here), loaded, env)
     try:
         yield Session(
             root=root,
             home=home,
-            folder="" if here == root else here.relative_to(root).as_posix(),
+            folder=folder_in(root, here),
             config=loaded,
             store=store,
-            workspaces=GitWorkspaces(root, home, link_ignored=loaded.sandbox.mode != "none"),
+            workspaces=GitWorkspaces(root, home, loaded.sandbox.mode != "none", around),
+            surroundings=around,
             env=env,
             client=client,
         )
     finally:
         await client.close()
         await store.close()
+
+
+def folder_in(root: Path, here: Path) -> str:
+    return "" if here == root else here.relative_to(root).as_posix()
+
+
+def surroundings_of(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
+    """What comes along into checkouts of the project, for whoever stands in that folder of it."""
+    from bough.adapters.workspaces.environment import find_environment
+    from bough.adapters.workspaces.surroundings import Surroundings
+
+    chosen = config.workspace
+    variables: dict[str, str] = {}
+    if chosen.env_file:
+        from bough.adapters.workspaces.variables import read_variables
+
+        variables = read_variables(root / chosen.env_file)
+    return Surroundings(
+        environment=find_environment(root, folder, env),
+        link=chosen.link,
+        copy=chosen.copy,
+        variables={**variables, **chosen.env},
+        path=env.get("PATH", os.defpath),
+    )
 
 
 def existing_folder(folder: Path | str) -> Path:

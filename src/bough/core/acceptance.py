@@ -20,6 +20,8 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """Where it comes from, as a phrase for people: `the step's test_command`, `tests/test_buffer.py` …"""
     runner: str = ""
     """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
+    environment: str = ""
+    """What it runs in, as a phrase for people: `the environment in .venv`; empty: what is on the PATH."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -8,7 +8,8 @@
     │   └── Refused           … for good: a wrong key, an unknown model
     │       └── TooLong       … for this conversation: a shorter one may be answered
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
-    │   └── Unkeepable        … for what is in it: too large, too deep, no room
+    │   ├── Unkeepable        … for what is in it: too large, too deep, no room
+    │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
     ├── StoreError            the journal could not be read or written        exit status 1
     │   ├── DiskFull          there is no room to write it
     │   ├── Locked            another program keeps it locked, for now
@@ -75,6 +76,10 @@ class WorkspaceError(BoughError):
 
 class Unkeepable(WorkspaceError):
     """What somebody put into a workspace cannot be kept. Once it is gone, work can go on."""
+
+
+class SetupFailed(WorkspaceError):
+    exit_status = 2
 
 
 class StoreError(BoughError):

@@ -26,7 +26,7 @@ from bough.core.rules import Rules
 from bough.core.signals import Signal
 from bough.core.states import State
 
-Halt = Literal["stopped", "budget", "unavailable", "needs_approval"]
+Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment"]
 ChangesBy = Literal["judge", "person", "earlier"]
 End = Literal["completed", "not_verified", "failed"]
 
@@ -54,6 +54,8 @@ class RunStarted(Event, frozen=True):
     """Agents that may work at once."""
     grows: bool = False
     """The ledger's rounds follow the plan's leaves: no person has set them."""
+    endpoints: dict[str, str] = {}
+    """Where each model is asked, by its name: a resumed run asks there and nowhere else."""
     fresh: bool = False
     """Every step is done, also one that an earlier run has done from the same beginning."""
 
@@ -63,6 +65,41 @@ class RunResumed(Event, frozen=True):
     limits: Limits
     """The ledger's limits from here on: a person may raise them, spend is never reset."""
     models: dict[str, str]
+    endpoints: dict[str, str] = {}
+    """Where each model is asked, by its name."""
+    check: str = ""
+    """The command that proves the goal from here on; empty: as before."""
+    accept_failing: bool | None = None
+    """Whether tests that failed before the work may still fail; None: as before."""
+
+
+class BaseStarted(Event, frozen=True):
+    """The goal's check is about to run on the files as they are, before any work."""
+
+    command: str
+    why: str
+    """Where it comes from, as a phrase."""
+    environment: str = ""
+    """What it runs in, as a phrase: `the environment in .venv`."""
+
+
+class BaseChecked(Event, frozen=True):
+    """What the goal's check says before any work. Without a command: no check was found."""
+
+    command: str = ""
+    why: str = ""
+    environment: str = ""
+    exit_status: int | None = None
+    """None when it was killed."""
+    passed: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    lacking: str = ""
+    """What it lacks in order to say anything. Then the run halts."""
+    way_out: str = ""
+    """What brings that in."""
+    left_out: tuple[str, ...] = ()
+    """Ignored files that a failing check's output names: they are not in the checkout."""
 
 
 class RunHalted(Event, frozen=True):
@@ -77,10 +114,28 @@ class RunFinished(Event, frozen=True):
     summary: str
 
 
+class Judged(Event, frozen=True):
+    """A person had the work of the run verified once more, by its own check or another."""
+
+    verdict: Verdict
+
+
 class Applied(Event, frozen=True):
     """The run's changes were brought into the person's tree."""
 
     tree: str
+    files: tuple[str, ...]
+    before: str = ""
+    """The person's files as they were before: what `bough undo` goes back to."""
+    after: str = ""
+    """… and as they were right after."""
+    commit: str = ""
+    """The commit that was made of it in the person's repository."""
+
+
+class Undone(Event, frozen=True):
+    """What was applied was taken back out of the person's files."""
+
     files: tuple[str, ...]
 
 
@@ -570,6 +625,9 @@ class TaskResumed(Event, frozen=True):
     limits: Limits
     means: Means = Means()
     grows: bool = False
+    check: str = ""
+    """The command that proves it from here on; empty: as before."""
+    accept_failing: bool | None = None
 
 
 class TaskRewound(Event, frozen=True):
@@ -588,10 +646,14 @@ AnyEvent = (
     | ChangesRuled
     | FindingReturned
     | RunResumed
+    | BaseStarted
+    | BaseChecked
     | RunHalted
     | RunFinished
+    | Judged
     | RunReopened
     | Applied
+    | Undone
     | StopRequested
     | TaskCreated
     | StateChanged

@@ -55,6 +55,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     check_timeout: float = 300.0
     strict: bool = False
     """A flaky test fails the verdict."""
+    accept_failing: bool = False
+    """Tests that fail before the work may still fail after it; no other may. Set as `[check] accept_failing`."""
     shown: int = 16_000
     """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
     kept: int = 20_000_000

@@ -34,6 +34,12 @@ class Run(Struct, frozen=True):
     halt: e.RunHalted | None = None
     applied: str = ""
     """The tree that was brought into the person's files."""
+    application: e.Applied | None = None
+    """How that was done, until it is undone."""
+    endpoints: dict[str, str] = {}
+    """Where each model is asked, by its name; empty in old journals."""
+    checked: e.BaseChecked | None = None
+    """What the goal's check said before any work."""
 
 
 def evolve_run(run: Run, record: e.Record) -> Run:
@@ -50,10 +56,18 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 jobs=event.jobs,
                 grows=event.grows,
                 fresh=event.fresh,
+                endpoints=event.endpoints,
                 started_at=record.at,
             )
         case e.RunResumed() as event:
             run = replace(run, limits=event.limits, models=event.models, halt=None, ended_at=0.0)
+            run = replace(run, endpoints=event.endpoints or run.endpoints)
+            if event.check:
+                run = replace(run, plan=replace(run.plan, goal=replace(run.plan.goal, test_command=event.check)))
+            if event.accept_failing is not None:
+                run = replace(run, rules=replace(run.rules, accept_failing=event.accept_failing))
+        case e.BaseChecked() as event:
+            run = replace(run, checked=event)
         case e.RunHalted() as event:
             run = replace(run, halt=event, ended_at=record.at)
         case e.RunFinished() as event:
@@ -61,7 +75,9 @@ def evolve_run(run: Run, record: e.Record) -> Run:
         case e.RunReopened() as event:
             run = replace(run, end=None, halt=None, ended_at=record.at)
         case e.Applied() as event:
-            run = replace(run, applied=event.tree)
+            run = replace(run, applied=event.tree, application=event)
+        case e.Undone():
+            run = replace(run, applied="", application=None)
         case _:
             pass
     return replace(run, version=record.version)

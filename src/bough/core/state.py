@@ -438,6 +438,10 @@ def _halted(task: Task, event: e.TaskHalted, at: float) -> Task:
 
 
 def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
+    if event.check:  # What was said of it by another check no longer counts.
+        task = replace(task, step=replace(task.step, test_command=event.check), judged=False)
+    if event.accept_failing is not None:
+        task = replace(task, rules=replace(task.rules, accept_failing=event.accept_failing), judged=False)
     attempt = task.attempt
     return replace(
         task,

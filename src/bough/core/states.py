@@ -54,5 +54,6 @@ EXIT_STATUS: dict[str, int] = {
     "stopped": 6,
     "unavailable": 7,
     "needs_approval": 5,
+    "environment": 2,
 }
 """How a run's end or halt becomes the exit status of the program."""

@@ -13,6 +13,7 @@ from bough.core.escalation import Means
 from bough.core.ids import CONTROL, GOAL, RUN
 from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
 from bough.core.task import Task
+from bough.engine.base import check_base
 from bough.engine.begin import Beginnings
 from bough.engine.drive import STOPPED
 from bough.engine.tend import Crew
@@ -46,6 +47,9 @@ async def resume(run: str, again: e.RunResumed, ports: Ports) -> Run:
 
 async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
     goal = Task(GOAL)
+    if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
+        async for events in check_base(state, ports):
+            state = await _append(state, claim, events, ports)
     while (move := next_move(state, goal)) is not None:
         match move:
             case Start():

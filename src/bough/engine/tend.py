@@ -14,7 +14,7 @@ from bough.core import context, grants
 from bough.core import events as e
 from bough.core.beside import Touched, only_adds
 from bough.core.budget import Spend
-from bough.core.ids import below
+from bough.core.ids import GOAL, below
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.states import SETTLED, State
@@ -346,6 +346,10 @@ def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.Any
     # A ledger that has followed its plan does not shrink back to what it was before there was one.
     limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
     resumed = e.TaskResumed(limits, first.means, first.grows)
+    if first.step.test_command != task.step.test_command and task.id == GOAL:
+        resumed = replace(resumed, check=first.step.test_command or "")
+    if first.rules.accept_failing != task.rules.accept_failing:
+        resumed = replace(resumed, accept_failing=first.rules.accept_failing)
     if again is not None and task.state is State.BLOCKED and task.tier != again:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]

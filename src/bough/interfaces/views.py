@@ -27,6 +27,7 @@ KINDS = (
     "RunFinished",
     "RunReopened",
     "Applied",
+    "Undone",
     "TaskCreated",
     "StateChanged",
     "AttemptStarted",
@@ -309,6 +310,8 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.status, run.summary = event.end, event.summary
         case e.Applied() as event:
             run.applied = event.tree
+        case e.Undone():
+            run.applied = ""
         case _:
             pass
 

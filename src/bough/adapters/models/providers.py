@@ -122,6 +122,18 @@ def placed(name: str) -> tuple[str, str | None]:
     return (found[1], found[2]) if found else (name, None)
 
 
+def address(name: str, base_url: str | None, env: Mapping[str, str]) -> str:
+    """Where the model is asked, without a user or password; empty for what is asked nowhere."""
+    if name == NOBODY or name.startswith(f"{REPLAY}:"):
+        return ""
+    name, own = placed(name)
+    base_url = own or base_url
+    provider, _ = parse(name, base_url, env)
+    known = PROVIDERS[provider]
+    url = (base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
+    return "" if re.search(r"://[^/]*@", url) else url
+
+
 def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
     """Where the model is asked, and with which key."""
     provider, model = parse(name, base_url, env)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bough.adapters.sandboxes import kernel
+from bough.adapters.sandboxes.copies import own_what_was_denied
 from bough.adapters.sandboxes.crew import Command, Crew
 from bough.adapters.sandboxes.env import own_sources
 from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
@@ -119,6 +120,8 @@ class ProcessSandbox:
                 killed = killed or "because the process that watches over it was ended"
             await command.drain()
         status, output = _outcome(argv, workspace, report, bytes(command.output))
+        if status and self._landlock is not None:
+            output += await own_what_was_denied(workspace, output)
         return Finished(None if killed else status, output, time.monotonic() - begun, killed)
 
     async def sweep(self, workspace: Workspace) -> None:
@@ -137,7 +140,7 @@ class ProcessSandbox:
             request["writable"] = self._landlock.writable(workspace)
             request["readable"] = self._landlock.readable(workspace)
             own |= self._landlock.home(workspace, self._env)
-        request["env"] = {**self._env, **own_sources(workspace.root), **env, **own}
+        request["env"] = {**self._env, **workspace.env, **own_sources(workspace.root), **env, **own}
         return request
 
 

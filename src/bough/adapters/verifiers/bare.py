@@ -19,6 +19,8 @@ INSTALLED = frozenset(
 )
 """Folders in which tools keep what they installed or built, and look after it themselves: to make them again for every
 check would take minutes and a network."""
+SERVICES = ".services"
+"""In the scratch folder: what the checkout's services keep while they run."""
 MADE = "__pycache__"
 """Goes even when it is in the tree: bytecode need not be that of the source beside it."""
 
@@ -33,7 +35,8 @@ def lay_bare(root: Path, scratch: Path, files: Iterable[str]) -> list[str]:
     gone: list[str] = []
     # The home and the /tmp of the commands are temporary files too.
     for entry in (*_entries(scratch), *_entries(scratch.with_name(f"{scratch.name}.private"))):
-        _remove(Path(entry.path))
+        if entry.name != SERVICES:
+            _remove(Path(entry.path))
     waiting = [""]
     while waiting:
         folder = waiting.pop()

@@ -1,7 +1,8 @@
 """What a check said at the base of a task, found out once and beside the work.
 
-The answer depends on nothing but the base tree and the command, so it is kept in `.bough/baselines/` for later runs;
-it is a cache that may be deleted at any time.
+The answer depends on the base tree, the command and the surroundings that it runs in (interpreter, installed packages,
+variables), so it is kept by these in `.bough/baselines/` for later runs; it is a cache that may be deleted at any time.
+What a check said that lacked something is not kept: the next run may have it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance import Case, Check, Report
 
-FORMAT = 2
+FORMAT = 3
 """Of what is kept: what an earlier bough kept says too little."""
 CRASHED = 126
 """Exit statuses from here on are the system's or a signal's, not the runner's."""
@@ -37,6 +38,13 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     """Code that the check itself writes anew."""
     ended: bool = False
     """With what pytest leaves behind at the end of a session."""
+    seconds: float = 0.0
+    lacking: str = ""
+    """What it lacks in order to say anything: a command, an installed package."""
+    way_out: str = ""
+    """What brings that in."""
+    left_out: tuple[str, ...] = ()
+    """Ignored files that a failing check's output names."""
 
     @property
     def mute(self) -> bool:
@@ -51,8 +59,10 @@ Measure = Callable[[], Awaitable[Known]]
 class Baselines:
     """Each baseline is measured at most once at a time, however many tasks ask for it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, surroundings: str = "") -> None:
+        """`surroundings`: what tells the environment that checks run in from any other."""
         self._folder = folder
+        self._surroundings = surroundings
         self._under_way: dict[Path, asyncio.Task[Known]] = {}
 
     def know(self, tree: str, check: Check, known: Known) -> None:
@@ -68,7 +78,8 @@ class Baselines:
         return _kept(path)
 
     def _path(self, tree: str, check: Check) -> Path:
-        return self._folder / f"{tree}-{hashlib.sha256(check.command.encode()).hexdigest()[:16]}.{FORMAT}.json"
+        key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
+        return self._folder / f"{tree}-{key}.{FORMAT}.json"
 
     def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Known]:
         path = self._path(tree, check)
@@ -87,7 +98,8 @@ async def _known_or_measured(path: Path, measure: Measure) -> Known:
     if (kept := _kept(path)) is not None:
         return kept
     known = await measure()
-    _keep(path, known)
+    if not known.lacking:
+        _keep(path, known)
     return known
 
 

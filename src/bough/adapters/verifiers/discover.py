@@ -20,19 +20,25 @@ from bough.core.ids import GOAL
 from bough.core.plan import Step
 
 
-def discover(step: Step, task: str, files: Collection[str], read: Callable[[str], str | None]) -> Check | None:
+def discover(
+    step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
+) -> Check | None:
     """The check of a task and why it is the one; None when there is none to be found.
 
     `files` are the workspace's files as relative paths, `read` gives the text of one (None when it is not there or no
     text). In order: the step's `test_command`; its `test_file`; `tests/test_{id}.py`; `make test-{id}`; `{id}_test.*`
-    or `test_{id}.*` anywhere; the project's own test command. The id is the last segment of the task's path, in which
+    or `test_{id}.*` anywhere; `own`, the check that the person has set; the test command of the project that `folder`,
+    where they stand, is in. The id is the last segment of the task's path, in which
     dashes and underscores are the same and case does not matter. The goal has no id to name files after.
     """
     look = Look(files, read)
     if step.test_command and step.test_command.strip():
         return Check(step.test_command, "the step's test_command", runner_behind(step.test_command, look))
     name = "" if task == GOAL else _same(task.rsplit("/", 1)[-1])
-    return _said(step, look) or (_named_after(name, look) if name else None) or project_check(look)
+    found = _said(step, look) or (_named_after(name, look) if name else None)
+    if found is None and own.strip():
+        return Check(own, "[check] command in bough.toml says so", runner_behind(own, look))
+    return found or project_check(look, folder)
 
 
 def _said(step: Step, look: Look) -> Check | None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.door import Door
 from bough.adapters.verifiers.texts import Texts
 from bough.core.acceptance import Check
 from bough.core.ids import GOAL
@@ -11,7 +14,8 @@ from bough.ports import Workspaces
 
 
 class Finder:
-    def __init__(self, workspaces: Workspaces, texts: Texts) -> None:
+    def __init__(self, workspaces: Workspaces, texts: Texts, door: Door) -> None:
+        self._door = door
         self._workspaces = workspaces
         self._texts = texts
 
@@ -20,6 +24,10 @@ class Finder:
         named after the task may still come, and pytest for unittest, whose tests it runs too."""
         if not task.step.requires_testing:
             return None
+        found = await self._find(task)
+        return replace(found, environment=self._door.environment) if found is not None else None
+
+    async def _find(self, task: Task) -> Check | None:
         if task.step.test_command:
             return discover(task.step, task.id, (), (await self._texts.of(task.base)).get)
         base, own = await self._in(task, task.base)
@@ -31,6 +39,7 @@ class Finder:
 
     async def _in(self, task: Task, tree: str) -> tuple[Check | None, bool]:
         """The check in a tree, and whether it is the project's own."""
-        paths, read = await self._workspaces.paths(tree), (await self._texts.of(tree)).get
-        found = discover(task.step, task.id, paths, read)
-        return found, found == discover(task.step, GOAL, paths, read)
+        paths, read = await self._workspaces.paths(tree), self._door.reader(await self._texts.of(tree))
+        where = (self._door.folder, self._door.command)
+        found = discover(task.step, task.id, paths, read, *where)
+        return found, found == discover(task.step, GOAL, paths, read, *where)

@@ -90,6 +90,8 @@ class Judge:
         known = await self._runner.at(run, task, check, task.base)
         lost = await self._lost(task, check, ran, known, question)
         reason, passed = rulings.ruling(check, ran, known, lost, worked=for_agents(task.step))
+        if not passed and task.rules.accept_failing and (why := rulings.accepted(ran, known, lost)):
+            reason, passed = why, True
         if passed and (wrong := await self._not_the_tree(check, ran, known, task, workspace)):
             reason, passed = wrong, False
         found: tuple[Disagreement, ...] = ()

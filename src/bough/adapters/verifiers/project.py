@@ -8,21 +8,30 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.adapters.verifiers import rulings
+from bough.adapters.verifiers.door import Door
 from bough.adapters.verifiers.find import Finder
 from bough.adapters.verifiers.judge import Judge
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.texts import Texts
 from bough.core.acceptance import Check
+from bough.core.events import BaseChecked
 from bough.core.run import Run
 from bough.core.task import Task
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
 
 
 class ProjectVerifier:
-    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, home: Path) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        workspaces: Workspaces,
+        home: Path,
+        door: Door = Door(),  # noqa: B008 - it is frozen
+    ) -> None:
         texts = Texts(workspaces)
-        self._finder = Finder(workspaces, texts)
-        self._runner = Runner(sandbox, workspaces, texts, home)
+        self._door = door
+        self._finder = Finder(workspaces, texts, door)
+        self._runner = Runner(sandbox, workspaces, texts, home, door)
         self._judge = Judge(workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
@@ -42,7 +51,11 @@ class ProjectVerifier:
 
     def before(self, task: Task, check: Check) -> str:
         known = self._runner.baselines.look(task.base, check)
-        return rulings.before(known) if known is not None else ""
+        return rulings.before(known, task.rules.accept_failing) if known is not None else ""
+
+    async def at_base(self, run: Run, task: Task, check: Check, progress: Say) -> BaseChecked:
+        known = await self._runner.at(run, task, check, task.base, progress)
+        return self._door.told(check, known, task.rules.accept_failing)
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)

@@ -1,7 +1,8 @@
 """A project's own test command, found by its manifests, and the command that runs one of its test files.
 
 The runners are asked in the order of their registry: the first that fits counts; the others are named in the reason.
-When the top of the workspace has none, its folders are looked at in the same order.
+The nearest project counts: where the person stands, and upward from there. Only when there is none are folders below
+looked at, and then all of them: none of several projects is proven by another's tests.
 """
 
 from __future__ import annotations
@@ -22,18 +23,42 @@ _MANIFESTS = frozenset(
     | {"go.mod", "Cargo.toml", "pom.xml", "gradlew", "Gemfile", "phpunit.xml", "mix.exs", *NAMES}
 )
 """What makes a folder a project of its own."""
+MOST_PROJECTS = 12
 RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
 """Suffixes of files that can be run as tests, in the order in which they are preferred."""
 
 
-def project_check(look: Look) -> Check | None:
-    """The check that proves the project as a whole; None when it shows no way to test it."""
-    if check := _check_in(look):
-        return check
-    for name in sorted({folder_of(path) for path in look if path.count("/") == 1 and last(path) in _MANIFESTS}):
-        if check := _check_in(look.inside(name)):
-            return Check(within(name, check.command), f"{check.why}, in {name}/", check.runner)
-    return None
+def project_check(look: Look, start: str = "") -> Check | None:
+    """The check that proves the project around the folder `start`; None when it shows no way to test it."""
+    ways = [] if not start else [start, *(str(parent) for parent in PurePosixPath(start).parents)][:-1]
+    projects = [way for way in ways if _is_project(look, way)]
+    for here in (*projects, ""):
+        if check := _check_in(look.inside(here)):
+            where = f", in {here}/" if here else ""
+            return Check(within(here, check.command), f"{check.why}{where}", check.runner)
+    # Whoever stands in a project that has no tests is not served by another's.
+    return _checks_below(look, start) or (_checks_below(look, "") if start and not projects else None)
+
+
+def _is_project(look: Look, folder: str) -> bool:
+    return any(f"{folder}/{name}" in look.files for name in _MANIFESTS)
+
+
+def _checks_below(look: Look, start: str) -> Check | None:
+    """Of the projects in the folders below, all of them."""
+    inner = look.inside(start)
+    names = sorted({folder_of(path) for path in inner if path.count("/") in (1, 2) and last(path) in _MANIFESTS})
+    tops = [name for name in names if not any(name.startswith(f"{other}/") for other in names)]
+    found = [(name, check) for name in tops if (check := _check_in(inner.inside(name)))][:MOST_PROJECTS]
+    prefix = f"{start}/" if start else ""
+    if len(found) == 1:
+        [(name, check)] = found
+        return Check(within(prefix + name, check.command), f"{check.why}, in {prefix}{name}/", check.runner)
+    if not found:
+        return None
+    command = " && ".join(f"({within(prefix + name, check.command)})" for name, check in found)
+    places = ", ".join(f"{prefix}{name}/" for name, _ in found)
+    return Check(command, f"there are {len(found)} projects ({places}); start in one of them to check only that")
 
 
 def _check_in(look: Look) -> Check | None:

@@ -38,7 +38,10 @@ class Ran(Struct, frozen=True):
     """What lay in the workspace and is not of the tree: it was removed before."""
 
     def known(self) -> Known:
-        return Known(self.report, self.closed, self.finished.exit_status, self.refuted, self.rewritten, self.ended)
+        finished = self.finished
+        return Known(
+            self.report, self.closed, finished.exit_status, self.refuted, self.rewritten, self.ended, finished.seconds
+        )
 
 
 def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
@@ -48,7 +51,7 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
         return reason_of(finished) + counts + _left_out(ran), False
     if read.failed:
-        return f"the check ended with exit status 0, but {read.failed} tests failed", False
+        return f"the check ended with exit status 0, but {_tests(read.failed)} failed", False
     # Other runners may have their output thrown away; pytest is told to leave a report besides.
     if read.how == "exit status" and check.runner and (not baseline.mute or check.runner == "pytest"):
         return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
@@ -60,11 +63,15 @@ def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool =
         return lost, False
     if baseline.ended and not ran.ended:
         return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
-    said = f"{read.passed} tests passed" if read.how != "exit status" else "exit status 0, single tests not known"
+    said = f"{_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0, single tests not known"
     more = read.passed - baseline.report.passed
     new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else _mended(read, baseline.report)
     same = ", as it did before the work" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
+
+
+def _tests(count: int) -> str:
+    return f"{count} test{'' if count == 1 else 's'}"
 
 
 def _mended(now: Report, baseline: Report) -> str:
@@ -73,7 +80,28 @@ def _mended(now: Report, baseline: Report) -> str:
     return f", {count} of which failed before" if count else ""
 
 
-def before(known: Known) -> str:
+def accepted(ran: Ran, baseline: Known, lost: str) -> str:
+    """Why a failing check is taken all the same, when the person accepts failures that were there before: every failing
+    test is known by name and failed at the base too. Empty: it is not."""
+    now, before = ran.report, baseline.report
+    status = ran.finished.exit_status
+    if lost or status is None or status >= CRASHED or not now.passed or len(now.failing) != now.failed:
+        return ""
+    known = {case.id for case in before.failing}
+    still = {case.id for case in now.failing}
+    if not still or not still <= known:
+        return ""
+    mended = sum(case.id in known for case in now.cases if case.outcome == "passed")
+    more = max(0, now.passed - before.passed - mended)
+    good = [f"{mended} of those that failed before pass now"] if mended else []
+    good += [f"{more} new"] if more else []
+    also = f" ({', '.join(good)})" if good else ""
+    count = len(still)
+    fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
+    return f"no new failure: {_tests(now.passed)} passed{also}; {fail} did before the work, which you accept"
+
+
+def before(known: Known, accepts: bool = False) -> str:
     """What the check said at the base, for whoever begins the work."""
     report, failing = known.report, known.report.failing
     if known.exit_status == 0:
@@ -87,6 +115,8 @@ def before(known: Known) -> str:
     named = ", ".join(case.id for case in failing[:SHOWN_FAILURES])
     named = f": {named}{' …' if len(failing) > SHOWN_FAILURES else ''}" if failing else ""
     there = " They are there already, and your work has to make them pass." if failing else ""
+    if accepts and failing:
+        there = " They are there already and may stay, unless your task is about them; no other test may fail."
     said = next((line for case in failing for line in case.message.split("\n") if line.strip()), "")
     there += f" The first says: {said.strip()[:SHOWN_MESSAGE]}" if said else ""
     return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"

@@ -19,8 +19,10 @@ from bough.adapters.verifiers.bare import lay_bare
 from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.cases import without_root
 from bough.adapters.verifiers.command import to_argv
+from bough.adapters.verifiers.door import Door
 from bough.adapters.verifiers.evidence import Mark, came_to_its_end, marks, on_disk, report_at
 from bough.adapters.verifiers.look import within
+from bough.adapters.verifiers.missing import is_manifest
 from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.runners import instrument, refused
 from bough.adapters.verifiers.texts import Texts
@@ -31,6 +33,7 @@ from bough.core.task import Task
 from bough.ports import Finished, Sandbox, Workspace, Workspaces
 
 BASELINE = "@baseline"
+OWNED = b"is now a copy that belongs to this workspace: run the command again."
 HEAD_START = 0.7
 """Seconds in which a check has the processor to itself, while it loads: what is done beside it can wait so long."""
 
@@ -40,12 +43,13 @@ Seen = tuple[Mapping[str, str], Mapping[str, Mark | None]]
 
 
 class Runner:
-    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path) -> None:
+    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, home: Path, door: Door) -> None:
+        self._door = door
         self._sandbox = sandbox
         self._workspaces = workspaces
         self._texts = texts
         self._sweeping: dict[str, asyncio.Task[None]] = {}
-        self.baselines = Baselines(home / "baselines")
+        self.baselines = Baselines(home / "baselines", door.surroundings)
 
     async def here(self, check: Check, task: Task, workspace: Workspace, say: Say) -> Ran:
         """The check once, whole, on the task's tree in its own workspace."""
@@ -53,22 +57,27 @@ class Runner:
         gone = await self._cleared(task.tree, workspace)
         return await self._ran(check, task, task.tree, workspace, say, gone)
 
-    async def apart(self, run: Run, task: Task, check: Check, tree: str) -> Ran:
+    async def apart(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> Ran:
         """The check on some tree, in a fresh checkout."""
         await self.swept(run)
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
         try:
             workspace = await self._workspaces.open(run.name, name, tree, run.folder)
             gone = await self._cleared(tree, workspace)  # it was made just now: there is nothing to restore
-            return await self._ran(check, task, tree, workspace, lambda line: None, gone)
+            return await self._ran(check, task, tree, workspace, say, gone)
         finally:
             await self._workspaces.discard(run.name, name)
 
-    def at(self, run: Run, task: Task, check: Check, tree: str) -> asyncio.Task[Known]:
+    def at(self, run: Run, task: Task, check: Check, tree: str, say: Say = lambda line: None) -> asyncio.Task[Known]:
         """What the check says at a tree: known from before, or found out beside whatever else is done."""
 
         async def measure() -> Known:
-            return (await self.apart(run, task, check, tree)).known()
+            ran = await self.apart(run, task, check, tree, say)
+            if ran.finished.exit_status == 0:
+                return ran.known()
+            paths = await self._workspaces.paths(tree)
+            texts = await self._workspaces.texts(tree, [path for path in paths if is_manifest(path)])
+            return self._door.examined(ran, texts, paths)
 
         return self.baselines.begin(tree, check, measure)
 
@@ -88,6 +97,7 @@ class Runner:
         paths = await self._workspaces.paths(tree)
         gone = await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
         workspace.folder.mkdir(parents=True, exist_ok=True)
+        await workspace.furnish()
         return gone
 
     async def _ran(self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say, gone: list[str]) -> Ran:
@@ -99,7 +109,10 @@ class Runner:
         at = "" if task.step.test_command or workspace.folder == workspace.root else str(workspace.root)
         loading = asyncio.get_running_loop().call_later(HEAD_START, load, "bough.adapters.verifiers.reading")
         try:
-            finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, say)
+            finished = await self._before(check, workspace, task.rules, say)
+            finished = finished or await self._sandboxed(within(at, command), env, check, workspace, task.rules, say)
+            if OWNED in finished.output:  # It was denied to write to what is a copy of its own by now.
+                finished = await self._sandboxed(within(at, command), env, check, workspace, task.rules, say)
         finally:
             loading.cancel()
         text = await asyncio.to_thread(clean, finished.output)
@@ -107,6 +120,13 @@ class Runner:
             finished = await self._sandboxed(within(at, check.command), {}, check, workspace, task.rules, say)
             text = await asyncio.to_thread(clean, finished.output)
         return await asyncio.to_thread(_read, check, finished, text, path, workspace, seen, gone)
+
+    async def _before(self, check: Check, workspace: Workspace, rules: Rules, say: Say) -> Finished | None:
+        """What has to run before every check; how it ended when it failed."""
+        if not self._door.before:
+            return None
+        done = await self._sandboxed(self._door.before, {}, check, workspace, rules, say)
+        return done if done.exit_status != 0 else None
 
     async def _sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, say: Say
@@ -121,7 +141,12 @@ class Runner:
             say(str(so_far) if so_far.done else line)
 
         return await self._sandbox.run(
-            to_argv(command), workspace=workspace, timeout=rules.check_timeout, limit=rules.kept, progress=tell, env=env
+            to_argv(command),
+            workspace=workspace,
+            timeout=rules.check_timeout,
+            limit=rules.kept,
+            progress=tell,
+            env={**self._door.env, **env},
         )
 
 

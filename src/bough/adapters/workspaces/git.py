@@ -38,6 +38,7 @@ from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import LINK, PERSONS, Entry, File, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, free_port, readdress
 from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
 from bough.ports import Change, Merged, Mount
@@ -157,9 +158,35 @@ class GitWorkspace:
         self._tracked = Tracked()
         self._found: Found | None = None
         self._busy = threading.Lock()
+        self.env: Mapping[str, str] = {}
+        self._furnish: Callable[[], None] = lambda: None
+        self._person = b""
 
-    def begin(self, tracked: Collection[bytes], found: Found | None) -> None:
-        """What the task started from, and the files as they are when that is known."""
+    def surround(self, mounts: Sequence[Mount], env: Mapping[str, str], furnish: Callable[[], None]) -> None:
+        """What comes from the person's set-up. `furnish` brings in again what is no link to a heavy folder."""
+        self.mounts, self.env, self._furnish = (*self.mounts, *mounts), env, furnish
+
+    async def own(self, mount: Mount) -> bool:
+        return await _aside(f"copy {mount.source}", self._own, mount)
+
+    def _own(self, mount: Mount) -> bool:
+        person = Path(os.fsdecode(self._person))
+        if not mount.source.is_relative_to(person):
+            return False
+        link = self.root / mount.source.relative_to(person)
+        with self._busy:
+            if not link.is_symlink():
+                return False
+            copy_tree(mount.source, link)
+            readdress(link, mount.source)
+        return True
+
+    async def furnish(self) -> None:
+        await _aside(f"set up {self.root}", self._furnish)
+
+    def begin(self, tracked: Collection[bytes], found: Found | None, person: bytes = b"") -> None:
+        """What the task started from, the files as they are when that is known, and where the person's are."""
+        self._person = person
         self._tracked = Tracked(tracked)
         self._found = found
 
@@ -205,10 +232,19 @@ class GitWorkspaces:
     """Workspaces for the project at `root`; `home` is its `.bough`.
 
     `link_ignored` shares ignored heavy folders with the workspaces by links: only with a sandbox that denies writing
-    through them.
+    through them, or (`layered`) that keeps what is written in a layer of the workspace's own.
     """
 
-    def __init__(self, root: Path, home: Path, link_ignored: bool) -> None:
+    def __init__(
+        self,
+        root: Path,
+        home: Path,
+        link_ignored: bool,
+        surroundings: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
+        layered: bool = False,
+    ) -> None:
+        self._surroundings = surroundings
+        self._layered = layered
         self._root = root
         self._home = home
         self._link_ignored = link_ignored
@@ -317,16 +353,42 @@ class GitWorkspaces:
             clock=repository.clock,
             shared=lambda path, link: shared.is_shared(self._top, path, link),
         )
-        lent = agents.lenders(repository.path, self._history(run))
-        mounts = tuple(Mount(place) for place in (*lent, *(self._root / os.fsdecode(link) for link in links)))
+        lent = tuple(Mount(place) for place in agents.lenders(repository.path, self._history(run)))
 
         def remake(tree: str) -> GitWorkspace:
             with self._alone(checkout):
                 return self._remade(checkout, scratch, run, task, tree, folder, sides)
 
-        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, mounts)
-        workspace.begin(listing, found)
+        workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
+        workspace.begin(listing, found, self._top)
+        self._furnish(checkout)
+        env = self._surroundings.at(checkout, task, free_port())
+        workspace.surround(self._mounts(links), env, lambda: self._furnish(checkout))
         return workspace
+
+    def _mounts(self, links: list[bytes]) -> list[Mount]:
+        """What commands use of the person's, and may change in a layer or copy of their own."""
+        around = self._surroundings
+        places = [self._root / os.fsdecode(path) for path in links]
+        if around.environment is not None and not around.environment.inside:
+            places.append(around.environment.prefix)
+        return [Mount(place, "overlay") for place in places] + [Mount(self._root / name) for name in around.link]
+
+    def _furnish(self, checkout: Path) -> None:
+        """The links and copies that the person asked for, where the tree has nothing in their place."""
+        top = os.fsencode(checkout)
+        for name in self._surroundings.link:
+            if self._comes_along(name):
+                shared.share(self._top, top, [os.fsencode(name)])
+        for name in self._surroundings.copy:
+            target = checkout / name
+            if self._comes_along(name) and shared.real_folder(top, os.fsencode(name).rpartition(b"/")[0]):
+                copy_tree(self._root / name, target)
+
+    def _comes_along(self, name: str) -> bool:
+        """Only what is ignored: all else is in the tree already, as it was when the run began."""
+        path = os.fsencode(name)
+        return (self._root / name).exists() and path in self._repository.ignores(self._top, [path])
 
     def _places(self, run: str, task: str) -> tuple[Path, Path]:
         return self._home / "work" / safe(run) / safe(task), self._home / "scratch" / safe(run) / safe(task)
@@ -348,7 +410,7 @@ class GitWorkspaces:
         if not self._link_ignored:
             shared.unshare(self._top, top)
             return []
-        paths = list(shared.candidates(self._top))
+        paths = list(shared.candidates(self._top, self._layered))
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared.share(self._top, top, [path for path in paths if path in ignored])
 
@@ -368,6 +430,10 @@ class GitWorkspaces:
         """The person's rules, and the links to what is shared."""
         rules = (self._repository.path / "info" / "exclude").read_bytes()
         return rules + b"".join(b"\n/" + _literal(path) for path in links) + b"\n"
+
+    def ignored(self) -> list[str]:
+        """The person's ignored files and folders, which are in no tree."""
+        return person.ignored(self._repository.git, self._root)
 
     async def discard(self, run: str, task: str) -> None:
         await _aside(f"remove the workspace of {task}", self._discard, run, task)
@@ -437,6 +503,17 @@ class GitWorkspaces:
             batch.flush()
         repository.listings.know(id.hex(), found)
         return id.hex()
+
+    async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        """Mode and content of those files of a tree that are there."""
+        return await _aside("read files", self._files, tree, paths)
+
+    def _files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        repository, wanted = self._prepared(), set(paths)
+        found = {shown(path): entry for path, entry in repository.listings.of(tree).items() if shown(path) in wanted}
+        contents = repository.git.blobs([entry.id for entry in found.values()])
+        bodies = [b"".join(pieces) for pieces in contents]
+        return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         return await _aside("compare", self._diff, base, tree, "--stat" if stat else "-p")

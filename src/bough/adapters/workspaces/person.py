@@ -43,6 +43,13 @@ def tracked(git: Git, root: Path) -> list[bytes]:
     return paths
 
 
+def ignored(git: Git, root: Path) -> list[str]:
+    """What of the person's is ignored, topmost paths; a folder's with a slash. Nothing when git cannot say."""
+    asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    status, out, _ = git.ask(*asked, folder=root)
+    return [os.fsdecode(path) for path in _split(out)] if status == 0 else []
+
+
 def embedded(git: Git, root: Path, folder: bytes) -> list[bytes]:
     """What a submodule or an embedded repository tracks, as paths from the root.
 

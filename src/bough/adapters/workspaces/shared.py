@@ -2,11 +2,12 @@
 
 Only for a sandbox that denies writing through the link. A link of this kind is known by where it points, so nothing has
 to be remembered: it never enters a tree, and restoring or discarding never follows it. Folders that their own tool
-writes to on every use (`.tox`, `target`, caches) are not shared: read-only they would break what works without them.
+writes to on every use (`.tox`, `target`, caches) are shared only where the sandbox lays a layer of the workspace's own
+over them: read-only they would break what works without them.
 """
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH108, PTH115, PTH120
+# ruff: noqa: PTH103, PTH108, PTH115, PTH120, PTH211
 
 from __future__ import annotations
 
@@ -22,12 +23,15 @@ NAMES = frozenset(
     b".bundle .direnv .eggs .venv .yarn Pods __pypackages__ bower_components env jspm_packages node_modules vendor "
     b"venv".split()
 )
+BUILT = frozenset(b".tox .nox target".split())
+"""Only where what commands write goes to a layer of their own."""
 _DEEPEST = 2
 """Folders below the top in which one is looked for: `packages/web/node_modules`."""
 
 
-def candidates(top: bytes) -> Iterator[bytes]:
-    """Paths of real folders with such a name."""
+def candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
+    """Paths of real folders with such a name. `layered`: the sandbox can lay a layer over them."""
+    names = NAMES | BUILT if layered else NAMES
     folders: list[tuple[bytes, int]] = [(b"", 0)]
     for folder, depth in folders:  # grows while it is walked
         try:
@@ -38,16 +42,14 @@ def candidates(top: bytes) -> Iterator[bytes]:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
                 continue
             path = join(folder, entry.name)
-            if entry.name in NAMES:
+            if entry.name in names:
                 yield path
             elif depth < _DEEPEST and not entry.name.startswith(b"."):
                 folders.append((path, depth + 1))
 
 
 def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
-    """Whether the link at `path` of a workspace is one of these."""
-    if path.rpartition(b"/")[2] not in NAMES:
-        return False
+    """Whether the link at `path` of a workspace is one of these: it points to the same place of the person's."""
     try:
         return os.readlink(link) == join(person, path)
     except OSError:
@@ -59,9 +61,13 @@ def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
     made = []
     for path in paths:
         link = join(top, path)
-        if not _real_folder(top, path.rpartition(b"/")[0]):
+        if not real_folder(top, path.rpartition(b"/")[0]):
             continue
         if not os.path.lexists(link):
+            if _leads_out(join(person, path)):
+                _spread(join(person, path), link)
+                made.append(path)
+                continue
             disk.with_access(partial(os.symlink, join(person, path), link), os.path.dirname(link))
         if is_shared(person, path, link):
             made.append(path)
@@ -83,7 +89,43 @@ def unshare(person: bytes, top: bytes) -> None:
                 folders.append((path, depth + 1))
 
 
-def _real_folder(top: bytes, path: bytes) -> bool:
+def _packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
+    """The packages of a `node_modules` by name, also those of a scope (`@scope/name`)."""
+    for entry in disk.entries(folder):
+        if entry.name.startswith(b"@") and entry.is_dir(follow_symlinks=False):
+            for inner in disk.entries(entry.path):
+                yield join(entry.name, inner.name), inner
+        else:
+            yield entry.name, entry
+
+
+def _leads_out(folder: bytes) -> bool:
+    """Whether it holds packages of the project itself, as links: seen through a link they would be the person's."""
+    if folder.rpartition(b"/")[2] != b"node_modules":
+        return False
+    try:
+        return any(_outward(name, entry) for name, entry in _packages(folder))
+    except OSError:
+        return False
+
+
+def _outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
+    """A relative link out of `node_modules`: `../packages/web`, and one step more from inside a scope."""
+    up = b"../" * (1 + name.count(b"/"))
+    return entry.is_symlink() and os.readlink(entry.path).startswith(up)
+
+
+def _spread(source: bytes, target: bytes) -> None:
+    """A folder of the workspace's own with a link for every installed package; those of the project are its own."""
+    disk.with_access(partial(os.mkdir, target), os.path.dirname(target))
+    for name, entry in _packages(source):
+        if b"/" in name:
+            os.makedirs(os.path.dirname(join(target, name)), exist_ok=True)
+        own = _outward(name, entry)
+        os.symlink(os.readlink(entry.path) if own else entry.path, join(target, name))
+
+
+def real_folder(top: bytes, path: bytes) -> bool:
     """A folder that is reached without going through a link."""
     while path:
         try:

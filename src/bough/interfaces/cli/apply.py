@@ -22,18 +22,24 @@ if TYPE_CHECKING:
 @in_dir
 @click.option("--partial", is_flag=True, help="Also when the run is not completed: its work is not verified.")
 @click.option("--edges", is_flag=True, help="Also what takes effect by itself: hooks, CI, new programs, links out.")
+@click.option("--commit", is_flag=True, help="Commit what it changed, with the evidence as trailers.")
+@click.option("--branch", metavar="NAME", help="Commit it to a new branch from HEAD; your files stay as they are.")
 @as_json("As a JSON object: the run and the files.")
-def command(run: str | None, folder: Path, partial: bool, edges: bool, as_json: bool) -> None:
+def command(
+    run: str | None, folder: Path, partial: bool, edges: bool, commit: bool, branch: str | None, as_json: bool
+) -> None:
     """Bring a run's changes into your files.
 
-    Refused as a whole, naming the files, when one that RUN (default: the latest) changed is no longer as it was when
-    the run began; then nothing is written. Your index and your branches stay as they are. Refused too while the run
-    is being carried out.
+    What you changed since RUN (default: the latest) began is merged with it, line by line; where both changed the same
+    lines, it is refused as a whole, naming the files, and nothing is written. Without --commit and --branch your index
+    and your branches stay as they are. Refused too while the run is being carried out. `bough undo` takes it back.
 
     Changes that take effect before you run anything (hooks, CI, editor tasks, .envrc, a conftest.py at a new place, new
     programs, links that lead out, bough.toml) are listed and you are asked; without a terminal, --edges says yes.
     """
-    wait_for(_apply(run, folder, partial, edges, as_json))
+    if commit and branch:
+        raise click.UsageError("--commit and --branch exclude each other")
+    wait_for(_apply(run, folder, partial, edges, commit, branch, as_json))
 
 
 async def consents(session: Session, run: str) -> bool:
@@ -51,7 +57,9 @@ async def consents(session: Session, run: str) -> bool:
     return click.confirm("Apply them too?", default=False)
 
 
-async def _apply(run: str | None, folder: Path, partial: bool, edges: bool, as_json: bool) -> None:
+async def _apply(
+    run: str | None, folder: Path, partial: bool, edges: bool, commit: bool, branch: str | None, as_json: bool
+) -> None:
     from bough.app import session
     from bough.core.errors import UsageError
     from bough.interfaces.cli.targets import standing
@@ -68,7 +76,17 @@ async def _apply(run: str | None, folder: Path, partial: bool, edges: bool, as_j
                 f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not verified: look at it with "
                 f"`bough diff {found.name}`, and take it as it is with `bough apply {found.name} --partial`."
             )
-        changes = await opened.apply(found.name, edges or (not as_json and await consents(opened, found.name)))
+        if branch:
+            made, _ = await opened.branch(found.name, branch)
+            if as_json:
+                print_json({"run": found.name, "branch": branch, "commit": made})
+            else:
+                paper().paragraph(
+                    text=f"{found.name} is on the branch {branch} ({made[:10]}); your files are as before."
+                )
+            return
+        edges = edges or (not as_json and await consents(opened, found.name))
+        changes = await opened.apply(found.name, edges, commit)
     if as_json:
         files = [{"kind": change.kind, "path": change.path} for change in changes]
         print_json({"run": found.name, "status": found.status, "files": files})

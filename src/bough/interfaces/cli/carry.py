@@ -21,8 +21,8 @@ from bough.ports import Stop
 class Display(Protocol):
     """Who is told what happens."""
 
-    def announce(self, lines: list[Line]) -> None:
-        """What a person should know before it starts."""
+    def announce(self, lines: list[Line], more: bool = False) -> None:
+        """What a person should know before it starts. `more`: further lines will follow."""
         ...
 
     def seen(self, record: e.Record) -> None:
@@ -48,7 +48,7 @@ class JsonDisplay:
     def __init__(self) -> None:
         self._gone = False
 
-    def announce(self, lines: list[Line]) -> None:
+    def announce(self, lines: list[Line], more: bool = False) -> None:
         """The first event says it all."""
 
     def seen(self, record: e.Record) -> None:
@@ -108,7 +108,8 @@ async def carry(
     def recorded(record: e.Record) -> None:
         if isinstance(record.event, e.RunStarted | e.RunResumed):
             name[:] = [record.run]
-            display.announce(announcement(session, record))
+        if lines := announcement(session, record):
+            display.announce(lines, more=isinstance(record.event, e.RunStarted | e.BaseStarted))
         display.recorded(record)
 
     def stopping() -> None:

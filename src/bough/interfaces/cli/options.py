@@ -110,6 +110,11 @@ def for_carrying_out(command: F) -> F:
             metavar="WHAT",
             help="What commands reach: off (default), loopback, registries, allow:HOST,… or on.",
         ),
+        click.option(
+            "--accept-failing",
+            is_flag=True,
+            help="Tests that fail before the work may still fail after it; no other may.",
+        ),
         _record(),
         as_json("One event a line, as it happens."),
     )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 )
 @run_argument
 @in_dir
+@click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:

@@ -66,6 +66,7 @@ STATUS_WORDS = {
     "stopped": "stopped",
     "unavailable": "model not available",
     "needs_approval": "waiting for your approval",
+    "environment": "the check cannot run here",
 }
 """How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
 
@@ -139,6 +140,39 @@ def line(record: e.Record, told: Told) -> list[Span]:
 
 
 # ── one small function per event ────────────────────────────────────────────────────────────────────────────────────
+
+
+def _undone(event: e.Undone, follow: _Follow) -> Told:
+    return f"taken back out of your files: {many(len(event.files), 'file')}", "yellow"
+
+
+def _judged(event: e.Judged, follow: _Follow) -> Told:
+    return f"verified once more: {verdict_words(event.verdict)}", ruling_style(event.verdict)
+
+
+def _base_started(event: e.BaseStarted, follow: _Follow) -> Told:
+    return f"the check before the work: {event.command}", ""
+
+
+def _base_checked(event: e.BaseChecked, follow: _Follow) -> Told:
+    return f"before the work: {base_words(event)}", "red" if event.lacking else ""
+
+
+def base_words(event: e.BaseChecked) -> str:
+    """What the check says before any work: `passes (133 tests, 2.4 s)`, `20 of 133 tests fail`, `cannot start`."""
+    ran, took = event.passed + event.failed, duration(event.seconds)
+    if not event.command:
+        return "no check was found"
+    if event.lacking:
+        how = "" if event.exit_status in (None, 0) else f" (exit status {event.exit_status})"
+        return f"cannot start{how}: {event.lacking}"
+    if event.exit_status is None:
+        return f"does not end: killed after {took}; raise `[check] timeout`"
+    if event.exit_status == 0:
+        return f"passes ({many(event.passed, 'test')}, {took})" if event.passed else f"passes ({took})"
+    if event.failed:
+        return f"{event.failed} of {many(ran, 'test')} {'fails' if event.failed == 1 else 'fail'} ({took})"
+    return f"fails with exit status {event.exit_status} ({took})"
 
 
 def _run_started(event: e.RunStarted, follow: _Follow) -> Told:
@@ -470,10 +504,14 @@ def state_words(state: State) -> str:
 TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.RunStarted: _run_started,
     e.RunResumed: _run_resumed,
+    e.BaseStarted: _base_started,
+    e.BaseChecked: _base_checked,
+    e.Judged: _judged,
     e.RunHalted: _run_halted,
     e.RunFinished: _run_finished,
     e.RunReopened: _run_reopened,
     e.Applied: _applied,
+    e.Undone: _undone,
     e.StopRequested: _stop_requested,
     e.TaskCreated: _task_created,
     e.StateChanged: _state_changed,

@@ -111,12 +111,13 @@ class LiveDisplay:
 
     # ── what it is told ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def announce(self, lines: list[Line]) -> None:
+    def announce(self, lines: list[Line], more: bool = False) -> None:
         """Write lines above the frame, to stay."""
         self._painter.clear()
         for entry in lines:
             self._painter.put(self._paper.painted(entry, self._paper.width) + "\n")
-        self._painter.put("\n")
+        if not more:
+            self._painter.put("\n")
 
     def seen(self, record: Record) -> None:
         """An event of before: it counts, and is no news."""

@@ -27,7 +27,7 @@ def _steps(run: RunView, status: str) -> list[Advice]:
         case "completed":
             return [look, (f"bough apply {name}", "bring it into your files")]
         case "not_verified":
-            return [look, partial]
+            return [look, (f"bough verify {name} --check CMD", "prove it by another check"), partial]
         case "failed":
             again = (f"bough rewind {name}", "list the rounds it can be taken back to, to try again from there")
             return [(f"bough log {name}", "see what was tried"), look, again, partial]
@@ -38,6 +38,8 @@ def _steps(run: RunView, status: str) -> list[Advice]:
         case "needs_approval":
             allow = (f"bough approve {name}", "let these tests change, and go on")
             return [look, allow, (f"bough approve {name} --deny", "send it back to the agent")]
+        case "environment":
+            return [("bough check", "see whether it is solved"), (f"bough resume {name}", "go on")]
         case "running":
             return [(f"bough log {name} --follow", "watch it"), (f"bough stop {name}", "stop it; it can be resumed")]
         case _:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from bough.core import events as e
 from bough.core.plan import most_leaves
+from bough.interfaces.terminal.lines import base_words
 from bough.interfaces.terminal.paper import Line
 from bough.interfaces.terminal.words import first_line, ledger, many, one_line, pad
 
@@ -17,14 +20,13 @@ def opening(record: e.Record, sandbox: str) -> list[Line]:
     if isinstance(event, e.RunStarted):
         goal = event.plan.goal
         lines.append([(record.run, "bold"), ("  ", ""), (first_line(goal.instructions), "")])
-        if not goal.requires_testing:
-            check = "not needed"
-        else:
-            check = goal.test_command or "none given (--check CMD): bough looks for the project's own"
-        lines.append(_fact("check", check))
         if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
             lines.append(_fact("plan", f"{many(most_leaves(goal), 'task')}{at_once}"))
+    elif isinstance(event, e.BaseStarted):
+        return [_fact("check", check_words(event))]
+    elif isinstance(event, e.BaseChecked):
+        return _base(event)
     elif isinstance(event, e.RunResumed):
         lines.append([(record.run, "bold"), ("  goes on", "")])
     else:
@@ -32,6 +34,27 @@ def opening(record: e.Record, sandbox: str) -> list[Line]:
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
     models = main if strong in ("", main) else f"{main}, for the last repair {strong}"
     lines += [_fact("model", models), _fact("ledger", ledger(event.limits)), _fact("sandbox", sandbox)]
+    return lines
+
+
+def check_words(event: e.BaseStarted | e.BaseChecked) -> str:
+    """The command, with the reason: `.venv/bin/python -m pytest, because of …`."""
+    within = f" and {event.environment}" if event.environment else ""
+    return f"{event.command}, because {_because(event.why)}{within}"
+
+
+def _because(why: str) -> str:
+    """A reason is a clause (`tox is configured in tox.ini`) or names a thing (`scripts.test in package.json`)."""
+    return why if re.search(r"\b(is|are|was|were|said|says|said)\b", why) else f"of {why}"
+
+
+def _base(event: e.BaseChecked) -> list[Line]:
+    if not event.command:
+        return [_fact("check", "none was found: give one with --check CMD, or have tests written")]
+    lines = [_fact("base", base_words(event))]
+    if event.left_out:
+        names = ", ".join(event.left_out)
+        lines.append(_fact("", f"not in the checkout, because git ignores it: {names} ([workspace] link or copy)"))
     return lines
 
 

@@ -18,10 +18,11 @@ class PlainDisplay:
         self._teller = Teller()
         self._gone = False
 
-    def announce(self, lines: list[Line]) -> None:
+    def announce(self, lines: list[Line], more: bool = False) -> None:
         for entry in lines:
             self._say(self._paper.painted(entry, self._paper.width))
-        self._say("")
+        if not more:
+            self._say("")
 
     def seen(self, record: Record) -> None:
         self._teller.tell(record)

@@ -23,6 +23,8 @@ def evidence(verdict: Verdict) -> str:
     ruling = verdict.ruling.replace("_", " ")
     if not verdict.command:
         return f"{ruling}: {verdict.reason}"
+    if verdict.ruling == "passed" and verdict.exit_status:
+        ruling = "accepted"
     how = "killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
     return f"{ruling}: {verdict.command} ({', '.join(filter(None, (how, verdict.tests, duration(verdict.seconds))))})"
 

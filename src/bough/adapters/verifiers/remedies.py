@@ -1,0 +1,91 @@
+"""What to do about a check that lacks something, in the words of the project at hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bough.adapters.verifiers.missing import Missing
+from bough.adapters.workspaces.environment import Environment
+
+SHOWN = 8
+
+
+class Remedies:
+    """Knows the project's environment and its ignored files."""
+
+    def __init__(self, root: Path, environment: Environment | None, ignored: Callable[[], Sequence[str]]) -> None:
+        self._root = root
+        self.environment = environment
+        self._ignored = ignored
+
+    def for_missing(self, missing: Missing) -> str:
+        """One or two sentences: what brings it in."""
+        match missing.kind:
+            case "command":
+                return (
+                    f"Install {missing.name}, or say how the project is checked with `--check CMD` (or `[check] "
+                    f"command` in bough.toml); `[workspace] env` can set PATH.{self._left_out()}"
+                )
+            case "module":
+                return self._python(missing.name) + self._left_out()
+            case "service":
+                return (
+                    'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
+                    f"`--accept-failing` goes on without.{self._left_out()}"
+                )
+            case _:
+                return self._packages(missing) + self._left_out()
+
+    def _python(self, module: str) -> str:
+        if self.environment is None:
+            return (
+                "No virtual environment was found here: make one (`python3 -m venv .venv`, then "
+                f"`.venv/bin/pip install {module}` and what else the project needs), or activate yours before "
+                "you start bough; `[workspace] setup` in bough.toml can make one for each checkout."
+            )
+        python = f"{self.environment.inside or self.environment.prefix}/bin/python"
+        return f"It is not in {self.environment.where}: install it there (`{python} -m pip install {module}`)."
+
+    def _packages(self, missing: Missing) -> str:
+        if missing.why.endswith("package.json"):
+            folder = (self._root / missing.why).parent
+            installed = (
+                "It is not in node_modules" if (folder / "node_modules").is_dir() else "There is no node_modules"
+            )
+            by = next((name for lock, name in _LOCKS if (folder / lock).is_file()), "npm")
+            return f"{installed}: run `{by} install`."
+        tool = "go mod download" if missing.why == "go.mod" else "cargo fetch"
+        return f"Run `{tool}` first, where the network can be reached."
+
+    def _left_out(self) -> str:
+        names = [name for name in self._ignored() if not _made(name)][:SHOWN]
+        if not names:
+            return ""
+        listed = ", ".join(f"`{name}`" for name in names)
+        return (
+            f" Ignored files that are not in the checkout: {listed}; `[workspace] link` or `copy` in bough.toml brings "
+            "them in."
+        )
+
+    def mentioned(self, text: str) -> tuple[str, ...]:
+        """Ignored files that a failing check's output names: it may have missed them."""
+        found = []
+        for name in self._ignored():
+            last = name.rstrip("/").rsplit("/", 1)[-1]
+            if not _made(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
+                found.append(name)
+        return tuple(found[:SHOWN])
+
+
+_LOCKS = (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun"))
+_MADE = re.compile(
+    r"(^|/)(__pycache__|\.(pytest|mypy|ruff)_cache|\.hypothesis|[^/]*\.egg-info|[^/]*\.pyc|\.coverage[^/]*|htmlcov|\.DS_Store"
+    r"|\.?venv|env|node_modules|target|build|dist|\.tox|\.nox|\.idea|\.vscode|\.eggs)(/|$)"
+)
+
+
+def _made(name: str) -> bool:
+    """What tools make again by themselves, or what comes along anyway."""
+    return name.startswith(".bough/") or _MADE.search(name) is not None

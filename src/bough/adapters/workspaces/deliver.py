@@ -1,0 +1,71 @@
+"""Commits of a run's work in the person's own repository, made only when they ask for one.
+
+Their hooks and settings apply, as with any commit of theirs. A branch is made without touching their files or index.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bough.core.errors import UsageError, WorkspaceError
+
+
+def commit(root: Path, paths: Sequence[str], message: str) -> str:
+    """Commit these files as they are now, and nothing else that is staged or changed."""
+    _git(root, ["add", "--all", "--force", "--", *(f":(literal){path}" for path in paths)])
+    _git(root, ["commit", "--quiet", "--file=-", "--only", "--", *(f":(literal){path}" for path in paths)], message)
+    return _git(root, ["rev-parse", "HEAD"]).strip()
+
+
+def branch(root: Path, name: str, files: Mapping[str, tuple[str, bytes] | None], message: str) -> str:
+    """A new branch from HEAD with one commit: `files` are contents with their modes; None: the file goes."""
+    _git(root, ["check-ref-format", "--branch", name])
+    if _git(root, ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], fine=(0, 1)).strip():
+        raise UsageError(f"There is a branch {name} already: choose another name, or remove it first.")
+    with tempfile.TemporaryDirectory() as folder:
+        env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        _git(root, ["read-tree", "HEAD"], env=env)
+        for path, file in files.items():
+            if file is None:
+                _git(root, ["update-index", "--force-remove", "--", path], env=env)
+                continue
+            mode, body = file
+            made = _git(root, ["hash-object", "-w", "--stdin"], body).strip()
+            _git(root, ["update-index", "--add", "--cacheinfo", f"{mode},{made},{path}"], env=env)
+        tree = _git(root, ["write-tree"], env=env).strip()
+    made = _git(root, ["commit-tree", tree, "-p", "HEAD", "-F", "-"], message).strip()
+    _git(root, ["branch", "--", name, made])
+    return made
+
+
+def texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:
+    """What these files hold in the last commit; None where there is none."""
+    found: dict[str, bytes | None] = {}
+    for path in paths:
+        asked = subprocess.run(["git", "-C", str(root), "cat-file", "blob", f"HEAD:{path}"], capture_output=True)
+        found[path] = asked.stdout if asked.returncode == 0 else None
+    return found
+
+
+def _git(
+    root: Path,
+    args: Sequence[str],
+    feed: str | bytes = "",
+    env: Mapping[str, str] | None = None,
+    fine: Sequence[int] = (0,),
+) -> str:
+    body = feed.encode() if isinstance(feed, str) else feed
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), *args], input=body, capture_output=True, env={**os.environ, **(env or {})}
+        )
+    except FileNotFoundError:
+        raise WorkspaceError("There is no git program: install git.") from None
+    if done.returncode not in fine:
+        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+        raise WorkspaceError(f"git {args[0]} failed in {root}: {said[-1] if said else 'it gave no reason'}.")
+    return done.stdout.decode(errors="replace")

@@ -1,0 +1,67 @@
+"""`bough check`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+
+if TYPE_CHECKING:
+    from bough.core.events import BaseChecked
+
+NOT_FOUND = 5
+
+
+@click.command(
+    "check",
+    short_help="Run the project's check as bough finds it, before any work.",
+    epilog=example("bough check", "bough check --check 'pytest -q' --dir packages/web"),
+)
+@in_dir
+@click.option("--check", metavar="CMD", help="Try this command in place of the one that is found.")
+@as_json("As a JSON object.")
+def command(folder: Path, check: str | None, as_json: bool) -> int:
+    """Run the project's check as bough finds it, before any work.
+
+    Says which check a run would be proven by, why, in which environment, and what it says of your files as they are:
+    in a checkout of bough's own, as in a run. Your files are only read, and no model is asked.
+
+    Exit status: 0 it passes, 1 it fails, 2 it cannot start (something is missing), 5 no check was found.
+    """
+    found = wait_for(_check(folder, check, as_json))
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(found))
+    if not found.command:
+        return NOT_FOUND
+    if found.lacking:
+        return 2
+    return 0 if found.exit_status == 0 else 1
+
+
+async def _check(folder: Path, check: str | None, as_json: bool) -> BaseChecked:
+    from bough.app import Choices, Watch, session
+    from bough.core import events as e
+    from bough.core.plan import goal_step
+    from bough.interfaces.terminal.opening import opening
+    from bough.interfaces.terminal.paper import paper
+
+    page = paper()
+
+    def recorded(record: e.Record) -> None:
+        if not as_json:
+            for line in opening(record, ""):
+                page.line(*line)
+            page.flush()
+
+    async with session(folder, create=True) as opened:
+        found = await opened.check(goal_step("Check it.", check=check), Choices(), Watch(recorded=recorded))
+    if found.lacking and not as_json:
+        page.line("")
+        page.paragraph("  ", text=found.way_out, indent=2)
+        page.flush()
+    return found

@@ -1,0 +1,56 @@
+"""`bough pr`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import example, in_dir, run_argument, wait_for
+
+
+@click.command(
+    "pr",
+    short_help="Put a run's work on a branch, with a description for a pull request.",
+    epilog=example("bough pr", "bough pr amber-heron --branch fix-totals"),
+)
+@run_argument
+@in_dir
+@click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
+def command(run: str | None, folder: Path, branch: str | None) -> None:
+    """Put a run's work on a branch, with a description for a pull request.
+
+    The branch starts at HEAD and has one commit; your files stay as they are. The description (the goal, the check and
+    its verdict, the files) is written to .bough/pr-RUN.md, and the lines for `git push`, `gh` and `glab` are printed:
+    nothing is sent anywhere.
+    """
+    wait_for(_pr(run, folder, branch))
+
+
+async def _pr(run: str | None, folder: Path, branch: str | None) -> None:
+    from bough.app import session
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.verdicts import evidence
+    from bough.interfaces.terminal.words import first_line
+
+    async with session(folder) as opened:
+        name = await opened.find(run)
+        name_of_branch = branch or f"bough/{name}"
+        made, _ = await opened.branch(name, name_of_branch)
+        state, task = await opened.run(name), await opened.task(name)
+        stat = await opened.diff(name, stat=True)
+        goal = state.plan.goal.instructions.strip()
+        said = evidence(task.verdict) if task.verdict is not None else "not verified: no check ran"
+        parts = [goal, "## Evidence", f"- {said}"]
+        if task.verdict is not None:
+            parts.append(f"- {task.verdict.reason}")
+        parts += ["## Changes", f"```\n{stat.strip()}\n```", f"Made by bough (run `{name}`)."]
+        path = opened.home / f"pr-{name}.md"
+        path.write_text("\n\n".join(parts) + "\n", "utf-8")
+    page = paper()
+    page.paragraph(text=f"{name} is on the branch {name_of_branch} ({made[:10]}); the description is in {path}.")
+    title = first_line(goal).replace('"', "'")
+    page.line("")
+    page.line((f"  git push -u origin {name_of_branch}", "bold"))
+    page.line((f'  gh pr create --head {name_of_branch} --title "{title}" --body-file {path}', "bold"))
+    page.line((f'  glab mr create -s {name_of_branch} --title "{title}" --description "$(cat {path})"', "bold"))

@@ -1,0 +1,63 @@
+"""`bough verify`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
+
+if TYPE_CHECKING:
+    from bough.core.acceptance import Verdict
+
+NOT_VERIFIED = 5
+
+
+@click.command(
+    "verify",
+    short_help="Judge the work of a run once more.",
+    epilog=example("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'"),
+)
+@run_argument
+@in_dir
+@click.option("--check", metavar="CMD", default="", help="The command that proves it, in place of the run's own.")
+@click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no other may.")
+@as_json("The verdict as a JSON object.")
+def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_json: bool) -> int:
+    """Judge the work of a run once more.
+
+    The check (the run's own, or the one you give) runs on what the run made, in a fresh checkout, with the same care as
+    before. A run that is over ends as the new verdict says; no model is asked, and nothing is changed.
+
+    Exit status: 0 it passes, 5 it does not.
+    """
+    verdict = wait_for(_verify(run, folder, check, accept_failing))
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(verdict))
+    else:
+        _print(verdict)
+    return 0 if verdict.ruling == "passed" else NOT_VERIFIED
+
+
+async def _verify(run: str | None, folder: Path, check: str, accept_failing: bool) -> Verdict:
+    from bough.app import Choices, Watch, session
+
+    async with session(folder) as opened:
+        name = await opened.find(run)
+        judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), Watch())
+    return judged.verdict
+
+
+def _print(verdict: Verdict) -> None:
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.verdicts import ruling_style, shortcomings, verdict_words
+
+    page = paper()
+    page.paragraph(text=verdict_words(verdict), style=ruling_style(verdict))
+    page.paragraph("  ", text=verdict.reason, indent=2)
+    for line in shortcomings(verdict, 5):
+        page.line("  ", (line, "dim"))

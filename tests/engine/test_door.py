@@ -1,0 +1,177 @@
+"""The door: a project's own environment comes along, and what it lacks is said before anything is spent."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bough.app import Choices, Watch, session
+from bough.core import events as e
+from bough.core.messages import Answer
+from bough.testing import ScriptedModel, call
+from tests.harness import carry_out, git
+
+PYPROJECT = """\
+[project]
+name = "pair"
+version = "1.0"
+[project.optional-dependencies]
+tests = ["pytest", "only-here"]
+[tool.pytest.ini_options]
+testpaths = ["tests"]
+"""
+DONE = [call("write", path="NOTES.txt", content="x\n"), call("done", summary="written")]
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A library whose tests need a package that lies in its ignored, not activated environment and nowhere else."""
+    root = tmp_path / "pair"
+    (root / "tests").mkdir(parents=True)
+    (root / "pyproject.toml").write_text(PYPROJECT)
+    (root / "pair.py").write_text("def pair(a, b):\n    return a, b\n")
+    (root / "tests" / "test_pair.py").write_text(
+        "import only_here\nfrom pair import pair\n\ndef test_pair():\n    assert pair(1, 2) == (1, 2)\n"
+    )
+    (root / ".gitignore").write_text(".venv/\n.env\n")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a library")
+    return root
+
+
+def environment(root: Path) -> Path:
+    """A real one. It sees this Python's packages, and has one of its own."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root / ".venv"], check=True)
+    packages = next((root / ".venv" / "lib").glob("python*")) / "site-packages"
+    seen = Path(pytest.__file__).parents[1]
+    (packages / "others.pth").write_text(f"{seen}\n")
+    (packages / "only_here.py").write_text("")
+    return packages
+
+
+def test_an_ignored_environment_is_used(library: Path) -> None:
+    environment(library)
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    assert outcome.completed
+    (base,) = journal.of(e.BaseChecked)
+    assert base.command == ".venv/bin/python -m pytest" and base.environment == "the environment in .venv"
+    assert (base.exit_status, base.passed, base.failed) == (0, 1, 0)
+    records = [type(record.event) for record in journal.records]
+    assert records.index(e.BaseChecked) < records.index(e.RoundStarted)
+
+
+def test_what_is_missing_halts_before_anything_is_spent(library: Path) -> None:
+    packages = environment(library)
+    (packages / "only_here.py").unlink()
+    asked: list[object] = []
+
+    def answer(prompt: object) -> Answer:
+        asked.append(prompt)
+        return DONE[0]
+
+    outcome, journal = carry_out(library, answer, goal="Write NOTES.txt.", check=None)
+    assert outcome.exit_status == 2 and not asked and not journal.of(e.RoundStarted)
+    (halt,) = journal.of(e.RunHalted)
+    assert halt.reason == "environment"
+    assert "only_here is not installed (pyproject.toml names it)" in halt.message
+    assert ".venv/bin/python -m pip install only_here" in halt.message
+
+
+def test_a_mistyped_check_is_no_bug(library: Path) -> None:
+    environment(library)
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="pytst -q")
+    assert outcome.exit_status == 2 and not journal.of(e.RoundStarted)
+    assert "the command `pytst` is not found" in journal.of(e.RunHalted)[0].message
+
+
+def test_a_module_that_the_work_is_to_write_is_no_lack(library: Path) -> None:
+    environment(library)
+    (library / "tests" / "test_new.py").write_text("from pairs import pairs\n\ndef test_it():\n    assert pairs()\n")
+    new = call("write", path="pairs.py", content="def pairs():\n    return [1]\n")
+    outcome, journal = carry_out(library, [new, DONE[1]], goal="Make the tests pass.", check=None)
+    assert outcome.completed, journal.of(e.RunHalted)
+    assert journal.of(e.BaseChecked)[0].failed == 1
+
+
+def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
+    environment(library)
+    (library / ".env").write_text("# secret\nexport GREETING='hello there'\n")
+    (library / "data").mkdir()
+    (library / "data" / "rows.csv").write_text("1,2\n")
+    (library / "local.cfg").write_text("on\n")
+    (library / ".gitignore").write_text(".venv/\n.env\ndata/\nlocal.cfg\nmade.txt\n")
+    (library / "bough.toml").write_text(
+        '[workspace]\nlink = ["data"]\ncopy = ["local.cfg"]\nenv_file = ".env"\nsetup = "echo made > made.txt"\n'
+        '[workspace.env]\nCOLOUR = "green"\n[check]\nbefore = "test -f made.txt"\n[check.env]\nONLY = "c"\n'
+    )
+    script = (
+        'import os, pathlib as p\nassert p.Path("data/rows.csv").read_text() == "1,2\\n"\n'
+        'assert p.Path("local.cfg").read_text() == "on\\n" and p.Path("made.txt").exists()\n'
+        'assert (os.environ["GREETING"], os.environ["COLOUR"], os.environ["ONLY"]) == ("hello there", "green", "c")\n'
+        'assert int(os.environ["PORT"]) > 0 and os.environ["BOUGH_TASK"]\n'
+    )
+    (library / "probe.py").write_text(script)
+    spoil = call("bash", command="echo off > local.cfg; cat data/rows.csv; echo $GREETING-$ONLY; echo x > data/new")
+    model = ScriptedModel([spoil, *DONE])
+    outcome, journal = carry_out(library, model, goal="Write NOTES.txt.", check="python3 probe.py")
+    assert outcome.completed, [event.verdict for event in journal.of(e.CheckFinished)]
+    said = journal.of(e.ToolFinished)[0].output
+    assert "hello there-\n" in said and "1,2" in said
+    assert not (library / "data" / "new").exists() and (library / "local.cfg").read_text() == "on\n"
+
+
+def test_a_service_runs_beside_each_checkout(library: Path) -> None:
+    environment(library)
+    (library / "bough.toml").write_text(
+        '[services.web]\nrun = "python3 -m http.server $PORT --directory $DATA"\nbefore = "echo up > $DATA/state"\n'
+        '[services.web.env]\nWEB_URL = "http://127.0.0.1:$PORT"\n'
+    )
+    (library / "probe.py").write_text(
+        'import os, urllib.request as u\nassert u.urlopen(os.environ["WEB_URL"] + "/state").read() == b"up\\n"\n'
+    )
+    outcome, _ = carry_out(library, DONE, goal="Write NOTES.txt.", check="python3 probe.py")
+    assert outcome.completed
+
+
+def test_a_set_up_that_fails_halts_the_run(library: Path) -> None:
+    (library / "bough.toml").write_text('[workspace]\nsetup = "echo no network; exit 3"\n')
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check="true")
+    assert outcome.exit_status == 2 and "no network" in journal.of(e.RunHalted)[0].message
+
+
+def test_a_red_suite_is_usable_when_the_person_says_so(library: Path) -> None:
+    environment(library)
+    test = library / "tests" / "test_pair.py"
+    test.write_text(test.read_text() + "\ndef test_red():\n    assert 1 == 2\n")
+    choices = Choices(accept_failing=True)
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None, choices=choices)
+    assert outcome.completed
+    assert "1 test fails as it did before the work" in journal.of(e.CheckFinished)[-1].verdict.reason
+    worse = [call("write", path="pair.py", content="def pair(a, b):\n    return b, a\n"), DONE[1]]
+    limited = Choices(accept_failing=True, rounds=2)
+    outcome, journal = carry_out(library, worse, goal="Worse.", check=None, choices=limited)
+    assert not outcome.completed and journal.of(e.CheckFinished)[-1].verdict.ruling == "failed", "it is a new failure"
+
+
+def test_the_check_can_be_replaced_on_the_way_and_afterwards(library: Path) -> None:
+    environment(library)
+    first, _ = carry_out(library, DONE, goal="Write NOTES.txt.", check="pytst")
+    assert first.exit_status == 2
+
+    async def go_on() -> None:
+        async with session(library) as opened:
+            model = ScriptedModel(DONE)
+            done = await opened.resume(first.run, Choices(model=model, check="test -f pair.py"), Watch())
+            assert done.completed and (await opened.run(first.run)).plan.goal.test_command == "test -f pair.py"
+            judged = await opened.verify(first.run, Choices(check="test -f NOTES.txt"), Watch())
+            assert judged.verdict.ruling == "passed"
+            judged = await opened.verify(first.run, Choices(check="test -f nowhere"), Watch())
+            assert judged.verdict.ruling == "failed"
+            assert (await opened.outcome(first.run)).exit_status == 5
+
+    asyncio.run(go_on())
