@@ -132,7 +132,7 @@ def test_any_secret_anywhere_is_struck_out(secret: str, before: str, after: str)
     assert isinstance(event, NoteKept)
     assert secret not in event.text
     assert STRUCK in event.text
-    assert json.dumps(secret)[1:-1].encode() not in encode(event)
+    assert json.dumps(secret)[1:-1].encode() not in encode(event).replace(b'"NoteKept"', b"")  # its kind, no secret
 
 
 # ── more than what the environment calls a secret ───────────────────────────────────────────────────────────────────

@@ -23,7 +23,7 @@ from bough.ports import ToolResult, Tools
 from tests.adapters.test_sandbox import Checkout, make_checkout
 
 TOOLS: Tools = WorkbenchTools(make_sandbox("auto", make_env(os.environ)))
-NAMES = ["read", "write", "edit", "search", "list", "bash", "note", "split", "done"]
+NAMES = ["read", "write", "edit", "search", "list", "bash", "note", "dispute", "split", "done"]
 
 
 @pytest.fixture

@@ -99,7 +99,7 @@ def test_something_in_the_way(tmp_path: Path) -> None:
     (root / ".bough").unlink()
     (root / ".bough").mkdir()
     (root / ".bough" / "work").symlink_to(target)
-    with pytest.raises(WorkspaceError, match="because it is a link"):
+    with pytest.raises(WorkspaceError, match="because work is a link"):
         prepare_home(root)
     assert not list(target.iterdir())
 

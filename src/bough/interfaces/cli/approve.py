@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(run: str | None, folder: Path, deny: bool, say: str, apply: bool, as_json: bool, **chosen: Any) -> int:
-    """Allow or deny that a run changes existing tests, and go on with it.
+    """Allow or deny that a run changes existing tests.
 
     A run waits for you (exit status 5) when tests as they were before it do not pass on the new code and nothing in
-    the goal demands that. `bough status` shows each test with what it expected and what it expects now.
+    the goal demands that. `bough status` shows each test with what it expected and what it expects now. The run is
+    resumed with your answer.
     """
     from bough.app import Choices
 
