@@ -159,3 +159,13 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> Non
     run = told(project, reply, goal=goal_step(GOAL, check=CHECK), protocol="text", flat=False)
     assert run.outcome.completed
     assert [event.reason for event in run.journal.of(e.Estimated)] == ["one line"]
+
+
+def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path) -> None:
+    (make_project(tmp_path / "p") / "bough.toml").write_text("[models]\nwindow = 16000\n")
+    _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
+    assert "tools" in asked[0] and "return a - b" in asked[0]["messages"][1]["content"]
+    (tmp_path / "p" / "bough.toml").write_text("[models]\nwindow = 200000\n")
+    (tmp_path / "p" / ".bough" / "models.json").unlink()
+    _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
+    assert "return a - b" not in asked[0]["messages"][1]["content"]

@@ -41,10 +41,12 @@ async def knowledge(
     client: Client,
     env: Mapping[str, str],
     setting: Setting,
+    given: Iterable[str] = (),
 ) -> Knowledge:
-    """Servers that a person runs are asked; the large providers are not, they are known."""
+    """Servers that a person runs are asked; the large providers are not, they are known. `given`: models of the
+    caller's own, which act as the caller says, else by tools."""
     said: dict[str, Capabilities] = {}
-    settings: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
     places: dict[str, Endpoint] = {}
     for name in dict.fromkeys(names):
         if name == NOBODY:

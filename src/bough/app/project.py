@@ -336,6 +336,7 @@ class Session(Journal, frozen=True):
             client=self.client,
             env=self.env,
             setting=choices.protocol or self.config.models.protocol,
+            given=given,
         )
 
         def make(name: str) -> Model:

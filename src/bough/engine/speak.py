@@ -36,6 +36,9 @@ async def attempt_of(task: Task, site: Site, role: Role, tier: Tier) -> e.Attemp
     if spoken.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt(role), values)
+        if spoken.may_change and 0 < ports.models[tier].window <= shown.SMALL_WINDOW:
+            files, _ = await _files(task, site, tier)  # Asking for them would fill the window with questions.
+            brief += context.section("Files, as they are now", files)
         return e.AttemptStarted(role, tier, system, brief, may_change=spoken.may_change)
     system = context.render(ports.prompt("text_agent"), values | {"blocks": await _blocks(task, site)})
     return e.AttemptStarted(role, tier, system, await _text_brief(task, site, role, tier, values), "text")
@@ -93,12 +96,9 @@ def _done(summary: str, aside: tuple[str, ...]) -> Call:
 
 async def _text_brief(task: Task, site: Site, role: Role, tier: Tier, values: dict[str, str]) -> str:
     """What the role is told, with the files that matter in it."""
-    ports, known = site.ports, await _known(task, site)
-    order = shown.wanted(known)
-    texts = await ports.workspaces.texts(task.tree, order)
-    room = shown.room(ports.models[tier].window)
-    files = shown.files(texts, order, room)
-    others = shown.listed(path for path in known.paths if path not in texts)
+    ports = site.ports
+    files, known = await _files(task, site, tier)
+    others = shown.listed(path for path in known.paths if path not in shown.wanted(known))
     failing = shown.failing(task.verdict) if task.verdict and task.verdict.ruling != "passed" else ""
     check = await ports.verifier.find(task)
     told = values | {
@@ -112,6 +112,14 @@ async def _text_brief(task: Task, site: Site, role: Role, tier: Tier, values: di
     if task.step.attempt:  # What the others came to would only make it like them.
         told |= {"above": "", "results": "", "notes": ""}
     return context.render(ports.prompt(f"text_{role}"), told)
+
+
+async def _files(task: Task, site: Site, tier: Tier) -> tuple[str, paths.Known]:
+    """The files that matter to the task, as far as they fit into the model's window."""
+    known = await _known(task, site)
+    order = shown.wanted(known)
+    texts = await site.ports.workspaces.texts(task.tree, order)
+    return shown.files(texts, order, shown.room(site.ports.models[tier].window)), known
 
 
 async def _known(task: Task, site: Site) -> paths.Known:
