@@ -19,7 +19,7 @@ from bough.core.messages import Prompt, Result
 from bough.interfaces.views import Outcome
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
-from tests.harness import FIXED, begin, carry_out, journal_of, make_project, resume
+from tests.harness import CHECK, FIXED, begin, carry_out, journal_of, make_project, resume
 
 DEEP = "python3 -c \"import os\nfor n in range(60): os.mkdir('d' * 100); os.chdir('d' * 100)\nopen('f', 'w').close()\""
 SPARSE = "truncate -s 7G sparse && truncate -s 7G calc.py && truncate -s 7G .gitignore"
@@ -77,6 +77,18 @@ def test_a_check_that_locks_its_folder_is_a_verdict(tmp_path: Path) -> None:
     outcome, journal = carry_out(project, model, check=locks)
     (verdict, *_) = (event.verdict for event in journal.of(e.CheckFinished))
     assert outcome.status == "completed" or "cannot be looked at" in verdict.reason
+
+
+def test_a_check_that_makes_a_file_huge_is_a_verdict(tmp_path: Path) -> None:
+    """Also of what bough itself reads: the code that was checked, and the project's own words for agents."""
+    project = make_project(tmp_path / "p")
+    (project / "AGENTS.md").write_text("Be brief.\n")
+    check = f"truncate -s 1T calc.py AGENTS.md test_calc.py && {CHECK}"
+    began = time.monotonic()
+    model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
+    _, journal = carry_out(project, model, check=check, choices=app.Choices(rounds=4))
+    assert journal.of(e.CheckFinished)
+    assert time.monotonic() - began < 90
 
 
 def test_a_persons_huge_file_is_named(tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def _project_instructions(workspace: Workspace) -> str:
     texts = []
     for path in (folder / INSTRUCTIONS for folder in folders):
         if path.is_file() and not path.is_symlink():
-            texts.append(path.read_text(errors="replace")[:INSTRUCTIONS_LIMIT].strip())
+            with path.open("rb") as file:
+                texts.append(file.read(INSTRUCTIONS_LIMIT).decode(errors="replace").strip())
     return "\n\n".join(texts)
 
 
