@@ -88,7 +88,7 @@ class StubWorkspaces:
     def __init__(self) -> None:
         self.open_now = self.most = self.merges = 0
 
-    async def open(self, run: str, task: str, tree: str, folder: str) -> Workspace:
+    async def open(self, run: str, task: str, tree: str, folder: str, sides: object = None) -> Workspace:
         self.open_now += 1
         self.most = max(self.most, self.open_now)
         return cast(Workspace, StubWorkspace(task))
