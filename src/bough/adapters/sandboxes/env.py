@@ -23,8 +23,8 @@ NAMES = frozenset(_NAMES.split())
 PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV_", "npm_config_", "NPM_CONFIG_")
 
 FIXED = {
+    # Not NO_COLOR: what tests say about colours would depend on it, and output is cleaned of them anyway.
     "TERM": "dumb",
-    "NO_COLOR": "1",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     # git asks nobody for a password, and reading it does not need to write the index, which a command may not.
