@@ -75,8 +75,10 @@ class FurnishedWorkspaces:
         """All that is about trees, not checkouts."""
         return getattr(self._inner, name)
 
-    async def open(self, run: str, task: str, tree: str, folder: str) -> Workspace:
-        opened = Furnished(await self._inner.open(run, task, tree, folder), self)
+    async def open(
+        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+    ) -> Workspace:
+        opened = Furnished(await self._inner.open(run, task, tree, folder, sides), self)
         earlier = self._open.get((run, task))
         if earlier is not None:
             opened.services, opened.env = earlier.services, earlier.env
