@@ -33,7 +33,9 @@ def as_user(argv: list[str], user: int) -> list[str]:
 def python_of(user: int) -> str:
     """An interpreter that this user can run, with what bough needs."""
     for python in (sys.executable, "/usr/bin/python3"):
-        argv = as_user([python, "-c", "import bough.ports"], user)
+        # It must be able to start itself again: the first start still has some of root's rights.
+        again = "import bough.ports, subprocess, sys; subprocess.run([sys.executable, '-c', ''], check=True)"
+        argv = as_user([python, "-c", again], user)
         if subprocess.run(argv, env=surroundings(), cwd="/", capture_output=True).returncode == 0:
             return python
     pytest.skip(f"user {user} cannot read any Python here that has what bough needs")

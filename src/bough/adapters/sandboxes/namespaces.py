@@ -91,14 +91,15 @@ class Keeper:
 
     def _prepare(self, ready: int) -> None:
         """It says `.` when it waits for its users to be mapped, and at last either `.` or what went wrong."""
-        if os.read(ready, 1) == b".":
+        why = os.read(ready, 1)
+        if why == b".":
             try:
                 _map_ids(self._pid)
             except OSError as error:
                 raise Failed("namespaces", error, "users cannot be mapped: ") from error
             self._link.send(b".")
             self._serve()
-        why = b""
+            why = b""
         while piece := os.read(ready, 65536):
             why += piece
         if why != b".":
