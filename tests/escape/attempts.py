@@ -190,7 +190,6 @@ CONTROLS = {
     "loopback": "reached",
     "socket in the home": "reached",
     "abstract socket": "reached",
-    "survive": "survives",
     "limits": "victim",
     "set-user-ID by chmod": "set-user-ID",
     "kill": "victim",
