@@ -74,7 +74,8 @@ def in_words(level: Level, network: Network) -> str:
     gaps = f"commands can {'; '.join(level.gaps)}"
     if level.name == "landlock":
         why = f"Landlock only ({level.why_not_more})"
-        return f"{why}: commands write in their workspace only; {network.says}; but {gaps}"
+        reach = "no network and no sockets" if network.mode == "off" else network.says
+        return f"{why}: commands write in their workspace only; {reach}; but {gaps}"
     return f"off: {gaps}"
 
 

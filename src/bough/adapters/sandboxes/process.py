@@ -86,13 +86,14 @@ class ProcessSandbox:
     def says(self) -> str:
         if self.level.name == "none":
             return "Only write in the workspace and $TMPDIR."
-        reach = self.network.says[0].upper() + self.network.says[1:]
+        says = "no network and no sockets" if self._landlock and self.network.mode == "off" else self.network.says
+        reach = says[0].upper() + says[1:]
         if self.level.name == "namespaces":
             return (
                 "Only the workspace, the home folder and /tmp can be written; the last two are private to this task "
                 f"and not part of its result. {reach}."
             )
-        return f"Only the workspace, the home folder and $TMPDIR can be written, not /tmp. {reach}; no sockets."
+        return f"Only the workspace, the home folder and $TMPDIR can be written, not /tmp. {reach}."
 
     def start(self) -> None:
         """Be ready for commands: otherwise the first one waits until a Python has started."""
