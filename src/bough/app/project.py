@@ -358,6 +358,11 @@ class Session(Journal, frozen=True):
         made = {name: make(name) for name in dict.fromkeys(models.values())}
         from bough.adapters.workspaces.furnished import FurnishedWorkspaces
 
+        if self.config.services and self.network.mode != "on":
+            raise UsageError(
+                "[services] in bough.toml listen on this machine's loopback, which commands do not reach: "
+                "give --network on."
+            )
         furnished = FurnishedWorkspaces(
             workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
         )
