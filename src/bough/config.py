@@ -19,7 +19,7 @@ from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
 from bough.core.meant import meant
 from bough.core.plan import PlanningRules
-from bough.core.rules import CheckRules, CompactionRules, Rules
+from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
 from bough.core.services import Service
 from bough.core.signals import StuckRules
 
@@ -93,6 +93,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     planning: PlanningRules = field(default_factory=PlanningRules)
     compaction: CompactionRules = field(default_factory=CompactionRules)
     checks: CheckRules = field(default_factory=CheckRules)
+    acceptance: AcceptanceRules = field(default_factory=AcceptanceRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
     check: CheckSettings = field(default_factory=CheckSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
@@ -100,7 +101,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
-OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks")
+OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of the rules that have a section to themselves."""
 SECTIONS: dict[str, tuple[str, ...]] = {
     "models": Models.__struct_fields__,
@@ -111,6 +112,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "planning": PlanningRules.__struct_fields__,
     "compaction": CompactionRules.__struct_fields__,
     "checks": CheckRules.__struct_fields__,
+    "acceptance": AcceptanceRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
     "check": CheckSettings.__struct_fields__,
     "workspace": WorkspaceSettings.__struct_fields__,

@@ -15,6 +15,7 @@ from bough.core.edges import Edge
 from bough.core.events import AnyEvent, BaseChecked, Record
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
+from bough.core.probes import Form, Probe, Probed
 
 if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
     from bough.core.planning.estimate import Advice
@@ -367,6 +368,20 @@ class Verifier(Protocol):
         """The verdict on the task's tree, which the workspace holds."""
         ...
 
+    async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
+        """Whether the check failed at the task's base."""
+        ...
+
+    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
+        """How a probe is written in this project, and the beginning of a test that is there."""
+        ...
+
+    async def probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Callable[[str], None]
+    ) -> tuple[Probed, ...]:
+        """What came of these probes on the task's tree, in a checkout of their own. One that fails has failed twice."""
+        ...
+
     async def close(self) -> None:
         """End what is still being found out."""
         ...
@@ -414,7 +429,9 @@ class Approval(Struct, frozen=True):
     wish: str = ""
     """For `change`: what should be different."""
     steps: tuple[Step, ...] = ()
-    """For `own`: the steps as they wrote them."""
+    """For `own`: the steps as they wrote them …"""
+    requirements: tuple[str, ...] = ()
+    """… and what the goal asks, where they changed that."""
 
 
 def _silent(task: str, text: str) -> None:

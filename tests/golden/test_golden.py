@@ -59,6 +59,7 @@ from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.states import State
 from bough.core.stuck import Signal
+from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.door import DOOR
 from tests.golden.merge import MERGED
 from tests.golden.tree import TREE
@@ -171,7 +172,15 @@ V1: list[tuple[str, AnyEvent]] = [
     ),
 ]
 
-GOLDEN = {"v1": V1, "v1-tree": TREE, "v1-workflow": WORKFLOW, "v1-verdict": RULED, "v1-merge": MERGED, "v1-door": DOOR}
+GOLDEN = {
+    "v1": V1,
+    "v1-tree": TREE,
+    "v1-workflow": WORKFLOW,
+    "v1-verdict": RULED,
+    "v1-merge": MERGED,
+    "v1-door": DOOR,
+    "v1-acceptance": ACCEPTANCE,
+}
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
 TABLES = (HERE / "v1.sql").read_text("utf-8").partition("\n")[2].partition("INSERT INTO")[0].rstrip("\n") + "\n"

@@ -14,6 +14,7 @@ from bough.core.budget import Limits, Spend
 from bough.core.errors import Unavailable
 from bough.core.grants import root_grant
 from bough.core.plan import Plan, Step, most_leaves
+from bough.core.requirements import Requirement
 from bough.core.rules import CheckRules, Rules
 from bough.ports import Approval, Model, Stop
 
@@ -143,3 +144,5 @@ class Planned(Struct, frozen=True):
     refused: tuple[str, ...]
     """What was wrong with plans that were not good enough."""
     spend: Spend
+    requirements: tuple[Requirement, ...] = ()
+    """What the goal asks, by number."""

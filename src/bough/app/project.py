@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from bough.adapters.verifiers.door import Door
     from bough.adapters.workspaces.git import GitWorkspaces
     from bough.adapters.workspaces.surroundings import Surroundings
+    from bough.core.evidence import Proof, Table
+    from bough.core.probes import Probe
     from bough.core.run import Run
     from bough.core.task import Task
 
@@ -109,6 +111,37 @@ class Journal(Struct, frozen=True):
 
     async def outcome(self, name: str) -> Outcome:
         return outcome(await self.view(name))
+
+    async def evidence(self, name: str) -> Table:
+        """What speaks for each thing that the goal of a run asks."""
+        from bough.core.evidence import KINDS as OF_EVIDENCE
+        from bough.core.evidence import table
+
+        found = table(await self.store.read(name, kinds=OF_EVIDENCE))
+        named: dict[str, tuple[str, ...]] = {}
+        for proof in (proof for row in found.rows for proof in row.proofs):
+            if proof.task not in named:
+                named[proof.task] = await self._tests_of(proof)
+
+        def with_tests(proof: Proof) -> Proof:
+            return replace(proof, tests=named[proof.task])
+
+        rows = tuple(replace(row, proofs=tuple(map(with_tests, row.proofs))) for row in found.rows)
+        return replace(found, rows=rows)
+
+    async def _tests_of(self, proof: Proof) -> tuple[str, ...]:
+        """The tests that passed among those in files that a task changed."""
+        if proof.verdict is None or not proof.verdict.cases:
+            return ()
+        import msgspec
+
+        try:
+            cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
+        except (NotFound, msgspec.DecodeError):
+            return ()
+        stems = {path for file in proof.files for path in (file, file.removesuffix(".py").replace("/", "."))}
+        passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
+        return tuple(id for id in passed if any(stem in id for stem in stems))
 
     async def points(self, name: str, task: str = GOAL) -> list[Task]:
         """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
@@ -247,8 +280,9 @@ class Session(Journal, frozen=True):
             task, refused = await propose(run, to_plan(step, rules), ports)
         if task.halt is not None:
             raise Unavailable(f"The goal could not be planned: {task.halt.message}.")
-        plan = Plan(replace(step, steps=task.steps, parallel=bool(task.steps)))
-        return Planned(plan, task.estimate, refused, task.spend)
+        several = tuple(one.text for one in task.requirements) if task.steps and len(task.requirements) > 1 else ()
+        goal = replace(step, steps=task.steps, parallel=bool(task.steps), criteria=step.criteria or several)
+        return Planned(Plan(goal), task.estimate, refused, task.spend, task.requirements)
 
     async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
         """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
@@ -444,9 +478,12 @@ class Session(Journal, frozen=True):
         task = await self.task(name)
         return await self.workspaces.edges(task.base, task.tree)
 
-    async def apply(self, name: str, edges: bool = False, commit: bool = False) -> list[Change]:
+    async def apply(
+        self, name: str, edges: bool = False, commit: bool = False, *, with_probes: bool = False
+    ) -> list[Change]:
         """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
-        is not possible nothing is written. `edges`: the person has seen what takes effect by itself."""
+        is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `with_probes`:
+        with the probes that the work has passed, as tests."""
         task = await self.task(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
@@ -458,8 +495,9 @@ class Session(Journal, frozen=True):
         async with self._hold(name) as (claim, run):
             if run.applied == task.tree:
                 raise UsageError(f"{name} is applied already: `bough undo {name}` takes it back out.")
+            tree = await self._with_probes(name, task) if with_probes else task.tree
             before = await self.workspaces.take()
-            changes = await self._bring(task.base, task.tree, before)
+            changes = await self._bring(task.base, tree, before)
             made = ""
             if commit and changes:
                 from bough.adapters.workspaces.deliver import commit as make_commit
@@ -467,7 +505,7 @@ class Session(Journal, frozen=True):
                 message = await self._message(name)
                 made = await asyncio.to_thread(make_commit, self.root, [change.path for change in changes], message)
             files = tuple(change.path for change in changes)
-            applied = e.Applied(task.tree, files, before, await self.workspaces.take(), made)
+            applied = e.Applied(tree, files, before, await self.workspaces.take(), made)
             await self.store.append(claim, [applied], run.version)
         return changes
 
@@ -546,6 +584,20 @@ class Session(Journal, frozen=True):
         if not tests:
             raise UsageError(f"No test of {name} waits for your approval: `bough status {name}` says where it stands.")
         return tests
+
+    async def _with_probes(self, name: str, task: Task) -> str:
+        """The tree of a task with its probes among the tests."""
+        from bough.adapters.verifiers.prober import lay_out
+        from bough.core.context import passed_probes
+
+        kept = f"{GOAL}@probes"
+        workspace = await self.workspaces.open(name, kept, task.tree, "")
+        try:
+            texts = {probe.path: f"{_heading(probe)}{probe.text}" for probe in passed_probes(task)}
+            await asyncio.to_thread(lay_out, workspace.root, texts)
+            return await workspace.snapshot()
+        finally:
+            await self.workspaces.discard(name, kept)
 
     async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Task:
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
@@ -705,6 +757,12 @@ def surroundings_of(root: Path, folder: str, config: settings.Config, env: Mappi
         variables={**variables, **chosen.env},
         path=env.get("PATH", os.defpath),
     )
+
+
+def _heading(probe: Probe) -> str:
+    """What a probe shows, as a comment above it."""
+    mark = "//" if probe.path.endswith((".go", ".rs", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx")) else "#"
+    return f"{mark} {' '.join(probe.says.split())}\n" if probe.says else ""
 
 
 def existing_folder(folder: Path | str) -> Path:

@@ -127,6 +127,18 @@ class ReturnFinding(Struct, frozen=True):
     """Tell the same agent what was found beside a check that passed."""
 
 
+class Examine(Struct, frozen=True):
+    """Have probes written from what was asked."""
+
+
+class RunProbes(Struct, frozen=True):
+    """Run the probes that count on what is there now."""
+
+
+class Rule(Struct, frozen=True):
+    """Have a judge decide on a contested probe."""
+
+
 class Conclude(Struct, frozen=True):
     """Keep the work in a checkpoint and change the state for good."""
 
@@ -149,9 +161,10 @@ class Rest(Struct, frozen=True):
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | Criticise | Summarise
+Accepting = Examine | RunProbes | Rule
 Judging = RunCheck | RuleOnChanges | ReturnFinding
 Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | Judging | Compact
-Doing = Working | Alone | Planning | Stuck
+Doing = Working | Alone | Planning | Stuck | Accepting
 Command = Doing | Conclude | ChangeState | Rest
 
 _LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Criticise, Summarise)

@@ -12,15 +12,17 @@ from bough.core.budget import Spend, left
 from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
 from bough.core.plan import Step
+from bough.core.probes import Probe
 from bough.core.states import State
 from bough.core.task import Note, Task
 
 CRUMB = 600
 """Characters of a task's instructions that those below it see; of the goal's …"""
 GOAL_CRUMB = 2_500
+GOAL_FILE = "goal.md"
+"""The whole goal, as a file that agents can read beside their checkout: `$TMPDIR/goal.md`."""
 RESULT = 400
-"""Characters of what a finished step says that its siblings see; of one that they need …"""
-NEEDED_RESULT = 1_500
+"""Characters of what a finished step says that its siblings see; of one that they need, all of it."""
 FILES = 8
 OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
 """How the reason of a task begins that was ended for its length alone."""
@@ -143,15 +145,21 @@ def _verdict_on_tree(task: Task) -> Verdict | None:
 def crumb(task: Task) -> str:
     """A task as those below it see it."""
     name = task.step.title or (GOAL if task.id == GOAL else task.step.name)
-    return f"{name}: {shortened(task.step.instructions, GOAL_CRUMB if task.id == GOAL else CRUMB)}"
+    said = task.step.instructions.strip()
+    shown = shortened(said, GOAL_CRUMB if task.id == GOAL else CRUMB)
+    if len(shown) >= len(said):
+        return f"{name}: {said}"
+    where = f"all of it is in `$TMPDIR/{GOAL_FILE}`" if task.id == GOAL else "what is yours of it is below"
+    return f"{name}: {shown} [cut here: {where}]"
 
 
-def result(child: ChildSettled, limit: int = RESULT) -> str:
-    """What a finished step made, for its siblings and its parent."""
+def result(child: ChildSettled, limit: int | None = RESULT) -> str:
+    """What a finished step made, for its siblings and its parent; without a limit, all of it."""
     files = (
         f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
     )
-    return f"{child.child}: {shortened(child.result or child.why, limit)}{files}"
+    said = (child.result or child.why).strip()
+    return f"{child.child}: {said if limit is None else shortened(said, limit)}{files}"
 
 
 def dead_ends(task: Task) -> tuple[str, ...]:
@@ -178,10 +186,11 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         dead_ends=tuple(ends),
         errors=results.has_errors(child),
         verdict=results.verdict(child),
-        decisions=tuple(note.text for note in child.notes if note.kind == "decision") if shared else (),
+        decisions=tuple(note.text for note in child.notes if note.kind == "decision"),
         shared=shared,
         do=control.passed_on(child),
         task=child.id.rpartition("/")[2],
+        probes=passed_probes(child) if state is State.COMPLETED else (),
         key=child.key if state is State.COMPLETED else "",
         allowed=child.allowed if state is State.COMPLETED else (),
         cases=child.verdict.cases if child.verdict is not None else "",
@@ -197,6 +206,15 @@ def after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said
         cases=verdict.cases if verdict is not None else settled.cases,
         result=results.ends(f"{settled.result}\n\nMerging it: {said}") if said else settled.result,
         files=tuple(sorted({*settled.files, *work.files})) if said else settled.files,
+    )
+
+
+def passed_probes(task: Task) -> tuple[Probe, ...]:
+    """Those that hold for what a task made: they run once more on the whole."""
+    return tuple(
+        probe
+        for probe in task.probes
+        if (result := task.probe_results.get(probe.name)) is None or result.outcome == "passed"
     )
 
 
@@ -247,12 +265,27 @@ def shortened(text: str, limit: int) -> str:
     return f"{(begun[:ends] if ends > limit // 2 else begun).rstrip()} …"
 
 
+ASKED = "What the goal asks of this step, in its own words"
+
+
+def asked(task: Task) -> str:
+    """The requirements that a task has to meet, whole; nothing where they are said already."""
+    said = " ".join("\n".join((task.step.instructions, *task.step.criteria, *task.inherited.above)).split())
+    # A step that works by itself is told of what it covers by name, and of nothing else around it.
+    own = task.step.context != "isolated" or bool(task.step.covers)
+    told = [one for one in task.asked if (own or one.step) and " ".join(one.text.split()) not in said]
+    return "\n".join(f"{one.number}. {one.text}" for one in told)
+
+
 def brief(task: Task, command: str, diff: str, instructions: str = "", before: str = "") -> dict[str, str]:
     """Everything a role's brief may mention. `instructions`: the repository's own words for agents; `before`: what the
     check said before the work."""
     return {
         "place": place(task),
+        "requirements": section(ASKED, asked(task)),
         "above": section("What it is part of", bullets(task.inherited.above))
+        + section("Conventions that hold for every step", bullets(task.inherited.conventions))
+        + section("Names and signatures between steps, to be kept exactly", bullets(task.inherited.interfaces))
         + section("What others do at the same time (leave their files alone)", bullets(task.inherited.beside)),
         "results": section("What was finished before it", bullets(task.inherited.results)),
         "instructions": task.step.instructions,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bough.core import alone, approval, control
+from bough.core import accepting, alone, approval, control
 from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, Spend, used_up
 from bough.core.compaction import broken, due
@@ -197,7 +197,7 @@ def _judge(task: Task) -> c.Command:
     if verdict is None or not (task.judged or stands):
         return c.RunCheck()
     if verdict.ruling == "passed":
-        return c.Conclude(State.COMPLETED, verdict.reason)
+        return accepting.next_for(task) or c.Conclude(State.COMPLETED, verdict.reason)
     if verdict.ruling == "needs_approval":
         return approval.next_for(task)
     if verdict.finding and approval.may_answer(task):
@@ -207,22 +207,33 @@ def _judge(task: Task) -> c.Command:
     return c.ChangeState(State.TEST_FAILED, verdict.reason)
 
 
+def _meet(task: Task) -> c.Command:
+    """The check passes and a probe fails: what was asked is not there."""
+    if task.probe_repairs >= accepting.REPAIRS:
+        what = "; ".join(probe.says for probe in accepting.refuted(task))
+        says = f"probes still fail after {task.probe_repairs} repairs: {what}"
+        return _escalate(task, Trouble("repairs", says))
+    return c.StartAttempt("bug_hunter", "strong" if task.probe_repairs == accepting.REPAIRS - 1 else _tier(task))
+
+
 def _repair(task: Task) -> c.Command:
     """In `test_failed`: a fresh agent, up to the limit; a repair that made more tests fail is rolled back first."""
     verdict, best = task.verdict, task.best
     if alone.without_agent(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
+    if verdict and verdict.ruling == "passed":
+        return _meet(task)
     if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":
         return c.StartAttempt("test_writer", _tier(task))
     if not_well(task):  # It was only verified because it might have been done.
         return c.Focus()
-    most = _most_repairs(task)
-    if task.repairs >= most:
-        return _escalate(task, Trouble("repairs", f"the check still fails after {task.repairs} repairs"))
+    most, repairs = _most_repairs(task), task.repairs - task.probe_repairs
+    if repairs >= most:
+        return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
     # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.
-    last = task.repairs == most - 1 and not task.in_text
+    last = repairs == most - 1 and not task.in_text
     return c.StartAttempt("bug_hunter", "strong" if last else _tier(task))
 
 

@@ -19,9 +19,12 @@ from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Means, Trouble
 from bough.core.findings import Finding
 from bough.core.inherited import Inherited, Subject
+from bough.core.judging import Ruling
 from bough.core.merging import Merge
 from bough.core.messages import AnswerProtocol, Call, Stop, Usage
 from bough.core.plan import Join, Plan, Role, Step, Tier
+from bough.core.probes import Probe, Probed
+from bough.core.requirements import By, Requirement
 from bough.core.rules import Rules
 from bough.core.signals import Signal
 from bough.core.states import State
@@ -328,10 +331,19 @@ class Estimated(Event, frozen=True):
     """What follows: one leaf, one level of steps, or phases with steps of their own."""
 
 
+class RequirementsRead(Event, frozen=True):
+    """What the goal asks, numbered. Read once, before any plan; a person may change it with the plan."""
+
+    requirements: tuple[Requirement, ...]
+    by: By = "rule"
+
+
 class PlanProposed(Event, frozen=True):
     """The planner's plan. It holds once it is `Planned`: a person may be asked first."""
 
     steps: tuple[Step, ...]
+    conventions: tuple[str, ...] = ()
+    """What holds for every step."""
 
 
 class CompactionStarted(Event, frozen=True):
@@ -392,6 +404,8 @@ class Planned(Event, frozen=True):
     dropped: tuple[str, ...] = ()
     join: Join = "all"
     """`any`: they are attempts at the same thing, and the first that is proven carries the task."""
+    conventions: tuple[str, ...] = ()
+    """What holds for every step."""
 
 
 class PlanRefused(Event, frozen=True):
@@ -504,6 +518,51 @@ class CheckFinished(Event, frozen=True):
     verdict: Verdict
 
 
+class Examined(Event, frozen=True):
+    """Somebody who has not seen the work being done has said how it can be refuted."""
+
+    by: str
+    """The prompt template that was asked: `examiner`, `reviewer`."""
+    probes: tuple[Probe, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What no probe can show."""
+    left_out: tuple[str, ...] = ()
+    """Probes that nothing demands: they are not run."""
+
+
+class ExaminationSkipped(Event, frozen=True):
+    """The work was not examined."""
+
+    why: str
+
+
+class ProbesStarted(Event, frozen=True):
+    """Probes are about to run, in a checkout of their own."""
+
+    tree: str
+    names: tuple[str, ...]
+
+
+class ProbesFinished(Event, frozen=True):
+    tree: str
+    results: tuple[Probed, ...]
+    seconds: float = 0.0
+
+
+class ProbeContested(Event, frozen=True):
+    """Who was to make a probe pass says that nobody asked for what it asserts."""
+
+    probe: str
+    reason: str
+
+
+class ProbeRuled(Event, frozen=True):
+    """A judge has decided by the words of the goal. A probe that is not demanded is dropped."""
+
+    probe: str
+    ruling: Ruling
+
+
 class CheckpointMade(Event, frozen=True):
     commit: str
     tree: str
@@ -583,6 +642,8 @@ class ChildSettled(Event, frozen=True):
     """Original tests that may change: that was decided for it."""
     cases: str = ""
     """Every test of its last verdict with its outcome, in the blob store."""
+    probes: tuple[Probe, ...] = ()
+    """That it passed, and that run once more on the whole."""
 
 
 class ChildrenReopened(Event, frozen=True):
@@ -672,6 +733,7 @@ AnyEvent = (
     | HelperFailed
     | ContextPruned
     | Estimated
+    | RequirementsRead
     | PlanProposed
     | PlanAnswered
     | PlanChanged
@@ -691,6 +753,12 @@ AnyEvent = (
     | WorkspaceRestored
     | CheckStarted
     | CheckFinished
+    | Examined
+    | ExaminationSkipped
+    | ProbesStarted
+    | ProbesFinished
+    | ProbeContested
+    | ProbeRuled
     | CheckpointMade
     | ChildStarted
     | ChildHeld

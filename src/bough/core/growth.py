@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget import Spend
+from bough.core.plan import Step
+from bough.core.probes import Probe
 from bough.core.states import State, move
 from bough.core.task import Note, Task
 
@@ -34,11 +36,12 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
     return replace(
         dealt(task),
         step=replace(task.step, join=event.join) if event.join != task.step.join else task.step,
-        steps=(*(step for step in task.steps if step.name not in dropped), *event.steps),
+        steps=(*(step for step in task.steps if step.name not in dropped), *_covering(task, event.steps, dropped)),
         settled={name: child for name, child in task.settled.items() if name not in dropped},
         parallel=True,
         proposed=(),
         approaches=task.approaches + 1,
+        conventions=event.conventions or task.conventions,
         hinted=False,
         attempt=None,
         claim=None,
@@ -51,12 +54,26 @@ def _planned(task: Task, event: e.Planned, at: float) -> Task:
     )
 
 
+def _covering(task: Task, steps: tuple[Step, ...], dropped: set[str]) -> tuple[Step, ...]:
+    """New steps beside those of a plan that says who covers what: they take over what those covered that they stand
+    for; where they stand for none, they are for all of it."""
+    if any(step.covers for step in steps) or not any(step.covers for step in task.steps):
+        return steps
+    gone = {number for step in task.steps if step.name in dropped for number in step.covers}
+    covers = tuple(sorted(gone or {one.number for one in task.asked}))
+    return tuple(replace(step, covers=covers) for step in steps)
+
+
 def _estimated(task: Task, event: e.Estimated, at: float) -> Task:
     return replace(task, estimate=event, leaf=event.proposal == "leaf")
 
 
 def _proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
-    return replace(task, proposed=event.steps, wish="", problems=())
+    return replace(task, proposed=event.steps, conventions=event.conventions, wish="", problems=())
+
+
+def _requirements(task: Task, event: e.RequirementsRead, at: float) -> Task:
+    return replace(task, requirements=event.requirements)
 
 
 def _plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
@@ -118,11 +135,20 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
         reopened=task.reopened - {event.child},
         tree=event.tree,
         allowed=tuple(dict.fromkeys((*task.allowed, *event.allowed))),
+        probes=_with_theirs(task, event),
         spend=task.spend.plus(event.spend.minus(before)),
         charged=task.charged | {child: event.spend} if began else task.charged,
         notes=tuple(dict.fromkeys((*task.notes, *notes)))[-task.rules.notes :] if notes else task.notes,
         learned=tuple(dict.fromkeys((*task.learned, *ends)))[-task.rules.notes :] if ends else task.learned,
     )
+
+
+def _with_theirs(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
+    """With what a step has passed; what it passed in an earlier pass is replaced."""
+    if not event.probes or event.state is not State.COMPLETED:
+        return task.probes
+    new = {probe.name for probe in event.probes}
+    return (*(probe for probe in task.probes if probe.name not in new), *event.probes)
 
 
 def _shared(event: e.ChildSettled) -> tuple[Note, ...]:
@@ -176,8 +202,41 @@ def _taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
     return replace(dealt(task), state=state, why=event.why, tier=event.tier, attempt=None, claim=None, repairs=0)
 
 
+def _examined(task: Task, event: e.Examined, at: float) -> Task:
+    return replace(task, examined=event, probes=(*task.probes, *event.probes), probed="")
+
+
+def _not_examined(task: Task, event: e.ExaminationSkipped, at: float) -> Task:
+    return replace(task, examined=event)
+
+
+def _probes_started(task: Task, event: e.ProbesStarted, at: float) -> Task:
+    return task
+
+
+def _probes_finished(task: Task, event: e.ProbesFinished, at: float) -> Task:
+    spend = task.spend.plus(Spend(seconds=event.seconds, check_seconds=event.seconds))
+    results = task.probe_results | {result.name: result for result in event.results}
+    return replace(task, probed=event.tree, probe_results=results, spend=spend)
+
+
+def _contested(task: Task, event: e.ProbeContested, at: float) -> Task:
+    return replace(task, contested=task.contested | {event.probe: event.reason})
+
+
+def _ruled(task: Task, event: e.ProbeRuled, at: float) -> Task:
+    return replace(task, rulings=task.rulings | {event.probe: event.ruling})
+
+
 GROWTH: dict[type, Apply] = {
+    e.Examined: _examined,
+    e.ExaminationSkipped: _not_examined,
+    e.ProbesStarted: _probes_started,
+    e.ProbesFinished: _probes_finished,
+    e.ProbeContested: _contested,
+    e.ProbeRuled: _ruled,
     e.Estimated: _estimated,
+    e.RequirementsRead: _requirements,
     e.PlanProposed: _proposed,
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,

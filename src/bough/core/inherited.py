@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from bough.core.acceptance import AllowedChange
+from bough.core.requirements import Requirement
 
 
 class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -24,6 +25,12 @@ class Inherited(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     """For a phase, which is planned as it begins: the steps that come after it, one line each."""
     allowed: tuple[AllowedChange, ...] = ()
     """Original tests that may change: decided elsewhere in the run."""
+    requirements: tuple[Requirement, ...] = ()
+    """What it has to meet of what the goal asks, whole."""
+    conventions: tuple[str, ...] = ()
+    """What holds for every step of the plan."""
+    interfaces: tuple[str, ...] = ()
+    """Names and signatures that the steps it needs leave to it, and those that it has to leave to others."""
     loop: bool = False
     """A step above it repeats: `break` and `continue` may mean that one."""
 

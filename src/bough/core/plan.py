@@ -74,6 +74,10 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """For people; empty: the name."""
     criteria: tuple[str, ...] = ()
     """What must be true when it is done, in words a check can be held against."""
+    covers: tuple[int, ...] = ()
+    """Numbers of the goal's requirements that it takes this step to meet."""
+    interfaces: tuple[str, ...] = ()
+    """Names and signatures that it leaves to the steps that need it, exactly."""
 
     test_command: str | None = None
     """The check. A shell line when it needs a shell (pipes, variables, &&), else split into arguments."""

@@ -35,6 +35,16 @@ class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         return any(fnmatchcase(name, pattern) for pattern in self.allow_test_changes for name in names)
 
 
+class AcceptanceRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    examine: Literal["auto", "always", "never"] = "auto"
+    """Whether finished work is examined against what was asked, by somebody who has not seen it being made. `auto`
+    leaves it out where the person's own check failed before the work and covers the goal, and for trivial changes."""
+    share: Annotated[float, Meta(ge=0, le=1)] = 0.25
+    """Of a task's rounds (and tokens and money, where they are limited) that may go into that."""
+    trivial: Annotated[int, Meta(ge=0)] = 20
+    """Changed lines outside of tests up to which work on one requirement is not worth examining."""
+
+
 class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     max_repairs: int = 3
     """How many bug hunters may try after a failed check."""
@@ -69,6 +79,8 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """What is done then, and how often."""
     planning: PlanningRules = PlanningRules()
     """How a goal becomes a tree."""
+    acceptance: AcceptanceRules = AcceptanceRules()
+    """How finished work is held against what was asked."""
     compaction: CompactionRules = CompactionRules()
     """How a conversation is kept within the model's window."""
     checks: CheckRules = CheckRules()

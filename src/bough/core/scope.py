@@ -19,8 +19,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import context
+from bough.core.ids import GOAL
 from bough.core.inherited import Inherited, Subject
 from bough.core.plan import ContextMode, Step
+from bough.core.requirements import covered
 from bough.core.states import State
 from bough.core.task import Task
 from bough.core.workflow.keys import kind
@@ -42,7 +44,7 @@ class TaskTree(Struct, frozen=True):
             above=(*task.inherited.above, context.crumb(task)),
             results=(*_before(task), *_finished(task, step)),
             dead_ends=context.lessons(task),
-            decisions=context.decisions(task),
+            decisions=_decided(task, step),
         )
 
 
@@ -59,7 +61,7 @@ class TaskList(Struct, frozen=True):
             above=(*task.inherited.above[:1], context.crumb(task))[:1],
             results=(*task.inherited.results, *_finished(task, step))[-RESULTS:],
             dead_ends=context.lessons(task),
-            decisions=context.decisions(task),
+            decisions=_decided(task, step),
         )
 
 
@@ -73,11 +75,33 @@ def _finished(task: Task, step: Step) -> tuple[str, ...]:
     """Of its siblings, those that it needs and the last. Also those of earlier passes: a builder who shares the context
     knows what came of its last version."""
     completed = [child for child in task.ended.values() if child.state is State.COMPLETED]
-    needed = [child for child in completed[:-RESULTS] if child.child in step.needs] if step.needs else []
+    needs = _needed(task, step)
+    needed = [child for child in completed[:-RESULTS] if child.child in needs]
     return tuple(
-        context.result(child, context.NEEDED_RESULT if child.child in step.needs else context.RESULT)
+        context.result(child, None if child.child in needs else context.RESULT)
         for child in (*needed, *completed[-RESULTS:])
     )
+
+
+def _needed(task: Task, step: Step) -> frozenset[str]:
+    """The siblings that a step needs, also indirectly."""
+    by_name = {other.name: other for other in task.steps}
+    found: set[str] = set()
+    waiting = list(step.needs)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += by_name[name].needs if name in by_name else ()
+    return frozenset(found)
+
+
+def _decided(task: Task, step: Step) -> tuple[str, ...]:
+    """What was decided above, and by the steps that this one builds on."""
+    needs = _needed(task, step)
+    theirs = (child for child in task.ended.values() if child.child in needs and not child.shared)
+    told = (f"{child.child}: {text}" for child in theirs for text in child.decisions)
+    return tuple(dict.fromkeys((*context.decisions(task), *told)))[-task.rules.notes :]
 
 
 # ── retry ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -186,7 +210,9 @@ class Scope(Struct, frozen=True):
 
     def child(self, mode: ContextMode, retry: RetryStrategy | None = None) -> Scope:
         """The scope of a step that begins here."""
-        told = Inherited(loop=self.told.loop) if mode == "isolated" else self.told
+        told = self.told
+        if mode == "isolated":  # What it has to meet it is told all the same.
+            told = Inherited(loop=told.loop, requirements=told.requirements)
         return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
 
 
@@ -200,10 +226,33 @@ def _beside(task: Task, step: Step) -> tuple[str, ...]:
     return tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others)
 
 
+def _path(task: Task, step: Step) -> str:
+    """Where a step stands in the written plan."""
+    way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
+    return "/".join((*way, step.name))
+
+
+def _interfaces(task: Task, step: Step) -> tuple[str, ...]:
+    """What it can build on, and what others build on it for: exact names and signatures."""
+    needs = _needed(task, step)
+    there = (f"{other.name} has: {each}" for other in task.steps if other.name in needs for each in other.interfaces)
+    users = [other.name for other in task.steps if step.name in other.needs]
+    asked = f"for {', '.join(users)}" if users else "for others"
+    return (*there, *(f"this step leaves {asked}: {each}" for each in step.interfaces))
+
+
 def scope_of(task: Task, step: Step, fresh: bool = False) -> Scope:
     """The scope that a step of a task begins in."""
     strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
     loop = task.step.repeat > 1 or task.inherited.loop
     later = _later(task, step) if step.plan_first else ()
-    told = replace(strategy.told(task, step), loop=loop, later=later, beside=_beside(task, step))
+    told = replace(
+        strategy.told(task, step),
+        loop=loop,
+        later=later,
+        beside=_beside(task, step),
+        requirements=covered(step, _path(task, step), task.asked, task.steps),
+        conventions=tuple(dict.fromkeys((*task.inherited.conventions, *task.conventions))),
+        interfaces=_interfaces(task, step),
+    )
     return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

@@ -20,6 +20,8 @@ from bough.core.trail import Trail
 
 LESS = 0.9
 """Of a conversation that was refused for its length, the share that is taken for the window when nobody says it."""
+EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
+"""Helpers that hold the work against what was asked."""
 COMMANDS = 8
 """Test commands whose results are remembered."""
 
@@ -149,6 +151,7 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
         attempts=number,
         # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
         repairs=task.repairs + (event.role == "bug_hunter" and rung is None),
+        probe_repairs=task.probe_repairs + (event.role == "bug_hunter" and rung is None and _passes(task)),
         tier=event.tier if rung == "stronger_model" else task.tier,
         asked_for_test=task.asked_for_test or event.role == "test_writer",
         claim=None,
@@ -162,6 +165,11 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
         asking=False,
         transport_failures=0,
     )
+
+
+def _passes(task: Task) -> bool:
+    """The check passes: what is to be repaired, probes have shown."""
+    return task.verdict is not None and task.verdict.ruling == "passed"
 
 
 def _round(task: Task, event: e.RoundStarted, at: float) -> Task:
@@ -325,9 +333,9 @@ def _escalated(task: Task, event: e.Escalated, at: float) -> Task:
 
 
 def _helper(task: Task, event: e.HelperAnswered, at: float) -> Task:
-    return replace(
-        task, answered=event.text, spend=task.spend.called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1))
-    )
+    cost = Spend().called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1))
+    examining = task.examining.plus(cost) if event.helper in EXAMINERS else task.examining
+    return replace(task, answered=event.text, spend=task.spend.plus(cost), examining=examining)
 
 
 def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:

@@ -11,9 +11,12 @@ from bough.core.escalation import Decision, Means, Rung, Standing, Trouble
 from bough.core.grants import free
 from bough.core.ids import depth
 from bough.core.inherited import Inherited, Subject
+from bough.core.judging import Ruling
 from bough.core.merging import Merge
 from bough.core.messages import AnswerProtocol, Call, Message
 from bough.core.plan import Role, Step, Tier
+from bough.core.probes import Probe, Probed
+from bough.core.requirements import Requirement
 from bough.core.rules import Rules
 from bough.core.states import SETTLED, State
 from bough.core.stuck import Act, Signal, Watch
@@ -128,6 +131,20 @@ class Task(Struct, frozen=True):
     found: str | None = None
     """The tree that it was about last."""
     repairs: int = 0
+    probe_repairs: int = 0
+    """Of those, how many were for probes that fail."""
+    examined: e.Examined | e.ExaminationSkipped | None = None
+    probes: tuple[Probe, ...] = ()
+    """Its own, and those that its completed steps have passed."""
+    probed: str = ""
+    """The tree that the probes have run on."""
+    probe_results: dict[str, Probed] = {}
+    contested: dict[str, str] = {}
+    """Why a probe is contested, by its name."""
+    rulings: dict[str, Ruling] = {}
+    """What a judge says of probes, by name."""
+    examining: Spend = Spend()
+    """Spent on examiners, reviewers and judges."""
     asked_for_test: bool = False
     """No check was found, and somebody was asked to write a test."""
     notes: tuple[Note, ...] = ()
@@ -178,6 +195,10 @@ class Task(Struct, frozen=True):
     """What the person wants to be different in the next proposal."""
     leaf: bool = False
     """It is carried out as one piece of work, although it might have been planned."""
+    requirements: tuple[Requirement, ...] = ()
+    """Of the goal: what it asks."""
+    conventions: tuple[str, ...] = ()
+    """What its plan says that holds for every step."""
     review: bool = False
     """A phase is over, and whether the steps after it still hold was not asked yet."""
     ended: dict[str, e.ChildSettled] = {}
@@ -253,6 +274,11 @@ class Task(Struct, frozen=True):
     def may_change(self) -> tuple[AllowedChange, ...]:
         """Original tests that may expect something else: decided here, or elsewhere in the run."""
         return tuple(dict.fromkeys((*self.inherited.allowed, *self.allowed)))
+
+    @property
+    def asked(self) -> tuple[Requirement, ...]:
+        """What it has to meet of what the goal asks."""
+        return self.requirements or self.inherited.requirements
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""

@@ -34,7 +34,7 @@ async def consult(
     helper: str,
     tier: Tier,
     values: Mapping[str, str],
-    tool: ToolSpec | None = None,
+    tool: ToolSpec | tuple[ToolSpec, ...] | None = None,
     more: str = "",
 ) -> Consulted:
     """Render the helper's prompt and ask, with `more` after it. `Refused` (a wrong key) is the caller's to answer for;
@@ -42,13 +42,14 @@ async def consult(
     ports = site.ports
     question = context.render(ports.prompt(helper), values)
     in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
-    asked = (question, more, in_words(tool) if tool and in_text else "")
+    asked = (question, more, in_words(_first(tool)) if tool and in_text else "")
     messages: Trail[Message] = Trail((Said("\n".join(part for part in asked if part)),))
     system = ports.prompt("helper").strip()
     # The key names the call for recordings: the spend so far makes it unique within the task.
-    prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, (tool,) if tool else ())
+    tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
+    prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, tools)
     if in_text:  # Where the server knows how, the answer has the right shape by construction.
-        prompt = replace(prompt, tools=(), schema=tool)
+        prompt = replace(prompt, tools=(), schema=tools[0] if tools else None)
     shown = measured((Said(system), *messages))
     failed: list[e.AnyEvent] = []
     show = partial(ports.progress, task.id)
@@ -80,3 +81,8 @@ async def consult(
 def said(answer: Answer) -> str:
     """An answer as text: the arguments of its call, or its words."""
     return answer.calls[0].arguments if answer.calls else answer.text
+
+
+def _first(tool: ToolSpec | tuple[ToolSpec, ...]) -> ToolSpec:
+    """The one that answers; further ones only look around, which cannot be done in words."""
+    return tool[0] if isinstance(tool, tuple) else tool

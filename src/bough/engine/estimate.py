@@ -7,12 +7,14 @@ from pathlib import PurePosixPath
 
 from bough.core import commands as c
 from bough.core import events as e
+from bough.core import requirements
 from bough.core.budget import left
 from bough.core.errors import Unavailable
+from bough.core.messages import Answer
 from bough.core.planning import brief
 from bough.core.planning.brief import Size
-from bough.core.planning.estimate import Estimate, gate, proposal
-from bough.core.planning.specs import GATE
+from bough.core.planning.estimate import Estimate, gate, proposal, starts
+from bough.core.planning.specs import GATE, READING_GATE
 from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.engine.consult import Consulted, consult
@@ -26,10 +28,11 @@ COUNTED = 100
 async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
     rounds = left(task.spend, task.limits).rounds
+    listed = requirements.given(task.step)
     size, known = await size_of(task, site), await known_of(task, site)
     values = brief.gate(task.step, size, rounds, grows=site.run.grows, **known)
     try:
-        asked = await consult(task, site, "gate", "fast", values, GATE)
+        asked = await consult(task, site, "gate", "fast", values, GATE if listed else READING_GATE)
     except Unavailable as error:
         yield [e.HelperFailed("gate", str(error)), e.TaskHalted("unavailable", str(error))]
         return
@@ -48,7 +51,16 @@ async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
         found = Estimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
     proposed = proposal(found, False, task.rules.planning.max_depth)
     estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
-    yield [*asked.events, estimated]
+    yield [*asked.events, requirements_read(task, asked.answer), estimated]
+
+
+def requirements_read(task: Task, answer: Answer | None = None) -> e.RequirementsRead:
+    """What the goal asks: as the person lists it, else as the answer says, else by the form of its text."""
+    if known := requirements.given(task.step):
+        listed = len(known) > 1 or bool(task.step.criteria)
+        return e.RequirementsRead(known, "person" if listed else "rule")
+    found = requirements.from_starts(task.step.instructions, starts(answer)) if answer is not None else ()
+    return e.RequirementsRead(found or requirements.by_form(task.step), "model" if found else "rule")
 
 
 def _in_text(site: Site) -> bool:

@@ -13,12 +13,14 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
+from bough.core.accepting import may_contest, refuted
 from bough.core.errors import Passing, Refused, TooLong, Unkeepable
+from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
 from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.engine.conclude import conclude
-from bough.engine.estimate import estimate
+from bough.engine.estimate import estimate, requirements_read
 from bough.engine.site import Site, backoff, broken_off, counted, judge, pause, put_back
 from bough.engine.speak import attempt_of, read_answer, said_of, text_prompt
 from bough.ports import Batches, ToolResult
@@ -37,7 +39,10 @@ def perform(command: c.Command, task: Task, site: Site) -> Batches:
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
     if not task.steps:  # A parent gets its checkout when it is needed: once its steps are over.
         await site.open(task)
-    yield [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
+    events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
+    if task.id == GOAL and (task.steps or not task.step.plan_first):  # Else it is read with the estimate.
+        events.append(requirements_read(task))
+    yield events
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
@@ -157,6 +162,8 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
         from bough.engine.split import weighed
 
         result = weighed(task, result)
+    if refuted(task):
+        result = _contested(task, result)
     tree = ""
     if writes:
         try:
@@ -176,6 +183,17 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
         passed=result.passed,
     )
     return [finished, *result.events]
+
+
+def _contested(task: Task, result: ToolResult) -> ToolResult:
+    """A dispute that names a failing probe is about that one: a judge rules when the agent is done."""
+    disputed = next((event for event in result.events if isinstance(event, e.Disputed)), None)
+    if disputed is None or not any(probe.name == disputed.test for probe in task.probes):
+        return result
+    if why_not := may_contest(task, disputed.test):
+        return ToolResult(why_not, ok=False)
+    said = "Kept: when you call `done`, a judge rules on it by the words of the goal."
+    return ToolResult(said, events=(e.ProbeContested(disputed.test, disputed.evidence),))
 
 
 async def _recover(command: c.Recover, task: Task, site: Site) -> Batches:
@@ -252,9 +270,12 @@ _PERFORM: dict[type, Perform] = {
 @cache
 def _seldom() -> dict[type, Perform]:
     """What most tasks never need is loaded when one does."""
-    from bough.engine import alone, approve, compact, plan, rungs, split
+    from bough.engine import alone, approve, compact, examine, plan, rungs, split
 
     return {
+        c.Examine: examine.examine,
+        c.RunProbes: examine.run_probes,
+        c.Rule: examine.rule,
         c.Climb: rungs.climb,
         c.Focus: rungs.focus,
         c.MakePlan: plan.plan,

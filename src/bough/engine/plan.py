@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import commands as c
-from bough.core import context, grants
+from bough.core import context, grants, requirements
 from bough.core import events as e
 from bough.core.errors import Unavailable
 from bough.core.ids import depth
@@ -19,7 +19,7 @@ from bough.core.planning import brief
 from bough.core.planning.brief import Past
 from bough.core.planning.changes import Changed, changed_plan
 from bough.core.planning.estimate import Advice, Estimate, advice
-from bough.core.planning.plans import planned
+from bough.core.planning.plans import conventions, planned
 from bough.core.planning.specs import CHANGE, PLAN
 from bough.core.structured import Problems
 from bough.core.task import Task
@@ -38,24 +38,26 @@ async def plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
     helper, values = await _question(task, site, room)
     ask = site.ports.approve is not None and _advice(task) != "take"
 
+    agreed: tuple[str, ...] = ()
     asked = bool(task.problems)
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
-        """The planner is asked once for files that it does not name; a plan is not refused for them."""
-        nonlocal asked
-        at_once, asked = site.run.jobs > 1 and not asked, True
-        return planned(task.step, answer, room, at_once)
+        """The planner is asked once for files that it does not name, and whether a plan can be wider; a plan is not
+        refused for that."""
+        nonlocal agreed, asked
+        agreed, again, asked = conventions(answer), asked, True
+        return planned(task.step, answer, room, site.run.jobs > 1 and not again, task.asked, asked_again=again)
 
     def proposed(steps: tuple[Step, ...]) -> list[e.AnyEvent]:
-        return [e.PlanProposed(steps), *([] if ask else _taken(task, steps, site, "the plan"))]
+        return [e.PlanProposed(steps, agreed), *([] if ask else _taken(task, steps, site, "the plan", agreed))]
 
     async for batch in ask_for_steps(task, site, helper, values, PLAN, read, proposed):
         yield batch
 
 
-def _taken(task: Task, steps: tuple[Step, ...], site: Site, why: str) -> list[e.AnyEvent]:
+def _taken(task: Task, steps: tuple[Step, ...], site: Site, why: str, agreed: tuple[str, ...] = ()) -> list[e.AnyEvent]:
     """The plan holds from here on. The ledger follows its leaves, unless a person has set it."""
-    events: list[e.AnyEvent] = [e.Planned(steps, why)]
+    events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
     if depth(task.id) == 0 and site.run.grows:
         known = task.estimate.steps if task.estimate else 0
         rounds = grants.root_grant(max(known, sum(map(leaves, steps))))
@@ -79,9 +81,12 @@ async def agree(command: c.Agree, task: Task, site: Site) -> Batches:
         return
     events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish)]
     if answer.says == "yes":
-        events += _taken(task, task.proposed, site, "the plan")
+        events += _taken(task, task.proposed, site, "the plan", task.conventions)
     elif answer.says == "own":
         checked(Plan(replace(task.step, steps=answer.steps)))
+        if answer.requirements:
+            goal = replace(task.step, criteria=answer.requirements)
+            events.append(e.RequirementsRead(requirements.given(goal), "person"))
         events += _taken(task, answer.steps, site, "the person's plan")
     yield events
 
@@ -107,18 +112,30 @@ async def review(command: c.Review, task: Task, site: Site) -> Batches:
 
 def _changed(task: Task, answer: Answer, begun: frozenset[str]) -> Changed | Problems:
     room = task.rules.planning.max_depth - depth(task.id)
-    return changed_plan(replace(task.step, steps=task.steps), answer, begun, room)
+    changed = changed_plan(replace(task.step, steps=task.steps), answer, begun, room)
+    if isinstance(changed, Problems) or not any(step.covers for step in task.steps):
+        return changed
+    lost = requirements.uncovered(changed.steps, task.asked)
+    return Problems(tuple(lost)) if lost else changed
 
 
 def _past(task: Task) -> list[Past]:
     return [Past(child.child, child.state, child.result or child.why, child.files) for child in task.settled.values()]
 
 
+def _means(task: Task, site: Site) -> str:
+    """What there is to carry the plan out with."""
+    from bough.engine.machine import means
+
+    goal = site.run.plan.goal.instructions
+    rounds = grants.LEAF_ROUNDS if site.run.grows else max(1, task.left.rounds)
+    return means(goal, site.run.jobs, rounds)
+
+
 async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, str]]:
     size, known = await size_of(task, site), await known_of(task, site)
     if depth(task.id):
-        above = task.inherited.above[0] if task.inherited.above else ""
-        goal = Step("goal", above.partition(": ")[2] or above)
+        goal = site.run.plan.goal
         told = (result.partition(": ") for result in task.inherited.results)
         past = [Past(name, "completed", text) for name, _, text in told]
         values = brief.phase_planner(
@@ -129,6 +146,9 @@ async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, s
             room,
             past=past,
             later=task.inherited.later,
+            requirements=task.asked,
+            means=_means(task, site),
+            agreed=(*task.inherited.conventions, *task.inherited.interfaces),
             kept=context.learned(task),
             command=known["command"],
             files=known["files"],
@@ -139,5 +159,13 @@ async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, s
     found = task.estimate
     guess = Estimate(found.atomic, found.steps, found.phases, found.domains, found.reason) if found else None
     return "planner", brief.planner(
-        task.step, size, room, estimate=guess, wish=task.wish, proposed=task.proposed, **known
+        task.step,
+        size,
+        room,
+        estimate=guess,
+        wish=task.wish,
+        proposed=task.proposed,
+        requirements=task.asked,
+        means=_means(task, site),
+        **known,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from bough.core import context
 from bough.core.acceptance import Check, Verdict
 from bough.core.compaction import estimated
 from bough.core.errors import Passing, Unkeepable
+from bough.core.ids import GOAL
 from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.pruning import Needed, edits, errors
 from bough.core.rules import Rules
@@ -78,10 +81,32 @@ class Site(Struct, eq=False):
 
 async def values_of(task: Task, site: Site) -> dict[str, str]:
     """Everything that the brief of an agent may mention."""
-    project = _project_instructions(await site.open(task))
+    workspace = await site.open(task)
+    if task.id != GOAL:
+        await asyncio.to_thread(leave_goal, workspace, site.run.plan.goal.instructions)
+    project = _project_instructions(workspace)
     check = await site.ports.verifier.find(task)
     before = site.ports.verifier.before(task, check) if check else ""
     return context.brief(task, check.command if check else "", await diff_of(task, site), project, before)
+
+
+def leave_goal(workspace: Workspace, goal: str) -> None:
+    """The whole goal as a file that the agent can read: outside of the checkout, so that it is no part of the work.
+    What lies in that folder is the agent's: no link in it is followed."""
+    workspace.scratch.mkdir(parents=True, exist_ok=True)
+    folder = os.open(workspace.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    part = f".{context.GOAL_FILE}"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(part, flags, 0o444, dir_fd=folder), "w", encoding="utf-8") as file:
+            file.write(f"{goal.rstrip()}\n")
+        os.replace(part, context.GOAL_FILE, src_dir_fd=folder, dst_dir_fd=folder)
+    except IsADirectoryError:
+        pass  # The agent has put a folder there: its own files tell it nothing of the goal then.
+    finally:
+        os.close(folder)
 
 
 async def system_prompt(task: Task, site: Site) -> str:

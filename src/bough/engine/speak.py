@@ -7,11 +7,12 @@ import json
 
 from msgspec.structs import replace
 
-from bough.core import context
+from bough.core import accepting, context
 from bough.core import events as e
 from bough.core.compaction import measured
 from bough.core.messages import Answer, Call, Prompt
 from bough.core.plan import Role, Tier
+from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.core.textual import conversation, paths, shown
 from bough.core.textual.reading import read
@@ -33,9 +34,12 @@ async def attempt_of(task: Task, site: Site, role: Role, tier: Tier) -> e.Attemp
     ports = site.ports
     spoken = ports.protocols.of(ports.models[tier].name)
     values = await values_of(task, site)
+    meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(accepting.refuted(task))
+    if meets:  # The check passes, and probes fail.
+        values |= {"failure": accepting.shown(task)}
     if spoken.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
-        brief = context.render(ports.prompt(role), values)
+        brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
         if spoken.may_change and 0 < ports.models[tier].window <= shown.SMALL_WINDOW:
             files, _ = await _files(task, site, tier)  # Asking for them would fill the window with questions.
             brief += context.section("Files, as they are now", files)

@@ -47,7 +47,7 @@ class Fuse:
             models={tier: cast(Model, _Wired(model, self, {"ask": None})) for tier, model in ports.models.items()},
             tools=cast(Tools, _Wired(ports.tools, self, {"run": _tool_name})),
             workspaces=cast(Workspaces, _WiredWorkspaces(ports.workspaces, self, dict.fromkeys(WORKSPACES))),
-            verifier=cast(Verifier, _Wired(ports.verifier, self, {"judge": None})),
+            verifier=cast(Verifier, _Wired(ports.verifier, self, {"judge": None, "probe": None})),
         )
 
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from bough.adapters.tools.text import size
 from bough.adapters.tools.tool import Refusal
+from bough.core.context import GOAL_FILE
 from bough.ports import Workspace
 
 _KINDS = {
@@ -52,6 +53,8 @@ def find(workspace: Workspace, path: str, *, writing: bool = False) -> Place:
         raise Refusal(f"`{path!r}` is not a path: it holds a NUL character.", fault=True)
     if path.startswith("~"):
         raise Refusal(f"`{path}`: `~` is not expanded here; paths are relative to the folder you start in.")
+    if (kept := _beside(workspace, path)) and not writing:
+        return kept
     root, folder = _real(workspace.root), _real(workspace.folder)
     try:
         real = os.path.realpath(workspace.folder / path)
@@ -65,6 +68,16 @@ def find(workspace: Workspace, path: str, *, writing: bool = False) -> Place:
             f"`{path}` belongs to git: it cannot be written. Change the files themselves; bough commits them."
         )
     return Place(root, steps, os.path.relpath(real, folder))
+
+
+def _beside(workspace: Workspace, path: str) -> Place | None:
+    """A file that bough has left beside the checkout for the agent to read: the goal."""
+    if not path.endswith(f"/{GOAL_FILE}"):
+        return None
+    scratch = _real(workspace.scratch)
+    if path in (f"$TMPDIR/{GOAL_FILE}", f"${{TMPDIR}}/{GOAL_FILE}", f"{scratch}/{GOAL_FILE}"):
+        return Place(scratch, (GOAL_FILE,), f"$TMPDIR/{GOAL_FILE}")
+    return None
 
 
 @lru_cache(maxsize=256)

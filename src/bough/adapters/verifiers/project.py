@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from bough.adapters.verifiers import rulings
+from bough.adapters.verifiers.baseline import CRASHED
 from bough.adapters.verifiers.door import Door
 from bough.adapters.verifiers.find import Finder
 from bough.adapters.verifiers.judge import Judge
+from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.texts import Texts
 from bough.core.acceptance import Check
 from bough.core.events import BaseChecked
+from bough.core.probes import Form, Probe, Probed
 from bough.core.run import Run
 from bough.core.task import Task
 from bough.ports import Judgement, Sandbox, Workspace, Workspaces
@@ -33,6 +37,7 @@ class ProjectVerifier:
         self._finder = Finder(workspaces, texts, door)
         self._runner = Runner(sandbox, workspaces, texts, home, door)
         self._judge = Judge(workspaces, texts, self._runner)
+        self._prober = Prober(sandbox, workspaces, texts, self._runner)
         self._begun: set[asyncio.Task[None]] = set()
 
     async def find(self, task: Task) -> Check | None:
@@ -59,6 +64,18 @@ class ProjectVerifier:
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)
+
+    async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
+        known = await self._runner.at(run, task, check, task.base)
+        return known.exit_status is not None and 0 < known.exit_status < CRASHED
+
+    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
+        return await self._prober.form(task, check)
+
+    async def probe(
+        self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], progress: Say
+    ) -> tuple[Probed, ...]:
+        return await self._prober.probe(run, task, check, chosen, progress)
 
     async def close(self) -> None:
         for begun in self._begun:

@@ -13,6 +13,7 @@ from bough.core.measure import fenced
 from bough.core.plan import Step
 from bough.core.planning.estimate import Estimate
 from bough.core.planning.specs import MOST
+from bough.core.requirements import Requirement, listed
 from bough.core.structured import Problems
 from bough.core.task import Note
 
@@ -129,6 +130,8 @@ def planner(
     project: str = "",
     wish: str = "",
     proposed: Sequence[Step] = (),
+    requirements: Sequence[Requirement] = (),
+    means: str = "",
 ) -> dict[str, str]:
     """For `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
     `depth_left` as for `planned`: 1 for a flat plan."""
@@ -137,7 +140,25 @@ def planner(
         "estimate": section("A first estimate", _estimated(estimate) if estimate else ""),
         "wish": section("The plan so far", change),
         "levels": levels(depth_left),
+        **_asked(requirements, means),
     }
+
+
+def _asked(requirements: Sequence[Requirement], means: str) -> dict[str, str]:
+    """What the steps have to cover, and with what they are carried out. A single requirement is the goal itself."""
+    many = len(requirements) > 1
+    return {
+        "requirements": section("The requirements in it, by number", listed(requirements)) if many else "",
+        "covering": COVERING if many else "",
+        "means": section("What it is carried out with", means),
+    }
+
+
+COVERING = (
+    "- **Every requirement is covered**: `covers` names the numbers of those that it takes this step to meet. The "
+    "step's engineer sees their whole text, so do not copy it into the instructions; a plan that leaves a number out "
+    "is sent back.\n"
+)
 
 
 def _estimated(estimate: Estimate) -> str:
@@ -171,11 +192,16 @@ def phase_planner(
     files: str = "",
     built: str = "",
     project: str = "",
+    requirements: Sequence[Requirement] = (),
+    means: str = "",
+    agreed: Sequence[str] = (),
 ) -> dict[str, str]:
     """For `phase_planner.md`. `place`: the phase's path; `past`: its siblings that are over; `later`: those to come."""
     return _known(phase, command, size, files, built, project) | {
         "place": breadcrumb(place),
-        "goal": cut(goal.instructions, 4_000),
+        "goal": goal.instructions,
+        "agreed": section("What was agreed for the whole plan", bullets(agreed)),
+        **_asked(requirements, means),
         "past": section("What was done before it", "\n".join(map(str, past))),
         "later": section("What comes after it, and is not its work", bullets(later)),
         "notes": section("Known by now", notes(kept)),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from bough.core.messages import Answer
 from bough.core.planning.given import Lines, Text
-from bough.core.planning.specs import GATE
+from bough.core.planning.specs import GATE, READING_GATE
 from bough.core.structured import Problems, read
 
 ATOMIC = 3
@@ -37,6 +37,16 @@ def gate(answer: Answer) -> Estimate | Problems:
     if isinstance(found, str):
         return Problems((found,))
     return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
+
+
+class _Read(Struct, frozen=True):
+    requirements: Lines = ()
+
+
+def starts(answer: Answer) -> tuple[str, ...]:
+    """The first words of each requirement, as the answer gives them."""
+    found = read(answer, READING_GATE, _Read)
+    return () if isinstance(found, str) else found.requirements
 
 
 def proposal(estimate: Estimate, flat: bool, max_depth: int) -> Proposal:

@@ -15,7 +15,7 @@ from bough.core.planning.measure import vague
 
 Line = Annotated[str, Meta(max_length=300)]
 Text = Annotated[str, Meta(max_length=8_000)]
-Lines = Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=50)]
+Lines = Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=100)]
 
 
 class Given(Struct, frozen=True):
@@ -33,7 +33,8 @@ class Given(Struct, frozen=True):
     complexity: int = 1
     phase: bool = False
     steps: Annotated[tuple[Given, ...], Meta(max_length=200)] = ()
-    covers: Annotated[tuple[int, ...], Meta(max_length=50)] = ()
+    covers: Annotated[tuple[int, ...], Meta(max_length=100)] = ()
+    interfaces: Lines = ()
 
 
 class Answered(Struct, frozen=True):
@@ -41,6 +42,7 @@ class Answered(Struct, frozen=True):
 
     steps: Annotated[tuple[Given, ...], Meta(max_length=200)]
     approach: Text = ""
+    conventions: Lines = ()
 
 
 def step(given: Given, name: str, parent: Step) -> Step:
@@ -52,6 +54,7 @@ def step(given: Given, name: str, parent: Step) -> Step:
         name,
         given.instructions,
         title=given.title,
+        interfaces=given.interfaces,
         criteria=tuple(dict.fromkeys(c for c in given.criteria if not vague(c))),
         test_command=given.test_command or None,
         test_file=_inside(given.test_file) or None,

@@ -13,18 +13,39 @@ from bough.core.plan import Step
 from bough.core.planning import given as g
 from bough.core.planning.measure import first_alike, shared_by_all, smaller
 from bough.core.planning.specs import ALIASES, MOST, PLAN
+from bough.core.requirements import Requirement, uncovered
 from bough.core.structured import Problems, read
 
+SPINE = 5
+"""Steps that all wait for each other before a planner is asked whether that has to be."""
 
-def planned(goal: Step, answer: Answer, depth_left: int, at_once: bool = False) -> tuple[Step, ...] | Problems:
+
+def planned(
+    goal: Step,
+    answer: Answer,
+    depth_left: int,
+    at_once: bool = False,
+    requirements: Sequence[Requirement] = (),
+    *,
+    asked_again: bool = True,
+) -> tuple[Step, ...] | Problems:
     """The steps of a goal. `depth_left`: how many levels may grow below it; with more than one, steps may be phases.
-    `at_once`: steps will run side by side, so that it has to be known which files each changes."""
+    `at_once`: steps will run side by side, so that it has to be known which files each changes. Each of the
+    `requirements` has to be covered by a step. Unless the planner was `asked_again` already, a plan in which no two
+    steps can run at the same time is questioned once."""
     read_answer = read(answer, PLAN, g.Answered, ALIASES)
     if isinstance(read_answer, str):
         return Problems((read_answer,))
     steps, found = _level(goal, read_answer.steps, depth_left)
     if at_once and not found:
         found = [line for level in _levels(steps) for line in _without_files(level)]
+    found += uncovered(steps, requirements) if steps else []
+    if not found and not asked_again and serial(steps):
+        found.append(
+            f"All {len(steps)} steps wait for one another, so only one engineer can work at a time, and each waits for "
+            "the slowest. Can the plan be wider: settle the names they share first (`interfaces`, `conventions`), and "
+            "let steps need only what they really use? If it cannot, give the same plan again."
+        )
     return Problems(tuple(dict.fromkeys(found))) if found else steps
 
 
@@ -47,6 +68,20 @@ def _without_files(steps: Sequence[Step]) -> list[str]:
                 "steps change the same one at once."
             )
     return found
+
+
+def conventions(answer: Answer) -> tuple[str, ...]:
+    """What a plan says that holds for every step."""
+    read_answer = read(answer, PLAN, g.Answered, ALIASES)
+    return () if isinstance(read_answer, str) else tuple(dict.fromkeys(read_answer.conventions))
+
+
+def serial(steps: Sequence[Step]) -> bool:
+    """Many steps, and no two of them can ever run at the same time."""
+    before: dict[str, set[str]] = {}
+    for step in steps:  # In order: none comes before one that it needs.
+        before[step.name] = set(step.needs).union(*(before.get(need, set()) for need in step.needs))
+    return len(steps) >= SPINE and all(len(before[step.name]) == number for number, step in enumerate(steps))
 
 
 def phase_planned(
@@ -72,7 +107,7 @@ def _level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tup
     if len(items) < 2:
         return (), [f"There is {'one step' if items else 'no step'} in {below}: give 2 to {MOST}."]
     names, found = g.names(items)
-    made = [g.step(item, name, parent) for item, name in zip(items, names, strict=True)]
+    made = [replace(g.step(item, name, parent), covers=item.covers) for item, name in zip(items, names, strict=True)]
     for item, step in zip(items, made, strict=True):
         found += g.faults(item, step)
     found += repeated(made, parent)
@@ -86,7 +121,8 @@ def _deeper(item: g.Given, step: Step, depth_left: int, found: list[str]) -> Ste
     if item.steps:
         steps, wrong = _level(step, item.steps, depth_left)
         found += wrong
-        return replace(step, steps=steps)
+        covers = tuple(sorted({*step.covers, *(number for below in steps for number in below.covers)}))
+        return replace(step, steps=steps, covers=covers)
     return replace(step, plan_first=item.phase and depth_left > 0)
 
 

@@ -59,6 +59,15 @@ _STEP = {
     "requires_testing": _flag(
         "false only when nothing but text for people (documentation) is changed. Otherwise true."
     ),
+    "covers": {
+        "type": "array",
+        "items": {"type": "integer"},
+        "description": "Numbers of the goal's requirements that it takes this step to meet. [] when none.",
+    },
+    "interfaces": _texts(
+        "What this step leaves to the steps that need it, exactly: files, names, arguments, types, errors. "
+        "`textkit/count.py: count_words(text: str) -> dict[str, int]`. They are shown to this step and to those."
+    ),
     "complexity": _number("1: a few lines. 2: one function. 3: one file and its tests. 4: several files. 5: hard."),
 }
 _PHASE = {
@@ -101,6 +110,24 @@ GATE = ToolSpec(
     writes=False,
 )
 
+READING_GATE = ToolSpec(
+    name=GATE.name,
+    description="Say what the goal asks, one by one, and how big the work is.",
+    parameters={
+        **GATE.parameters,
+        "properties": {
+            "requirements": _texts(
+                "For each thing that the goal asks, its first five to ten words, exactly as they stand in the goal, in "
+                "order. One requirement is what can be met or missed by itself: a function with its behaviour, an "
+                "error, a document. Leave out what is only background. At most 60."
+            ),
+            **GATE.parameters["properties"],
+        },
+        "required": ["requirements", *GATE.parameters["required"]],
+    },
+    writes=False,
+)
+
 PLAN = ToolSpec(
     name="plan",
     description="Give the whole plan, in one call.",
@@ -108,6 +135,10 @@ PLAN = ToolSpec(
         {
             "approach": _text(
                 "Two or three sentences, written first: how the goal is reached and what is risky in it."
+            ),
+            "conventions": _texts(
+                "What has to be the same in every step: names, error types, formats, where tests go, how things are "
+                "documented. Every engineer sees these. [] when nothing is open."
             ),
             "steps": _list(
                 f"2 to {MOST} steps, in the order in which they make sense.",
@@ -119,7 +150,7 @@ PLAN = ToolSpec(
     writes=False,
 )
 
-_PART = _STEP | {
+_PART = {key: value for key, value in _STEP.items() if key != "interfaces"} | {
     "covers": {
         "type": "array",
         "items": {"type": "integer"},
@@ -149,7 +180,7 @@ _CHANGED = {
     },
     "reason": _text("Which result makes this necessary, in one sentence."),
     "after": _text("For add: the name of the step that it follows. Left out: it comes last."),
-    **_STEP,
+    **{key: value for key, value in _STEP.items() if key not in ("covers", "interfaces")},
     "name": _text("The step's name: a known one for drop and reword, a new one for add."),
     "phase": _PHASE["phase"],
 }

@@ -47,6 +47,8 @@ class Fields:
             fields["context"] = table["context_mode"]
         if "needs" in table:
             fields["needs"] = tuple(table["needs"])
+        if "covers" in table:
+            fields["covers"] = tuple(table["covers"])
         if "retry" in table:
             fields["retry"] = Retry(**{key: float(value) for key, value in table["retry"].items()})
         if "condition" in table:
@@ -68,6 +70,8 @@ class Fields:
             fields[into] = plain(self.parts("description", table["description"]))
         if "criteria" in table:
             fields["criteria"] = tuple(loaded(self.parts("criteria", each, results=True)) for each in table["criteria"])
+        if "interfaces" in table:
+            fields["interfaces"] = tuple(plain(self.parts("interfaces", each)) for each in table["interfaces"])
         if "files" in table:
             fields["files"] = tuple(plain(self.parts("files", each)) for each in table["files"])
         if "test_file" in table:

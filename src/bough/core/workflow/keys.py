@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from bough.core.plan import ContextMode, Join, OnError, Role, Step, Tier
 
-Form = Literal["text", "texts", "flag", "whole", "number", "choice", "action", "table", "tables"]
+Form = Literal["text", "texts", "flag", "whole", "wholes", "number", "choice", "action", "table", "tables"]
 Kind = Literal["agent", "run", "check", "do", "compound"]
 KINDS: dict[Kind, str] = {
     "agent": "a step for an agent",
@@ -63,7 +63,9 @@ STEP_KEYS: dict[str, Key] = {
     "model": Key("choice", "The tier of the model.", ASKED, get_args(Tier)),
     "rounds": Key("whole", "The rounds it may use.", ASKED, least=1),
     "complexity": Key("whole", "Its weight when its parent's rounds are shared out.", ASKED, least=1, most=5),
-    "criteria": Key("texts", "What must be true when it is done.", ASKED),
+    "criteria": Key("texts", "What must be true when it is done; at the top, what the goal asks, by number.", ASKED),
+    "covers": Key("wholes", "Numbers of the goal's criteria that it takes it to meet.", ASKED, least=1, most=100),
+    "interfaces": Key("texts", "Names and signatures that it leaves to the steps that need it.", ASKED),
     "plan_first": Key("flag", "Its smaller steps are planned when it starts.", ("agent",)),
     "files": Key("texts", "Files that it is expected to change.", PROVEN),
     "test_command": Key("text", "The check.", PROVEN),
@@ -146,6 +148,7 @@ def misfit(key: Key, value: Any) -> str:
         "text": isinstance(value, str),
         "choice": False,
         "texts": isinstance(value, list) and all(isinstance(each, str) for each in value),
+        "wholes": isinstance(value, list) and all(_within(key, each, int) for each in value),
         "flag": isinstance(value, bool),
         "whole": _within(key, value, int),
         "number": _within(key, value, int, float),
@@ -168,6 +171,7 @@ def _taken(key: Key) -> str:
         "text": "text in quotes",
         "choice": "one of " + ", ".join(f'"{choice}"' for choice in key.choices),
         "texts": "a list of texts",
+        "wholes": f"a list of whole numbers {reach}",
         "flag": "true or false",
         "whole": f"a whole number {reach}",
         "number": f"a number {reach}",

@@ -51,6 +51,9 @@ def _value(name: str, key: Key) -> dict[str, Any]:
             return {"type": "string"}
         case "texts":
             return {"type": "array", "items": {"type": "string"}}
+        case "wholes":
+            number = {"type": "integer", "minimum": int(key.least), "maximum": int(key.most)}
+            return {"type": "array", "items": number}
         case "flag":
             return {"type": "boolean"}
         case "whole":

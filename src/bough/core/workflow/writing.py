@@ -91,6 +91,10 @@ def _said(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...])
         said["action"] = {"check": escaped(step.test_command)}
     if step.criteria:
         said["criteria"] = [_file_text(_text_parts(each, known), around) for each in step.criteria]
+    if step.covers:
+        said["covers"] = list(step.covers)
+    if step.interfaces:
+        said["interfaces"] = [escaped(each) for each in step.interfaces]
     if step.needs:
         said["needs"] = list(step.needs)
     if step.condition is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(
     "apply",
     short_help="Bring a run's changes into your files.",
-    epilog=example("bough diff amber-heron", "bough apply amber-heron"),
+    epilog=example("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes"),
 )
 @run_argument
 @in_dir
@@ -24,9 +24,17 @@ if TYPE_CHECKING:
 @click.option("--edges", is_flag=True, help="Also what takes effect by itself: hooks, CI, new programs, links out.")
 @click.option("--commit", is_flag=True, help="Commit what it changed, with the evidence as trailers.")
 @click.option("--branch", metavar="NAME", help="Commit it to a new branch from HEAD; your files stay as they are.")
+@click.option("--with-probes", is_flag=True, help="Take the probes that the work has passed along, as tests.")
 @as_json("As a JSON object: the run and the files.")
 def command(
-    run: str | None, folder: Path, partial: bool, edges: bool, commit: bool, branch: str | None, as_json: bool
+    run: str | None,
+    folder: Path,
+    partial: bool,
+    edges: bool,
+    commit: bool,
+    branch: str | None,
+    with_probes: bool,
+    as_json: bool,
 ) -> None:
     """Bring a run's changes into your files.
 
@@ -39,7 +47,7 @@ def command(
     """
     if commit and branch:
         raise click.UsageError("--commit and --branch exclude each other")
-    wait_for(_apply(run, folder, partial, edges, commit, branch, as_json))
+    wait_for(_apply(run, folder, partial, edges, commit, branch, with_probes, as_json))
 
 
 async def consents(session: Session, run: str) -> bool:
@@ -58,7 +66,14 @@ async def consents(session: Session, run: str) -> bool:
 
 
 async def _apply(
-    run: str | None, folder: Path, partial: bool, edges: bool, commit: bool, branch: str | None, as_json: bool
+    run: str | None,
+    folder: Path,
+    partial: bool,
+    edges: bool,
+    commit: bool,
+    branch: str | None,
+    with_probes: bool,
+    as_json: bool,
 ) -> None:
     from bough.app import session
     from bough.core.errors import UsageError
@@ -86,7 +101,7 @@ async def _apply(
                 )
             return
         edges = edges or (not as_json and await consents(opened, found.name))
-        changes = await opened.apply(found.name, edges, commit)
+        changes = await opened.apply(found.name, edges, commit, with_probes=with_probes)
     if as_json:
         files = [{"kind": change.kind, "path": change.path} for change in changes]
         print_json({"run": found.name, "status": found.status, "files": files})

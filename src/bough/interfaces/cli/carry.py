@@ -139,7 +139,13 @@ def _watch(
     from bough.interfaces.cli.person import Person
 
     person = Person(asked or Step("", ""), display, stop)
-    return Watch(stop, display.progress, recorded, person.approve if asked is not None else None, person.ask)
+
+    def seen(record: e.Record) -> None:
+        if isinstance(record.event, e.RequirementsRead):
+            person.requirements = record.event.requirements
+        recorded(record)
+
+    return Watch(stop, display.progress, seen, person.approve if asked is not None else None, person.ask)
 
 
 def announcement(session: Session, record: e.Record) -> list[Line]:

@@ -42,7 +42,7 @@ async def _say(session: Session, outcome: Outcome, changes: list[Change]) -> Non
     page = paper()
     if not page.terminal:
         page.line("")  # on a terminal the live tree stood here
-    summary(page, await session.view(outcome.run), stat)
+    summary(page, await session.view(outcome.run), stat, await session.evidence(outcome.run))
     if changes:
         page.line("")
         page.line(f"Applied: {many(len(changes), 'file')} in your files now.")

@@ -23,6 +23,7 @@ COMMANDS = {
     "runs": "List the runs of this project.",
     "show": "Show a run as a tree: states, rounds, checks, cost.",
     "status": "Say where a run or a task stands, and what to do next.",
+    "report": "Show what speaks for each thing that the goal asks.",
     "log": "Tell what happened, event by event.",
     "diff": "Show what a run changed.",
     "apply": "Bring a run's changes into your files.",

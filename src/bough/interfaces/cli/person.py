@@ -11,9 +11,10 @@ import click
 from bough.core.errors import UsageError
 from bough.core.plan import Plan, Step
 from bough.core.planning.estimate import Advice
+from bough.core.requirements import Requirement
 from bough.interfaces.cli.carry import Display
 from bough.interfaces.terminal.paper import paper
-from bough.interfaces.terminal.plan import tree
+from bough.interfaces.terminal.plan import requirement_lines, tree
 from bough.ports import Approval, Stop
 
 ADVICE = {
@@ -30,12 +31,16 @@ class Person:
         self._goal = goal
         self._display = display
         self._stop = stop
+        self.requirements: tuple[Requirement, ...] = ()
+        """What the goal asks, as it was read."""
 
     async def approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
         """What they say to a plan; None when they want to stop."""
         from msgspec.structs import replace
 
-        plan = Plan(replace(self._goal, steps=steps, parallel=True))
+        asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
+        criteria = self._goal.criteria or asked
+        plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
         with self._display.aside():
             self._show(plan, advice)
             while True:
@@ -61,6 +66,11 @@ class Person:
 
     def _show(self, plan: Plan, advice: Advice) -> None:
         page = paper()
+        if len(self.requirements) > 1:
+            click.echo("What the goal asks:")
+            for line in requirement_lines(self.requirements, page.width):
+                click.echo(f"  {line}")
+            click.echo("")
         for row in tree(plan, width=page.width):
             click.echo(page.painted(row, page.width))
         click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
@@ -79,7 +89,9 @@ class Person:
             if edited is None or not edited.strip():
                 return None
             try:
-                return Approval("own", steps=load(edited, "plan.toml", inputs={}).plan.goal.steps)
+                goal = load(edited, "plan.toml", inputs={}).plan.goal
+                changed = goal.criteria if goal.criteria != plan.goal.criteria else ()
+                return Approval("own", steps=goal.steps, requirements=changed)
             except UsageError as error:
                 click.echo(str(error))
                 again = await self._line("Edit again? [Y]es, [n]o: ")

@@ -78,7 +78,7 @@ async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, a
 def _show(planned: Planned, save: Path | None) -> None:
     from bough.core.plan import leaves
     from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.plan import tree
+    from bough.interfaces.terminal.plan import requirement_lines, tree
     from bough.interfaces.terminal.words import many, used
 
     page, goal, estimate = paper(), planned.plan.goal, planned.estimate
@@ -86,6 +86,11 @@ def _show(planned: Planned, save: Path | None) -> None:
         click.echo(f"{estimate.reason}\n")
     for refused in planned.refused:
         click.echo(f"A plan was refused: {refused}")
+    if len(planned.requirements) > 1:
+        click.echo("What the goal asks:")
+        for line in requirement_lines(planned.requirements, page.width):
+            click.echo(f"  {line}")
+        click.echo("")
     for row in tree(planned.plan, width=page.width):
         click.echo(page.painted(row, page.width))
     steps = many(leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"

@@ -55,15 +55,21 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
         drawn = rows(found, path or GOAL)
         folded = fold(path or GOAL, await opened.store.read(name, path or GOAL))
         changes = await opened.workspaces.changes(folded.base, folded.tree) if folded.tree else []
+        table = await opened.evidence(name) if (path or GOAL) == GOAL else None
     if as_json:
         facts = task_facts(drawn[0])
         facts["files"] = [change.path for change in changes]
         facts["doing"] = found.tasks[drawn[0].task.path].doing if holder else None
         facts["notes"] = [{"kind": note.kind, "text": note.text} for note in folded.notes]
         facts["claim"] = folded.claim
+        rows_of = table.rows if table is not None else ()
+        facts["requirements"] = [
+            {"number": row.requirement.number, "text": row.requirement.text, "standing": row.standing}
+            for row in rows_of
+        ]
         facts["below"] = [row.task.path for row in drawn[1:]]
         facts["progress"] = progress_words(drawn) or None
         steps = [{"command": command, "use": use} for command, use in next_steps(found, status, bool(changes))]
         print_json({**run_facts(found, status, holder), "task": facts, "next": steps})
         return
-    status_page(paper(), found, status, holder, drawn, folded, changes)
+    status_page(paper(), found, status, holder, drawn, folded, changes, table)

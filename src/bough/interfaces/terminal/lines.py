@@ -110,6 +110,10 @@ class Teller:
                 return told
             case e.SignalRaised() | e.Escalated() | e.Planned() | e.PlanRefused() | e.ChildSettled() | e.PassEnded():
                 return told
+            case e.RequirementsRead(requirements=found) if len(found) > 1:
+                return told
+            case e.Examined() | e.ExaminationSkipped() | e.ProbesFinished() | e.ProbeContested() | e.ProbeRuled():
+                return told
             case e.Estimated() | e.PlanAnswered() | e.PlanChanged() | e.Granted():
                 return told
             case e.Disputed() | e.ChangesRuled() | e.FindingReturned():
@@ -257,6 +261,43 @@ def _planned(event: e.Planned, follow: _Follow) -> Told:
 def _estimated(event: e.Estimated, follow: _Follow) -> Told:
     size = "one piece of work" if event.atomic else f"about {many(event.steps, 'step')}"
     return f"estimated: {size}{f' ({first_line(event.reason)})' if event.reason else ''}", ""
+
+
+def _requirements_read(event: e.RequirementsRead, follow: _Follow) -> Told:
+    by = {"person": "as you list them", "model": "as the model reads it", "rule": "by its sentences"}[event.by]
+    return f"the goal asks {many(len(event.requirements), 'thing')}, {by}", ""
+
+
+def _examined(event: e.Examined, follow: _Follow) -> Told:
+    aside = f"; {many(len(event.left_out), 'probe')} left out: nothing asks for it" if event.left_out else ""
+    return f"the {event.by} has written {many(len(event.probes), 'probe')}{aside}", ""
+
+
+def _not_examined(event: e.ExaminationSkipped, follow: _Follow) -> Told:
+    return f"not examined: {event.why}", "dim"
+
+
+def _probes_started(event: e.ProbesStarted, follow: _Follow) -> Told:
+    return f"{many(len(event.names), 'probe')} started", "dim"
+
+
+def _probes_finished(event: e.ProbesFinished, follow: _Follow) -> Told:
+    failed = [result.name for result in event.results if result.outcome == "failed"]
+    passed = sum(result.outcome == "passed" for result in event.results)
+    if failed:
+        return f"{many(len(failed), 'probe')} of {len(event.results)} failed: {', '.join(failed)}", "red"
+    return f"{passed} of {many(len(event.results), 'probe')} passed, none failed", "green"
+
+
+def _probe_contested(event: e.ProbeContested, follow: _Follow) -> Told:
+    return f"{event.probe} is contested: {event.reason}", "yellow"
+
+
+def _probe_ruled(event: e.ProbeRuled, follow: _Follow) -> Told:
+    ruling = event.ruling
+    if ruling.demanded:
+        return f"the judge upholds {event.probe}: the goal says “{ruling.quote}”", "yellow"
+    return f"the judge drops {event.probe}: {ruling.reason}", ""
 
 
 def _plan_proposed(event: e.PlanProposed, follow: _Follow) -> Told:
@@ -530,6 +571,13 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.HelperFailed: _helper_failed,
     e.ContextPruned: _pruned,
     e.Estimated: _estimated,
+    e.RequirementsRead: _requirements_read,
+    e.Examined: _examined,
+    e.ExaminationSkipped: _not_examined,
+    e.ProbesStarted: _probes_started,
+    e.ProbesFinished: _probes_finished,
+    e.ProbeContested: _probe_contested,
+    e.ProbeRuled: _probe_ruled,
     e.PlanProposed: _plan_proposed,
     e.PlanAnswered: _plan_answered,
     e.PlanChanged: _plan_changed,

@@ -20,6 +20,7 @@ def opening(record: e.Record, sandbox: str) -> list[Line]:
     if isinstance(event, e.RunStarted):
         goal = event.plan.goal
         lines.append([(record.run, "bold"), ("  ", ""), (first_line(goal.instructions), "")])
+        lines.append(_fact("examined", _examined(event)))
         if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
             lines.append(_fact("plan", f"{many(most_leaves(goal), 'task')}{at_once}"))
@@ -56,6 +57,14 @@ def _base(event: e.BaseChecked) -> list[Line]:
         names = ", ".join(event.left_out)
         lines.append(_fact("", f"not in the checkout, because git ignores it: {names} ([workspace] link or copy)"))
     return lines
+
+
+def _examined(event: e.RunStarted) -> str:
+    rules = event.rules.acceptance
+    if rules.examine == "never" or not event.plan.goal.requires_testing:
+        return "no: the check alone decides"
+    when = "always" if rules.examine == "always" else "unless the change is small or your own failing check proves it"
+    return f"{when}; at most {rules.share:.0%} of the rounds"
 
 
 def _fact(label: str, words: str) -> Line:

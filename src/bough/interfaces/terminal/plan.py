@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from bough.core.plan import Condition, Machine, Plan, Step
+from bough.core.requirements import Requirement
 from bough.core.workflow.conditions import spelt
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import kind, tested_unless_said
@@ -62,8 +63,15 @@ def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[L
         yield from _walk(child, step.machine, *drawn)
 
 
+def requirement_lines(requirements: Sequence[Requirement], width: int) -> list[str]:
+    """What a goal asks, one line each."""
+    return [cut(one_line(str(one)), max(width - 2, 20)) for one in requirements]
+
+
 def _order(step: Step) -> Iterator[Span]:
-    """When it runs."""
+    """When it runs, and what for."""
+    if step.covers:
+        yield f"covers {', '.join(map(str, step.covers))}", "magenta"
     if step.needs:
         yield f"after {', '.join(step.needs)}", "yellow"
     if step.condition is not None:

@@ -6,13 +6,16 @@ import time
 from collections.abc import Sequence
 
 from bough.core.acceptance import Verdict
+from bough.core.evidence import Table
 from bough.core.task import Task
 from bough.interfaces.terminal.changes import change_lines
+from bough.interfaces.terminal.evidence import closing_lines, show_evidence
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, STATUS_WORDS, state_words
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper, Span
 from bough.interfaces.terminal.reports import report_lines
-from bough.interfaces.terminal.tree import ICONS, Row, heading, progress_words, stuck_words, table
+from bough.interfaces.terminal.tree import ICONS, Row, heading, progress_words, stuck_words
+from bough.interfaces.terminal.tree import table as tree_table
 from bough.interfaces.terminal.verdicts import evidence, ruling_style, shortcomings
 from bough.interfaces.terminal.words import count, first_sentence, many, one_line, pad
 from bough.interfaces.views import RunView, TaskView
@@ -31,6 +34,7 @@ def status_page(
     drawn: Sequence[Row],
     folded: Task,
     changes: Sequence[Change],
+    table: Table | None = None,
 ) -> None:
     for line in heading(run, status, time.time() if holder else None):
         page.line(*line)
@@ -45,11 +49,18 @@ def status_page(
         dead = "dead end: " if note.kind == "dead_end" else ""
         _fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     _below(page, run, drawn)
+    if table is not None and table.rows:
+        page.line("")
+        page.line(("what the goal asks", "dim"))
+        show_evidence(page, table)
     if report := drawn[0].task.report:
         page.line("")
         report_lines(page, report)
     page.line("")
     advice_lines(page, next_steps(run, status, bool(changes)))
+    over = status in ("completed", "not_verified", "failed")
+    for spans in closing_lines(table) if table is not None and over else ():
+        page.line(*spans)
 
 
 def _state(page: Paper, drawn: Sequence[Row], holder: str | None, message: str) -> None:
@@ -88,7 +99,7 @@ def by_size(task: TaskView) -> list[tuple[str, int]]:
 def _below(page: Paper, run: RunView, drawn: Sequence[Row]) -> None:
     if len(drawn) > 1:
         page.line("")
-        for line in table(run, page.width, drawn):
+        for line in tree_table(run, page.width, drawn):
             page.line(*line)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bough.core.evidence import Table
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.changes import stat_lines
+from bough.interfaces.terminal.evidence import closing_lines
 from bough.interfaces.terminal.lines import STATUS_STYLES, STATUS_WORDS
 from bough.interfaces.terminal.next import advice_lines, next_steps
 from bough.interfaces.terminal.paper import Paper
@@ -14,7 +16,7 @@ from bough.interfaces.terminal.words import duration, spent
 from bough.interfaces.views import RunView
 
 
-def summary(page: Paper, run: RunView, stat: str) -> None:
+def summary(page: Paper, run: RunView, stat: str, table: Table | None = None) -> None:
     """What stays on the screen. `stat` says which files changed and how much, as git does."""
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
@@ -37,3 +39,9 @@ def summary(page: Paper, run: RunView, stat: str) -> None:
     if steps:
         page.line("")
     advice_lines(page, steps)
+    if table is not None and run.status in ("completed", "not_verified", "failed"):
+        closing = closing_lines(table)
+        if closing:
+            page.line("")
+        for spans in closing:
+            page.line(*spans)

@@ -1,0 +1,1 @@
+"""Bugs planted in finished work: see `bench/planted.py`."""

@@ -1,0 +1,240 @@
+"""One piece of work with bugs, carried out by bough itself from beginning to end.
+
+The author is a script that writes the work and its tests; the bug hunter is one that knows the right version, and
+contests whatever still fails with it. The examiner and the judge are whoever answers at the endpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import re
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from bough import app
+from bough.adapters.verifiers.probes import passed_together
+from bough.core import events as e
+from bough.core.plan import goal_step
+from bough.core.probes import Probe
+from planted.works import Variant, laid_out, tests_said
+
+Document = dict[str, Any]
+Ask = Callable[[Document], Document]
+"""From a request for chat completions to the message that answers it."""
+SETTINGS = """\
+[acceptance]
+examine = "always"
+
+[ladder]
+rungs = ["give_up"]
+
+[limits]
+model_timeout = 36000.0
+"""
+
+
+def forwarded(base_url: str, model: str, key: str, answers: Path) -> Ask:
+    """Somebody at an endpoint answers. What was answered is kept: the same request is not asked twice."""
+
+    def ask(request: Document) -> Document:
+        kept = answers / f"{name_of(request)}.json"
+        if not kept.exists():
+            message = over_the_wire(request)
+            answers.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(message))
+        answer: Document = json.loads(kept.read_text())
+        return answer
+
+    def over_the_wire(request: Document) -> Document:
+        body = {name: value for name, value in request.items() if name not in ("stream", "stream_options")}
+        headers = {"content-type": "application/json", "authorization": f"Bearer {key or 'none'}"}
+        data = json.dumps(body | {"model": model}).encode()
+        question = urllib.request.Request(f"{base_url.rstrip('/')}/chat/completions", data, headers)
+        with urllib.request.urlopen(question, timeout=36_000) as answer:
+            message: Document = json.load(answer)["choices"][0]["message"]
+            return message
+
+    return ask
+
+
+def name_of(request: Document) -> str:
+    """The same for the same question."""
+    asked = json.dumps([request["messages"], request.get("tools")], sort_keys=True)
+    return hashlib.sha256(asked.encode()).hexdigest()[:24]
+
+
+def calling(tool: str, **arguments: Any) -> Document:
+    function = {"name": tool, "arguments": json.dumps(arguments)}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+    }
+
+
+class Stage:
+    """The endpoint that bough talks to: it plays the engineers and hands examiners and judges on."""
+
+    def __init__(self, variant: Variant, ask: Ask) -> None:
+        self._variant = variant
+        self._ask = ask
+        self._repaired = False
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def __enter__(self) -> Stage:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def answer(self, request: Document) -> Document:
+        tools = [tool["function"]["name"] for tool in request.get("tools", [])]
+        if "probe" in tools or "rule" in tools:
+            return self._ask(request)
+        messages = request["messages"]
+        brief = next(str(message["content"]) for message in messages if message["role"] == "user")
+        done = sum(message["role"] == "tool" for message in messages)
+        return self._hunter(brief, done) if "make the work do what was asked" in brief else self._author(done)
+
+    def _author(self, done: int) -> Document:
+        work = self._variant.work
+        text = work.planted(*self._variant.bugs)
+        tests = f"tests/test_{work.module}.py"
+        acts = [
+            calling("list", path="."),
+            calling("write", path=f"{work.module}.py", content=text),
+            calling("write", path=tests, content=work.tests),
+            calling("bash", command=f"{sys.executable} -m pytest -q"),
+            calling("done", summary=f"Wrote {work.module}.py and {tests}; the tests pass."),
+        ]
+        return acts[min(done, len(acts) - 1)]
+
+    def _hunter(self, brief: str, done: int) -> Document:
+        work = self._variant.work
+        if not self._repaired:
+            self._repaired = True
+            return calling("write", path=f"{work.module}.py", content=work.text)
+        names = re.findall(r"(?m)^### Probe `([^`]+)`", brief)
+        if self._contests(brief) and done < len(names):
+            return calling("dispute", test=names[done], evidence="The work does what the goal says; this is not in it.")
+        return calling("done", summary="It is repaired.")
+
+    def _contests(self, brief: str) -> bool:
+        return f"{self._variant.work.module}.py" in brief and self._variant.work.text.strip()[-200:] in brief
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        stage = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing is printed."""
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["content-length"]))
+                request = json.loads(body)
+                message = stage.answer(request)
+                said = len(json.dumps(message.get("tool_calls") or "")) + len(message.get("content") or "")
+                used = {"prompt_tokens": len(body) // 4, "completion_tokens": said // 4 + 1}
+                reason = "tool_calls" if message.get("tool_calls") else "stop"
+                choice = {"index": 0, "message": message, "finish_reason": reason}
+                answer = {"id": "x", "object": "chat.completion", "model": request["model"], "choices": [choice]}
+                document = json.dumps(answer | {"usage": used}).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(document)))
+                self.end_headers()
+                self.wfile.write(document)
+
+        return Handler
+
+
+async def trial(variant: Variant, ask: Ask) -> Document:
+    """What came of it, as one line of the results."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "bough.toml").write_text(SETTINGS)
+        (folder / "conftest.py").write_text("")
+        with Stage(variant, ask) as stage:
+            choices = app.Choices(model="openai:planted", base_url=stage.base_url, flat=True)
+            async with app.session(folder, create=True) as session:
+                goal = goal_step(variant.work.goal, check=f"{sys.executable} -m pytest -q")
+                outcome = await session.start(goal, choices, app.Watch())
+                records = await session.store.read(outcome.run)
+    told = await asyncio.to_thread(judged, variant, [record.event for record in records])
+    return told | {"status": outcome.status, "seconds": round(time.monotonic() - began, 1)}
+
+
+def judged(variant: Variant, events: list[e.AnyEvent]) -> Document:
+    """What the probes found. A bug is found when a probe fails with it alone and passes without any; a finding is wrong
+    when it fails without any, and counts as upheld unless a judge has dropped it."""
+    examined = [event for event in events if isinstance(event, e.Examined)]
+    probes = {probe.name: probe for event in examined for probe in event.probes}
+    runs = [event for event in events if isinstance(event, e.ProbesFinished)]
+    outcome = {result.name: result.outcome for result in runs[0].results} if runs else {}
+    failing = [name for name, said in outcome.items() if said == "failed"]
+    dropped = {event.probe for event in events if isinstance(event, e.ProbeRuled) and not event.ruling.demanded}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shown = [probes[name] for name in failing]
+        fine = _passing(variant, shown, folder)
+        wrong = [name for name in failing if name not in fine]
+        right = [probe for probe in shown if probe.name in fine]
+        found = [bug.id for bug in variant.bugs if len(_passing(variant, right, folder, bug.id)) < len(right)]
+    skipped = [event.why for event in events if isinstance(event, e.ExaminationSkipped)]
+    return {
+        "variant": variant.id,
+        "bugs": {bug.id: bug.kind for bug in variant.bugs},
+        "found": found,
+        "probes": len(probes),
+        "broken": sum(said == "broken" for said in outcome.values()),
+        "left_out": sum(len(event.left_out) for event in examined),
+        "findings": len(failing),
+        "wrong": {name: probes[name].says for name in wrong},
+        "upheld": len([name for name in failing if name not in dropped]),
+        "wrong_upheld": [name for name in wrong if name not in dropped],
+        **_tokens(events),
+        **({"not_examined": skipped[0]} if skipped else {}),
+    }
+
+
+def _passing(variant: Variant, chosen: list[Probe], folder: Path, bug: str = "") -> set[str]:
+    """Those that pass with one bug alone, or without any."""
+    laid_out(variant.work, variant.work.planted(*(each for each in variant.bugs if each.id == bug)), folder)
+    for probe in chosen:
+        place = folder / probe.path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(probe.text)
+    return passed_together(chosen, tests_said(folder, *(probe.path for probe in chosen))) if chosen else set()
+
+
+def _tokens(events: list[e.AnyEvent]) -> Document:
+    """Of the author, as few as an author can need; and of examiners and judges."""
+    first = next((at for at, event in enumerate(events) if isinstance(event, e.Examined)), len(events))
+    built = [event.usage for event in events[:first] if isinstance(event, e.ModelAnswered)]
+    asked = [event.usage for event in events if isinstance(event, e.HelperAnswered)]
+    total = [sum(usage.input + usage.output for usage in usages) for usages in (built, asked)]
+    return {"tokens_building": total[0], "tokens_examining": total[1], "questions": len(asked)}

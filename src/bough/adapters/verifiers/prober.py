@@ -1,0 +1,114 @@
+"""Probe: run small tests that somebody else wrote on a task's tree, in a fresh checkout that nobody works in."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bough.adapters.verifiers import probes
+from bough.adapters.verifiers.bare import lay_bare
+from bough.adapters.verifiers.command import to_argv
+from bough.adapters.verifiers.discover import discover
+from bough.adapters.verifiers.look import within
+from bough.adapters.verifiers.run import BASELINE, Runner, Say
+from bough.adapters.verifiers.texts import Texts
+from bough.core.acceptance import Check
+from bough.core.ids import GOAL
+from bough.core.plan import Step
+from bough.core.probes import Form, Probe, Probed
+from bough.core.rules import Rules
+from bough.core.run import Run
+from bough.core.task import Task
+from bough.ports import Sandbox, Workspace, Workspaces
+
+SECONDS = 60.0
+"""What one probe may take."""
+EXAMPLE = 1_200
+"""Characters of a test that shows how tests are written here."""
+
+
+def lay_out(root: Path, texts: Mapping[str, str]) -> None:
+    """Put files into a checkout. What lies there is the agent's: no link of it is followed, and a file whose place is
+    taken by a folder stays away."""
+    top = root.resolve()
+    for path, text in texts.items():
+        place = root / path
+        if not place.parent.resolve().is_relative_to(top):
+            continue
+        with suppress(FileExistsError, NotADirectoryError, IsADirectoryError):
+            place.unlink(missing_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, newline="")
+
+
+def _top(workspace: Workspace) -> str:
+    return "" if workspace.folder == workspace.root else str(workspace.root)
+
+
+class Prober:
+    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, runner: Runner) -> None:
+        self._sandbox = sandbox
+        self._workspaces = workspaces
+        self._texts = texts
+        self._runner = runner
+
+    async def form(self, task: Task, check: Check) -> tuple[Form, str]:
+        form = probes.form_of(await self._framework(task, check), await self._workspaces.paths(task.tree))
+        path = probes.example_of(form, await self._workspaces.paths(task.base))
+        texts = await self._workspaces.texts(task.base, [path]) if path else {}
+        return form, texts.get(path, "")[:EXAMPLE].strip()
+
+    async def probe(self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say) -> tuple[Probed, ...]:
+        await self._runner.swept(run)
+        used = await self._framework(task, check)
+        paths = await self._workspaces.paths(task.tree)
+        framework = probes.form_of(used, paths).framework
+        name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
+        workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
+        results: list[Probed] = []
+        try:
+            await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
+            await asyncio.to_thread(lay_out, workspace.root, {probe.path: probe.text for probe in chosen})
+            passed = await self._together(chosen, used, framework, workspace, task.rules)
+            for number, probe in enumerate(chosen, 1):
+                if probe.name in passed:
+                    results.append(Probed(probe.name, "passed"))
+                    continue
+                say(f"probe {number} of {len(chosen)}: {probe.says}")
+                results.append(await self._probed(probe, used, framework, workspace, task.rules))
+        finally:
+            await self._workspaces.discard(run.name, name)
+        return tuple(results)
+
+    async def _together(
+        self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules
+    ) -> set[str]:
+        """Those that pass in one process beside the others; who does not is asked alone."""
+        command = probes.together(chosen, check, framework) if len(chosen) > 1 else ""
+        if not command:
+            return set()
+        argv = to_argv(within(_top(workspace), command))
+        finished = await self._sandbox.run(argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept)
+        return await asyncio.to_thread(probes.passed_together, chosen, finished.output)
+
+    async def _probed(self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules) -> Probed:
+        """One that fails runs twice: not by chance."""
+        argv = to_argv(within(_top(workspace), probes.command_for(probe, check, framework)))
+        timeout = min(SECONDS, rules.check_timeout)
+        for _ in range(2):
+            finished = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
+            result = await asyncio.to_thread(probes.read_probe, probe, framework, finished)
+            if result.outcome != "failed":
+                break
+        return result
+
+    async def _framework(self, task: Task, check: Check) -> Check:
+        """The check whose framework probes are written in: the project's own, where the step's is a plain command."""
+        if check.runner:
+            return check
+        read = (await self._texts.of(task.tree)).get
+        own = discover(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
+        return own if own is not None and own.runner else check

@@ -1,0 +1,222 @@
+"""Hold finished work against what was asked: have probes written, run them, have a judge rule on those in dispute."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bough.core import accepting, context, probes
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import Check
+from bough.core.budget import used_up
+from bough.core.errors import Unavailable
+from bough.core.evidence import standing_of
+from bough.core.ids import GOAL
+from bough.core.interface import interface
+from bough.core.measure import fenced
+from bough.core.messages import Answer, ToolSpec
+from bough.core.planning import brief
+from bough.core.probes import LOOK, PROBE, Examination, Form, of_tests
+from bough.core.requirements import listed
+from bough.core.structured import Problems
+from bough.core.task import Task
+from bough.engine.consult import consult, said
+from bough.engine.judge import judge
+from bough.engine.site import Site
+from bough.ports import Batches
+
+EXAMINER, REVIEWER = "examiner", "reviewer"
+FACE = 14_000
+"""Characters of the interface that an examiner is shown."""
+DOCS = 6_000
+"""Characters of changed documentation."""
+WHOLE = 40_000
+"""Characters of the whole change that a reviewer is shown."""
+LOOKS = 2
+BODIES = 16_000
+"""Characters of files that an examiner asks to see."""
+_DOCS = (".md", ".rst", ".txt", ".adoc")
+_SOURCE = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cc"),
+    *(".cpp", ".hpp", ".rb", ".php", ".cs", ".swift", ".scala", ".sh", ".lua", ".ex", ".exs", ".pl"),
+)
+
+
+async def examine(command: c.Examine, task: Task, site: Site) -> Batches:
+    """One examination: the examiner of a step, or for a goal that was done in steps the reviewer of the whole."""
+    check = await site.ports.verifier.find(task)
+    if check is None or (why := await _left_out(task, site, check)):
+        yield [e.ExaminationSkipped(why if check is not None else "there is no check to probe beside")]
+        return
+    form, example = await site.ports.verifier.form(task, check)
+    helper = REVIEWER if task.steps else EXAMINER
+    values = await _question(task, site, helper, form, example)
+    request = "\n\n".join((values["asked"], values["step"], values.get("interface", ""), values.get("diff", "")))
+    numbers = [one.number for one in task.asked]
+    looked, mend, looks, problem = "", "", 0, "it only asked to see files"
+    for _ in range(LOOKS + 2):
+        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend else (PROBE,)
+        shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
+        try:
+            asked = await consult(task, site, helper, "main", shown, tools, mend)
+        except Unavailable as error:
+            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
+            return
+        if asked.answer is None:
+            halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
+            yield [*asked.events, *halted]
+            return
+        paths = probes.wants_to_look(asked.answer) if len(tools) > 1 else ()
+        if paths:
+            looks += 1
+            looked += await _bodies(task, site, paths)
+            yield asked.events
+            continue
+        found = probes.read_probes(asked.answer, task.id, form, numbers, request + looked)
+        if isinstance(found, Examination):
+            yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out)]
+            return
+        problem = found.said[0]
+        if mend:
+            break
+        mend = _mending(site, found, asked.answer)
+        yield asked.events
+    yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no probes that could be read: {problem}")]
+
+
+def _mending(site: Site, found: Problems, answer: Answer) -> str:
+    return context.render(site.ports.prompt("plan_repair"), brief.repair(PROBE.name, found, said(answer)))
+
+
+# ── whether ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _left_out(task: Task, site: Site, check: Check) -> str:
+    """Why this work is not examined; empty when it is."""
+    rules, few = task.rules.acceptance, len(task.asked) <= 1
+    if used_up(task.spend, task.limits) or task.left.rounds < 1:
+        return "nothing is left of the budget"
+    if _share_spent(task):
+        return f"it has had its share of the budget ({rules.share:.0%})"
+    if rules.examine == "always":
+        return ""
+    own = task.id == GOAL and not task.steps and task.step.test_command == site.run.plan.goal.test_command
+    if own and few and task.step.test_command and await site.ports.verifier.failed_before(site.run, task, check):
+        return "your own check failed before the work and passes now"
+    diff = await site.ports.workspaces.diff(task.base, task.tree)
+    lines = probes.changed_lines(diff)
+    if few and lines <= rules.trivial:
+        return f"the change is small ({lines} lines)"
+    if not lines:
+        return "only tests and documents were changed"
+    return ""
+
+
+def _share_spent(task: Task) -> bool:
+    """One more question would go beyond its share."""
+    share, spent, limits = task.rules.acceptance.share, task.examining, task.limits
+    if spent.rounds and spent.rounds + 1 > share * limits.rounds:
+        return True
+    tokens = limits.tokens is not None and spent.tokens > share * limits.tokens
+    return tokens or (limits.cost is not None and spent.cost > share * limits.cost)
+
+
+# ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _question(task: Task, site: Site, helper: str, form: Form, example: str) -> dict[str, str]:
+    workspaces, goal = site.ports.workspaces, site.run.plan.goal
+    changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
+    code = [path for path in changed if path.endswith(_SOURCE) and not of_tests(path)]
+    docs = [path for path in changed if path.endswith(_DOCS)]
+    step = "" if task.id == GOAL else task.step.instructions
+    values = {
+        "asked": listed(task.asked) or goal.instructions,
+        "step": context.section("The step that was to meet it", step)
+        + context.section("What must be true at the end", context.criteria(task.step)),
+        "form": _form(form, example),
+        "tests": context.section("Tests of the author's, by name", await _names_of_tests(task, site, changed)),
+        "few": "3",
+        "most": str(probes.MOST),
+    }
+    if helper == REVIEWER:
+        diff = await workspaces.diff(task.base, task.tree)
+        return values | {"diff": brief.cut(diff, WHOLE), "evidence": _evidence(task)}
+    texts = await workspaces.texts(task.tree, [*code, *docs])
+    documented = "\n\n".join(f"### {path}\n\n{context.shortened(texts[path], DOCS)}" for path in docs if path in texts)
+    face = interface({path: texts[path] for path in code if path in texts}, FACE)
+    return values | {"interface": "\n\n".join(part for part in (face, documented) if part)}
+
+
+def _form(form: Form, example: str) -> str:
+    place = f"Framework: {form.framework}. A probe becomes the file `{form.path}`.\n{form.how}"
+    if not example:
+        return place
+    return f"{place}\n\nThe beginning of a test that is there, for its style and its imports:\n\n{fenced(example)}"
+
+
+def _evidence(task: Task) -> str:
+    return "\n".join(f"- {one.number}: {standing_of(one.number, task)}" for one in task.asked)
+
+
+async def _names_of_tests(task: Task, site: Site, changed: list[str]) -> str:
+    import re
+
+    paths = [path for path in changed if of_tests(path)]
+    texts = await site.ports.workspaces.texts(task.tree, paths)
+    declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
+    names = [
+        name for text in texts.values() for pair in re.findall(declared, text, re.MULTILINE) for name in pair if name
+    ]
+    return context.shortened(", ".join(names), 3_000)
+
+
+async def _bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
+    texts = await site.ports.workspaces.texts(task.tree, list(paths))
+    parts = [f"### {path}\n\n```\n{text}\n```" for path, text in texts.items()]
+    missing = [path for path in paths if path not in texts]
+    parts += [f"There is no file {', '.join(missing)}."] if missing else []
+    return context.section("What you asked to see", brief.cut("\n\n".join(parts), BODIES))
+
+
+# ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
+    """All that count, in a checkout of their own that nobody works in."""
+    ports, chosen = site.ports, accepting.live(task)
+    yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
+    check = await ports.verifier.find(task)
+    began = ports.clock()
+    progress = partial(ports.progress, task.id)
+    results = await ports.verifier.probe(site.run, task, check, chosen, progress) if check is not None else ()
+    yield [e.ProbesFinished(task.tree, results, ports.clock() - began)]
+
+
+async def rule(command: c.Rule, task: Task, site: Site) -> Batches:
+    """One contested probe after the other."""
+    probe = accepting.open_contests(task)[0]
+    output = task.probe_results[probe.name].output if probe.name in task.probe_results else ""
+    dispute = (
+        f"A test was written to show: {probe.says}\n\n```\n{probe.text}\n```\n\nIt fails on the finished work:\n\n"
+        f"```\n{output}\n```\n\nIts author rests on these words: “{probe.quote}”\n\n"
+        f"The other side says: {task.contested[probe.name]}"
+    )
+    question = "Does the request demand what the test asserts?"
+    try:
+        judged = await judge(task, site, request=_request(task, site), dispute=dispute, question=question)
+    except Unavailable as error:
+        yield [e.HelperFailed("judge", str(error)), e.TaskHalted("unavailable", str(error))]
+        return
+    if judged.ruling is None:
+        halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
+        yield [*judged.events, *halted]
+        return
+    yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
+
+
+def _request(task: Task, site: Site) -> str:
+    """The person's own words: the goal, and of a plan that they wrote, the step."""
+    goal = site.run.plan.goal
+    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
+    return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own) if part)

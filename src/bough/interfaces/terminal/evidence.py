@@ -1,0 +1,73 @@
+"""What speaks for each requirement, as a person reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bough.core.evidence import Evidence, Proof, Table
+from bough.interfaces.terminal.paper import Line, Paper
+from bough.interfaces.terminal.words import cut, many, one_line, pad
+
+STYLES = {"proven": "green", "refuted": "red", "tested only by its author": "yellow", "not shown": "yellow"}
+WIDE = max(map(len, STYLES))
+NAMES = 3
+"""Tests that are named."""
+
+
+def evidence_lines(table: Table, width: int, *, whole: bool = False) -> list[Line]:
+    """One line a requirement; `whole`: with everything that speaks for or against it."""
+    lines: list[Line] = []
+    numbers = len(str(len(table.rows)))
+    for row in table.rows:
+        text = one_line(row.requirement.text)
+        lead = f"  {row.requirement.number:>{numbers}}  "
+        room = max(width - len(lead) - WIDE - 2, 20)
+        lines.append(
+            [(lead, "dim"), (pad(row.standing, WIDE), STYLES[row.standing]), ("  ", ""), (cut(text, room), "")]
+        )
+        if whole:
+            lines += [[(" " * len(lead), ""), (one_line(said), style)] for said, style in _said(row)]
+    if whole and table.notes:
+        lines.append([("", "")])
+        lines += [[("  note: ", "dim"), (one_line(note), "")] for note in table.notes]
+    return lines
+
+
+def _said(row: Evidence) -> Iterator[tuple[str, str]]:
+    for proof in row.proofs:
+        yield _proof(proof), "dim"
+    for probe in row.probes:
+        style = "red" if probe.outcome == "failed" else "dim"
+        yield f"probe {probe.name} {probe.outcome}: {probe.says}", style
+    if not row.proofs and not row.probes:
+        yield "no task covers it", "yellow"
+
+
+def _proof(proof: Proof) -> str:
+    verdict = f": {proof.verdict.reason}" if proof.verdict is not None and proof.verdict.command else ""
+    commit = f", commit {proof.commit[:10]}" if proof.commit else ""
+    named = f"; tests {', '.join(proof.tests[:NAMES])}" if proof.tests else ""
+    more = f" and {len(proof.tests) - NAMES} more" if len(proof.tests) > NAMES else ""
+    examined = f"; {proof.examined}" if proof.examined else ""
+    return f"{proof.task} {proof.state.value.replace('_', ' ')}{verdict}{commit}{named}{more}{examined}"
+
+
+def show_evidence(page: Paper, table: Table, *, whole: bool = False) -> None:
+    for line in evidence_lines(table, page.width, whole=whole):
+        page.line(*line)
+
+
+def closing_lines(table: Table) -> list[Line]:
+    """What is refuted and what nobody has shown, for the end of a page; nothing: all of it is shown."""
+    lines: list[Line] = []
+    for standing, words in (("refuted", "Refuted"), ("not shown", "Not shown"), (_AUTHOR, "Tested only by its author")):
+        numbers = [str(row.requirement.number) for row in table.rows if row.standing == standing]
+        if numbers and len(table.rows) > 1:
+            of = many(len(numbers), "requirement")
+            lines.append([(f"{words}: {of} ({', '.join(numbers)}).", STYLES[standing])])
+        elif numbers and standing != _AUTHOR:
+            lines.append([(f"{words}: what the goal asks.", STYLES[standing])])
+    return lines
+
+
+_AUTHOR = "tested only by its author"

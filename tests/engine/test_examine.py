@@ -1,0 +1,202 @@
+"""Finished work is held against what was asked: by probes that bough runs, never by anybody's opinion."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough.core import events as e
+from bough.core.messages import Answer
+from bough.core.plan import goal_step
+from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
+from tests.engine.telling import Told, told
+from tests.harness import make_project
+
+GOAL = """Add pick.py with argmax(items). It returns the index of the first of equal maxima.
+It raises ValueError when items is empty."""
+CHECK = "python3 -m unittest -q"
+WRONG = "def argmax(items):\n    return max(range(len(items)), key=lambda i: (items[i], i))\n"
+RIGHT = "def argmax(items):\n    return max(range(len(items)), key=lambda i: (items[i], -i))\n"
+TEST = """\
+import unittest
+from pick import argmax
+
+class Picking(unittest.TestCase):
+    def test_max(self):
+        self.assertEqual(argmax([1, 3, 2]), 1)
+"""
+
+
+def probe(says: str, quote: str, body: str, requirement: int = 1) -> dict[str, Any]:
+    text = f"import unittest\n\nclass Probe(unittest.TestCase):\n    def test_it(self):\n        {body}\n"
+    return {"says": says, "quote": quote, "text": text, "requirement": requirement}
+
+
+FIRST = probe(
+    "The first of two equal maxima wins.",
+    "the first of equal maxima",
+    "from pick import argmax; self.assertEqual(argmax([5, 9, 9]), 1)",
+)
+EMPTY = probe(
+    "An empty list is a ValueError.",
+    "raises ValueError when items is empty",
+    "from pick import argmax; self.assertRaises(ValueError, argmax, [])",
+    2,
+)
+UNASKED = probe("It is a generator.", "must be lazy and never read all of it", "self.fail('no')")
+STABLE = probe(
+    "None counts as smallest.",
+    "returns the index of the first of equal maxima",
+    "from pick import argmax; self.assertEqual(argmax([None, 1]), 1)",
+)
+BROKEN = {"says": "It is broken.", "quote": "the first of equal maxima", "text": "def test(:\n", "requirement": 1}
+
+
+@dataclass
+class Court(Cast):
+    """A cast with an examiner and a judge."""
+
+    examiner: Part = lambda asked: act("probe", probes=[FIRST, EMPTY])
+    judge: Part = lambda asked: act("rule", reason="no", demanded=False)
+    prober: Part | None = None
+    """The bug hunter who is shown failing probes."""
+    hunted: list[Asked] = field(default_factory=list)
+
+    def __call__(self, request: dict[str, Any]) -> Answer:
+        asked = Asked(request)
+        part = {"probe": self.examiner, "rule": self.judge}.get(asked.tools[0] if asked.tools else "")
+        if "make the work do what was asked" in asked.brief and self.prober:
+            self.hunted.append(asked)
+            part = self.prober
+        if part is None:
+            return super().__call__(request)
+        self.asked.append(asked)
+        return part(asked)
+
+
+BUILDER = in_order(act("write", path="pick.py", content=WRONG), act("write", path="test_pick.py", content=TEST), DONE)
+REPAIR = in_order(act("write", path="pick.py", content=RIGHT), DONE)
+ABLE = in_order(act("write", path="pick.py", content=RIGHT), act("write", path="test_pick.py", content=TEST), DONE)
+
+
+def carried(tmp_path: Path, court: Court, settings: str = "", **chosen: Any) -> Told:
+    project = make_project(tmp_path / "p")
+    (project / "bough.toml").write_text(settings)
+    (project / "test_calc.py").unlink()
+    return told(project, court, goal=goal_step(GOAL, check=CHECK), **chosen)
+
+
+def test_a_probe_that_fails_goes_to_a_bug_hunter_and_the_work_is_done_once_it_passes(tmp_path: Path) -> None:
+    court = Court(BUILDER, prober=REPAIR)
+    run = carried(tmp_path, court)
+    assert run.outcome.status == "completed", run.outcome.summary
+    first, second = run.journal.of(e.ProbesFinished)
+    assert [(r.name, r.outcome) for r in first.results] == [("goal/probe-1", "failed"), ("goal/probe-2", "passed")]
+    assert [r.outcome for r in second.results] == ["passed", "passed"], "all of them run again, on the repaired work"
+    assert run.states() == ["in_progress", "testing", "test_failed", "in_progress", "testing", "completed"]
+    (hunted, *_) = court.hunted
+    assert "argmax([5, 9, 9])" in hunted.brief and "AssertionError: 2 != 1" in hunted.brief
+    assert "dispute" in hunted.tools
+    assert not list(run.project.glob("**/work/*/*")), "no checkout is left behind"
+
+
+def test_the_builder_does_not_see_the_probes_and_the_examiner_no_bodies(tmp_path: Path) -> None:
+    court = Court(BUILDER, prober=REPAIR)
+    carried(tmp_path, court)
+    before = [asked for asked in court.asked if "done" in asked.tools and "find the bug" not in asked.brief][:3]
+    assert all("argmax([5, 9, 9])" not in json.dumps(asked.json) for asked in before)
+    examiner = next(asked for asked in court.asked if "probe" in asked.tools)
+    assert "1. Add pick.py with argmax(items)." in examiner.brief
+    assert "def argmax(items):" in examiner.brief and "max(range" not in examiner.brief, "signatures, no bodies"
+    assert "test_max" in examiner.brief, "names of the author's tests"
+
+
+def test_what_nothing_asks_is_not_run_and_what_is_broken_shows_nothing(tmp_path: Path) -> None:
+    court = Court(ABLE)
+    court.examiner = lambda asked: act("probe", probes=[UNASKED, BROKEN, FIRST], notes=["no docs"])
+    run = carried(tmp_path, court)
+    assert run.outcome.status == "completed"
+    (examined,) = run.journal.of(e.Examined)
+    assert len(examined.probes) == 2 and len(examined.left_out) == 1 and examined.notes == ("no docs",)
+    (finished,) = run.journal.of(e.ProbesFinished)
+    assert [r.outcome for r in finished.results] == ["broken", "passed"]
+
+
+@pytest.mark.parametrize("demanded", [True, False])
+def test_a_contested_probe_is_ruled_on_by_quoting_the_goal(tmp_path: Path, demanded: bool) -> None:
+    contest = in_order(act("dispute", test="goal/probe-1", evidence="None is not spoken of"), DONE)
+    quote = "the first of equal maxima" if demanded else ""
+    court = Court(ABLE, prober=contest)
+    court.examiner = lambda asked: act("probe", probes=[STABLE])
+    court.judge = lambda asked: act("rule", reason="it is so", demanded=demanded, quote=quote)
+    run = carried(tmp_path, court)
+    (ruled,) = run.journal.of(e.ProbeRuled)
+    assert ruled.ruling.demanded is demanded
+    judged = next(asked for asked in court.asked if "rule" in asked.tools)
+    assert GOAL in judged.brief and "None is not spoken of" in judged.brief
+    assert run.outcome.status == ("failed" if demanded else "completed"), "what is refuted is never completed"
+
+
+def test_a_judge_without_a_quote_upholds_nothing(tmp_path: Path) -> None:
+    contest = in_order(act("dispute", test="goal/probe-1", evidence="None is not spoken of"), DONE)
+    court = Court(ABLE, prober=contest)
+    court.examiner = lambda asked: act("probe", probes=[STABLE])
+    court.judge = lambda asked: act("rule", reason="surely", demanded=True, quote="None is smaller than any number")
+    run = carried(tmp_path, court)
+    (ruled,) = run.journal.of(e.ProbeRuled)
+    assert not ruled.ruling.demanded
+    assert run.outcome.status == "completed"
+
+
+def test_an_examiner_may_look_at_bodies_twice(tmp_path: Path) -> None:
+    court = Court(ABLE)
+    court.examiner = lambda asked: (
+        act("look", paths=["pick.py"]) if "look" in asked.tools else act("probe", probes=[FIRST])
+    )
+    run = carried(tmp_path, court)
+    asked = [each for each in court.asked if "probe" in each.tools]
+    assert [each.brief.count("max(range") for each in asked] == [0, 1, 2]
+    assert run.outcome.status == "completed"
+
+
+FIX = "Make add add."
+
+
+def test_a_one_line_fix_with_a_failing_check_costs_not_one_question_more(tmp_path: Path) -> None:
+    from tests.engine.cast import FIX as FIXING
+
+    run = told(make_project(tmp_path / "p"), Court(FIXING))
+    assert run.outcome.status == "completed"
+    (skipped,) = run.journal.of(e.ExaminationSkipped)
+    assert "your own check failed before the work" in skipped.why
+    assert run.outcome.spend.rounds == 2, "an edit and `done`, as ever"
+    run = told(make_project(tmp_path / "q"), Court(FIXING), flat=False)
+    assert run.outcome.spend.rounds == 3, "with the estimate, as ever"
+    (read,) = run.journal.of(e.RequirementsRead)
+    assert [one.text for one in read.requirements] == [FIX]
+
+
+def test_never_means_never_and_always_always(tmp_path: Path) -> None:
+    from tests.engine.cast import FIX as FIXING
+
+    run = carried(tmp_path, Court(BUILDER), '[acceptance]\nexamine = "never"\n')
+    assert run.outcome.status == "completed" and not run.journal.of(e.Examined, e.ExaminationSkipped)
+    project = make_project(tmp_path / "q")
+    (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    adds = probe("It adds.", "Make add add", "from calc import add; self.assertEqual(add(3, 9), 12)")
+    run = told(project, Court(FIXING, examiner=lambda asked: act("probe", probes=[adds])))
+    assert run.outcome.status == "completed" and run.outcome.spend.rounds == 3
+
+
+def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
+    court = Court(ABLE)
+    court.examiner = lambda asked: act("look", paths=["pick.py"]) if "look" in asked.tools else act("probe", nothing=1)
+    run = carried(tmp_path, court)
+    (skipped,) = run.journal.of(e.ExaminationSkipped)
+    assert "no probes that could be read" in skipped.why
+    assert sum(event.helper == "examiner" for event in run.journal.of(e.HelperAnswered)) == 4, "two looks, one mending"
+    assert run.outcome.status == "completed"
