@@ -40,14 +40,14 @@ def test_a_thousand_calls_in_one_answer_are_cut(tmp_path: Path) -> None:
 def test_an_answer_that_is_far_too_long_is_not_kept(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\n")
-    huge = Whole(Answer("word " * 1_500_000))
+    huge = Whole(Answer("word " * 2_000_000))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with WireModel([huge, huge, huge, FIX, DONE]) as wire:
         outcome, journal = carry_out(project, [], choices=app.Choices(model="openai:m", base_url=wire.base_url))
     assert outcome.status == "completed"
     failed = journal.of(e.ModelFailed)
     assert len(failed) == 3
-    assert all("stopped after 5 MB" in event.message for event in failed)
+    assert all("stopped after 8 MB" in event.message for event in failed)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 250_000, "kB"
     assert wires.CONTENT < wires.LIMIT
 

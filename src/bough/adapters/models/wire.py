@@ -38,7 +38,7 @@ IDLE = 30.0
 """Seconds that an unused connection is kept: a round's tools run meanwhile, and a new one costs a handshake."""
 LIMIT = 50_000_000
 """Bytes of one answer after which it is given up …"""
-CONTENT = 5_000_000
+CONTENT = 8_000_000
 """… and of what it says: much of a stream is not. A conversation keeps it, and is sent again every round."""
 UNREADABLE = (msgspec.DecodeError, json.JSONDecodeError, UnicodeError, RecursionError)
 """What decoding raises for bytes that are not what they should be."""
