@@ -7,7 +7,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from bough.core import approval
+from bough.core import accepting, approval, judging
 from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance import AllowedChange, Disagreement, Ruling, Verdict
@@ -17,6 +17,7 @@ from bough.core.decide import decide
 from bough.core.escalation import Decision, LadderRules, Means
 from bough.core.messages import Call, Usage
 from bough.core.plan import Step
+from bough.core.probes import Probe, Probed
 from bough.core.rules import Rules
 from bough.core.state import evolve
 from bough.core.states import State
@@ -148,6 +149,23 @@ def ruled(draw: Draw, by: e.ChangesBy, task: Task) -> e.ChangesRuled:
     return e.ChangesRuled(by, task.tree, changes, verdict=approval.allowed(task, changes))
 
 
+def examined(draw: Draw) -> e.AnyEvent:
+    """An examination with up to two probes, or none at all."""
+    if draw(st.booleans()):
+        return e.ExaminationSkipped("the change is small")
+    names = [f"probe_{number}" for number in range(draw(st.integers(0, 2)))]
+    return e.Examined("examiner", tuple(Probe(name, f"tests/{name}.py", "assert True", "it holds") for name in names))
+
+
+def probed(draw: Draw, task: Task) -> list[e.AnyEvent]:
+    """How the probes end; a failing one may be contested by whoever was to make it pass."""
+    outcomes = st.sampled_from(["passed", "failed", "broken"])
+    results = tuple(Probed(probe.name, draw(outcomes)) for probe in accepting.live(task))
+    failed = [result.name for result in results if result.outcome == "failed"]
+    contested = [e.ProbeContested(name, "nobody asked for it") for name in failed if draw(st.booleans())]
+    return [e.ProbesFinished(task.tree, results), *contested]
+
+
 def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Sequence[e.AnyEvent]]:
     """Batches of events that carrying out the command may bring; the journal may end after any of them."""
     tree = f"tree-{draw(st.integers(0, 3))}"
@@ -199,6 +217,15 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
         case c.ReturnFinding():
             no, again = e.StateChanged(State.TEST_FAILED, "no"), e.StateChanged(State.IN_PROGRESS, "again")
             yield [no, e.FindingReturned("look again"), again]
+        case c.Examine():
+            yield [examined(draw)]
+        case c.RunProbes():
+            yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in accepting.live(task)))]
+            yield probed(draw, task)
+        case c.Rule():
+            demanded = draw(st.booleans())
+            ruling_on = accepting.open_contests(task)[0].name
+            yield [e.ProbeRuled(ruling_on, judging.Ruling(demanded, "do it" if demanded else "", "because"))]
         case c.Conclude(to, why):
             yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
         case c.ChangeState(to, why):

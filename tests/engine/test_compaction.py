@@ -43,6 +43,8 @@ window = {window}
 patterns = ["monologue"]
 [limits]
 backoff_first = 0.01
+[acceptance]
+examine = "never"
 [compaction]
 summarizer = "{summarizer}"
 """
