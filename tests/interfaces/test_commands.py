@@ -171,6 +171,11 @@ def test_apply(own: Done) -> None:
     assert said.status == 0 and "1 file" in said.out and "calc.py  changed" in said.out
     assert (own.folder / "calc.py").read_text() == FIXED
     assert bough(own.folder, "show", "--json").json["applied"] is True
+    again = bough(own.folder, "apply")
+    assert again.status == 2 and "applied already" in again.err and "bough undo" in again.err
+    undone = bough(own.folder, "undo", "--json").json
+    assert undone["files"] == [{"kind": "M", "path": "calc.py"}]
+    assert (own.folder / "calc.py").read_text() == CALC
     assert bough(own.folder, "apply", "--json").json["files"] == [{"kind": "M", "path": "calc.py"}]
 
 

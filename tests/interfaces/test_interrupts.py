@@ -128,7 +128,7 @@ def test_no_check_to_be_found_is_not_verified(tmp_path: Path) -> None:
     with WireModel([repair()[1], repair()[3], repair()[3]]) as wire:
         said = bough(tmp_path, "run", *run_args(wire.base_url, check=None)[2:], "--file", "goal.md")
     assert said.status == 5, said
-    assert "finished, not verified" in said.out and "none given" in said.out
+    assert "not verified" in said.out and "none was found" in said.out
     assert "bough apply" in said.out and "--partial" in said.out
 
 

@@ -392,11 +392,9 @@ class Session(Journal, frozen=True):
         made = {name: make(name) for name in dict.fromkeys(models.values())}
         from bough.adapters.workspaces.furnished import FurnishedWorkspaces
 
-        if self.config.services and self.network.mode != "on":
-            raise UsageError(
-                "[services] in bough.toml listen on this machine's loopback, which commands do not reach: "
-                "give --network on."
-            )
+        if self.config.services and self.level.name == "namespaces":
+            # Each command has its own view of the disk there, and a service's data is not in the one it starts with.
+            raise UsageError("[services] in bough.toml do not run in namespaces yet: give --sandbox landlock.")
         furnished = FurnishedWorkspaces(
             workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
         )

@@ -6,6 +6,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+DATA_FOLDER = ".services"
+"""In a checkout's scratch folder: where its services keep their files. It outlives checks and restores."""
+
 
 class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A program that runs beside the commands of a checkout: a database, a queue."""

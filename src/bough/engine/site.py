@@ -22,6 +22,7 @@ from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.pruning import Needed, edits, errors
 from bough.core.rules import Rules
 from bough.core.run import Run
+from bough.core.services import DATA_FOLDER
 from bough.core.states import State
 from bough.core.task import Task
 from bough.ports import Judgement, Ports, Workspace
@@ -180,9 +181,20 @@ async def put_back(workspace: Workspace, task: Task) -> None:
 
 async def clear_scratch(workspace: Workspace) -> None:
     """Its temporary files, and what a sandbox keeps beside them for its commands (their /tmp and home)."""
-    for place in (workspace.scratch, *workspace.scratch.parent.glob(f"{workspace.scratch.name}.*")):
-        await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
-    workspace.scratch.mkdir(parents=True, exist_ok=True)
+    await asyncio.to_thread(_clear, workspace.scratch)
+
+
+def _clear(scratch: Path) -> None:
+    for place in scratch.parent.glob(f"{scratch.name}.*"):
+        shutil.rmtree(place, ignore_errors=True)
+    scratch.mkdir(parents=True, exist_ok=True)
+    for place in scratch.iterdir():
+        if place.name == DATA_FOLDER:
+            continue  # Services run on while the workspace is put back.
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
 
 
 def counted(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:

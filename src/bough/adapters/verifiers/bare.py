@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from bough.core.services import DATA_FOLDER
+
 INSTALLED = frozenset(
     """node_modules .venv venv env vendor target .tox .nox .gradle .yarn .bundle .direnv Pods bower_components
     jspm_packages __pypackages__ .eggs""".split()  # noqa: SIM905
 )
 """Folders in which tools keep what they installed or built, and look after it themselves: to make them again for every
 check would take minutes and a network."""
-SERVICES = ".services"
-"""In the scratch folder: what the checkout's services keep while they run."""
 MADE = "__pycache__"
 """Goes even when it is in the tree: bytecode need not be that of the source beside it."""
 
@@ -35,7 +35,7 @@ def lay_bare(root: Path, scratch: Path, files: Iterable[str]) -> list[str]:
     gone: list[str] = []
     # The home and the /tmp of the commands are temporary files too.
     for entry in (*_entries(scratch), *_entries(scratch.with_name(f"{scratch.name}.private"))):
-        if entry.name != SERVICES:
+        if entry.name != DATA_FOLDER:
             _remove(Path(entry.path))
     waiting = [""]
     while waiting:

@@ -13,14 +13,12 @@ from typing import Any, cast
 
 from bough.adapters.workspaces.surroundings import free_port
 from bough.core.errors import SetupFailed
-from bough.core.services import Service
+from bough.core.services import DATA_FOLDER, Service
 from bough.ports import Finished, Mount, Sandbox, Workspace, Workspaces
 
 LIMIT = 20_000_000
 SHOWN = 2_000
 """Characters of a failed set-up's output that are told."""
-SERVICES = ".services"
-"""Where services keep their files, in the scratch folder: it outlives checks."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 """For bash: whether somebody listens there, as the commands of the checkout see it."""
 EVER = 10.0**8
@@ -104,7 +102,7 @@ class FurnishedWorkspaces:
 
     async def _start_services(self, workspace: Furnished) -> None:
         for name, service in self._services.items():
-            port, data = free_port(), workspace.scratch / SERVICES / name
+            port, data = free_port(), workspace.scratch / DATA_FOLDER / name
             shutil.rmtree(data, ignore_errors=True)
             data.mkdir(parents=True)
             own = {"PORT": str(port), "DATA": str(data)}
@@ -144,7 +142,7 @@ class FurnishedWorkspaces:
                 await running
         if workspace is not None:
             workspace.services = []
-            shutil.rmtree(workspace.scratch / SERVICES, ignore_errors=True)
+            shutil.rmtree(workspace.scratch / DATA_FOLDER, ignore_errors=True)
 
     async def _once(
         self, workspace: Furnished, command: str, what: str, env: Mapping[str, str], timeout: float

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import example, in_dir, run_argument, wait_for
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
 
 
 @click.command(
@@ -17,17 +18,18 @@ from bough.interfaces.cli.options import example, in_dir, run_argument, wait_for
 @run_argument
 @in_dir
 @click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
-def command(run: str | None, folder: Path, branch: str | None) -> None:
+@as_json("As a JSON object: the run, the branch, its commit and the file with the description.")
+def command(run: str | None, folder: Path, branch: str | None, as_json: bool) -> None:
     """Put a run's work on a branch, with a description for a pull request.
 
     The branch starts at HEAD and has one commit; your files stay as they are. The description (the goal, the check and
     its verdict, the files) is written to .bough/pr-RUN.md, and the lines for `git push`, `gh` and `glab` are printed:
     nothing is sent anywhere.
     """
-    wait_for(_pr(run, folder, branch))
+    wait_for(_pr(run, folder, branch, as_json))
 
 
-async def _pr(run: str | None, folder: Path, branch: str | None) -> None:
+async def _pr(run: str | None, folder: Path, branch: str | None, as_json: bool) -> None:
     from bough.app import session
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.verdicts import evidence
@@ -47,10 +49,13 @@ async def _pr(run: str | None, folder: Path, branch: str | None) -> None:
         parts += ["## Changes", f"```\n{stat.strip()}\n```", f"Made by bough (run `{name}`)."]
         path = opened.home / f"pr-{name}.md"
         path.write_text("\n\n".join(parts) + "\n", "utf-8")
+    if as_json:
+        print_json({"run": name, "branch": name_of_branch, "commit": made, "description": str(path)})
+        return
     page = paper()
     page.paragraph(text=f"{name} is on the branch {name_of_branch} ({made[:10]}); the description is in {path}.")
-    title = first_line(goal).replace('"', "'")
+    title = shlex.quote(first_line(goal))
     page.line("")
     page.line((f"  git push -u origin {name_of_branch}", "bold"))
-    page.line((f'  gh pr create --head {name_of_branch} --title "{title}" --body-file {path}', "bold"))
-    page.line((f'  glab mr create -s {name_of_branch} --title "{title}" --description "$(cat {path})"', "bold"))
+    page.line((f"  gh pr create --head {name_of_branch} --title {title} --body-file {path}", "bold"))
+    page.line((f'  glab mr create -s {name_of_branch} --title {title} --description "$(cat {path})"', "bold"))
