@@ -127,6 +127,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
 
 def test_a_service_runs_beside_each_checkout(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOUGH_SANDBOX_MODE", "landlock")
+    monkeypatch.setenv("BOUGH_SANDBOX_NETWORK", "on")
     environment(library)
     (library / "bough.toml").write_text(
         '[services.web]\nrun = "python3 -m http.server $PORT --directory $DATA"\nbefore = "echo up > $DATA/state"\n'

@@ -392,9 +392,12 @@ class Session(Journal, frozen=True):
         made = {name: make(name) for name in dict.fromkeys(models.values())}
         from bough.adapters.workspaces.furnished import FurnishedWorkspaces
 
-        if self.config.services and self.level.name == "namespaces":
-            # Each command has its own view of the disk there, and a service's data is not in the one it starts with.
-            raise UsageError("[services] in bough.toml do not run in namespaces yet: give --sandbox landlock.")
+        if self.config.services and (self.level.name == "namespaces" or self.network.mode != "on"):
+            # In namespaces each command has its own view of the disk, and a service does not see its data in it.
+            raise UsageError(
+                "[services] in bough.toml do not run in namespaces yet, and need the machine's loopback: "
+                "give --sandbox landlock --network on."
+            )
         furnished = FurnishedWorkspaces(
             workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
         )
