@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes import kernel
+from bough.adapters.sandboxes import crew, kernel
 from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Level, Mode, find_level
@@ -401,6 +401,14 @@ def test_a_command_is_quick(sandbox: ProcessSandbox, checkout: Checkout) -> None
         return min([(await sandbox.run(["true"], workspace=checkout, timeout=9, limit=9)).seconds for _ in range(20)])
 
     assert asyncio.run(best()) < 0.025
+
+
+def test_output_ends_with_the_first_command_of_a_checkout(
+    sandbox: ProcessSandbox, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "_DRAIN", 60.0)  # nobody else may hold the output open
+    done = asyncio.run(sandbox.run(["echo", "hello"], workspace=checkout, timeout=50, limit=99))
+    assert done.output == b"hello\n" and done.seconds < 30
 
 
 # ── which sandbox ───────────────────────────────────────────────────────────────────────────────────────────────

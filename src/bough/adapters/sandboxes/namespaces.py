@@ -74,8 +74,9 @@ class Keeper:
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                self._link.close()
-                os.close(ready)
+                signal.set_wakeup_fd(-1)
+                # The output of the command that it is made for, above all: while it is open here, it has no end.
+                _close_handles_but(theirs.fileno(), tells_ready)
                 _keep(space, theirs, tells_ready)
             finally:
                 os._exit(125)
@@ -115,10 +116,7 @@ class Keeper:
         if self._relay == 0:
             try:
                 os.setsid()
-                for handle in _open_handles():
-                    if handle > 2 and handle not in handles:
-                        with suppress(OSError):
-                            os.close(handle)
+                _close_handles_but(*handles)
                 relay.serve(network, [socket.socket(fileno=handle) for handle in handles])
             finally:
                 os._exit(1)
@@ -191,7 +189,6 @@ def _keep(space: dict[str, Any], link: socket.socket, ready: int) -> None:
     """The keeper: in users, mounts and a network of its own; each command gets processes and IPC of its own besides."""
     try:
         os.setsid()
-        signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         network = space["network"]
         kernel.unshare(NEW_USERS | NEW_MOUNTS | (0 if network["shared"] else NEW_NETWORK))
@@ -270,10 +267,7 @@ def _be_first(request: dict[str, Any], output: int, says: int) -> None:
 def _carry(request: dict[str, Any], output: int, says: int) -> int:
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    for handle in _open_handles():  # what the keeper has is no business of anything in here
-        if handle > 2 and handle not in (output, says):
-            with suppress(OSError):
-                os.close(handle)
+    _close_handles_but(output, says)  # what the keeper has is no business of anything in here
     # Over that of the processes outside, without which the kernel would not have allowed it.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
     for place in request["settings"]:
@@ -339,6 +333,13 @@ def find(name: str, path: str) -> str:
 
 def _open_handles() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/fd")]
+
+
+def _close_handles_but(*kept: int) -> None:
+    for handle in _open_handles():
+        if handle > 2 and handle not in kept:
+            with suppress(OSError):  # the one that listed them is closed already
+                os.close(handle)
 
 
 def probe() -> str:
