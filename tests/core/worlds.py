@@ -17,7 +17,7 @@ from bough.core.decide import decide
 from bough.core.escalation import Decision, LadderRules, Means
 from bough.core.messages import Call, Usage
 from bough.core.plan import Step
-from bough.core.probes import Probe, Probed
+from bough.core.probes import Outcome, Probe, Probed
 from bough.core.rules import Rules
 from bough.core.state import evolve
 from bough.core.states import State
@@ -159,7 +159,8 @@ def examined(draw: Draw) -> e.AnyEvent:
 
 def probed(draw: Draw, task: Task) -> list[e.AnyEvent]:
     """How the probes end; a failing one may be contested by whoever was to make it pass."""
-    outcomes = st.sampled_from(["passed", "failed", "broken"])
+    possible: list[Outcome] = ["passed", "failed", "broken"]
+    outcomes = st.sampled_from(possible)
     results = tuple(Probed(probe.name, draw(outcomes)) for probe in accepting.live(task))
     failed = [result.name for result in results if result.outcome == "failed"]
     contested = [e.ProbeContested(name, "nobody asked for it") for name in failed if draw(st.booleans())]
