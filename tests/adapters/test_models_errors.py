@@ -173,7 +173,7 @@ def test_ollama_that_is_not_running() -> None:
 
 def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "ftp://127.0.0.1:1")
-    error = asyncio.run(failure("chat", "http://127.0.0.1:1"))
+    error = asyncio.run(failure("chat", "http://model.invalid:1"))
     assert isinstance(error, Refused) and "ALL_PROXY" in str(error)
 
 
