@@ -101,14 +101,15 @@ def _empty(parent: int, name: bytes) -> None:
     top = open_below(parent, name)
     try:
         waiting = _emptied(top)
-        moved = 0
+        # Another name each time: a removal that was killed leaves its folders behind.
+        moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
             handle = open_below(top, each)
             try:
                 for inner in _emptied(handle):
                     moved += 1
-                    fresh = b".bough-gone-%d" % moved
+                    fresh = b".bough-gone-%s-%d" % (ours, moved)
                     # To move a folder is to write to it.
                     os.close(open_below(handle, inner, writing=True))
                     _with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
