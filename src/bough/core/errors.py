@@ -3,7 +3,7 @@
     BoughError                a sentence for the person, with the way out
     ├── UsageError            wrong usage or bad input                        exit status 2
     │   └── NotFound          no such run, task or checkpoint
-    ├── Unavailable           the model or another service is not to be had   exit status 7
+    ├── Unavailable           the model or another service is unavailable         exit status 7
     │   ├── Passing           … for now: worth another try, after `retry_after`
     │   └── Refused           … for good: a wrong key, an unknown model
     │       └── TooLong       … for this conversation: a shorter one may be answered

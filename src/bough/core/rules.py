@@ -51,7 +51,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     max_faults: int = 5
     """Unusable answers in a row (no tool call, malformed arguments, a refusal) before the task is given up."""
     max_transport_failures: int = 10
-    """Transport errors in a row before the run halts as "not to be had": some four minutes. It can be resumed."""
+    """Transport errors in a row before the run halts as "model unavailable": some four minutes. It can be resumed."""
     backoff_first: float = 1.0
     """Seconds before the first retry after a transport error; doubled each time."""
     backoff_longest: float = 60.0

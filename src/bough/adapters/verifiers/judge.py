@@ -138,9 +138,9 @@ class Judge:
 
     async def _not_the_tree(self, check: Check, ran: Ran, known: Known, task: Task, workspace: Workspace) -> str:
         """Something else than the tree was tested; empty: it was the tree."""
-        if anew := sorted({*ran.rewritten} - {*known.rewritten}):
+        if other := sorted({*ran.rewritten} - {*known.rewritten}):
             return (
-                f"the check passed, but with something else in the place of {anew[0]}, which was changed while it ran"
+                f"the check passed, but with something else in the place of {other[0]}, which was changed while it ran"
             )
         texts = await self._texts.of(task.tree, check.command, task.base)
         tracked = frozenset(await self._workspaces.paths(task.tree))

@@ -137,5 +137,5 @@ def _troubled(text: str) -> Iterator[str]:
 
 
 def in_transit(text: str) -> bool:
-    """A service was not to be had just now: trying again is right. A long text is about something else."""
+    """A service was unavailable just now: trying again is right. A long text is about something else."""
     return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None

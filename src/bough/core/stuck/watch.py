@@ -111,7 +111,7 @@ def _acted(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
         found.append(_earlier(one, watch.marks, rules))
         marks.append(one)
         watch = _changed(watch, act, one, found[-1])
-    # A service that was not to be had neither gets the work on nor shows that it is stuck.
+    # A service that was unavailable neither gets the work on nor shows that it is stuck.
     return _remember(watch, marks, found, rules) if marks else watch
 
 

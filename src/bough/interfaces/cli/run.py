@@ -95,7 +95,7 @@ def command(
     for you: `bough approve` lets it through or sends it back.
 
     Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified, or waiting for
-    `bough approve`, 6 stopped, 7 the model was not to be had; 2 wrong usage, 1 an internal error.
+    `bough approve`, 6 stopped, 7 the model is unavailable; 2 wrong usage, 1 an internal error.
     """
     from bough.app import Choices
     from bough.core.plan import goal_step

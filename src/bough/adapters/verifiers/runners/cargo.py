@@ -112,7 +112,7 @@ class Cargo(Runner):
         return cases
 
     def count(self, so_far: Progress, line: str) -> Progress:
-        # It says how many there are, and then what failed, anew for each of its programs.
+        # It says how many there are, and then what failed, again for each of its programs.
         return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
 
     def project(self, look: Look) -> Found | None:

@@ -20,7 +20,7 @@ class Tox(Runner):
 
     def project(self, look: Look) -> Found | None:
         """With its environment alone, since what is installed there was built from another state of the sources: tox
-        builds them anew, where pytest started from that environment would test what was there before."""
+        builds them again, where pytest started from that environment would test what was there before."""
         for name, section in (
             ("tox.ini", r"^\[(tox|testenv.*)\]"),
             ("tox.toml", r""),
