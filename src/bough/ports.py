@@ -18,6 +18,8 @@ from bough.core.plan import Step, Tier
 from bough.core.probes import Form, Probe, Probed
 
 if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
+    import asyncio
+
     from bough.core.planning.estimate import Advice
     from bough.core.rules import Rules
     from bough.core.run import Run
@@ -180,6 +182,13 @@ class Sandbox(Protocol):
         env: Mapping[str, str] | None = None,
     ) -> Finished:
         """Run in the workspace, in a process group of its own; nothing it started is left when this returns."""
+        ...
+
+    async def serve(
+        self, argv: Sequence[str], *, workspace: Workspace, limit: int, env: Mapping[str, str]
+    ) -> asyncio.Task[Finished]:
+        """Start a command that runs beside the workspace's others, which reach it on localhost, until it is cancelled.
+        Returns when it has started."""
         ...
 
     async def sweep(self, workspace: Workspace) -> None:

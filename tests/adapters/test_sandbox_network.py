@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.server
 import os
+import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -100,3 +102,26 @@ def test_which_hosts_fit() -> None:
     assert is_allowed("b.a.org", 443, ["*.a.org"]) and not is_allowed("a.org", 443, ["*.a.org"])
     assert not is_allowed("evil-a.org", 443, ["*.a.org", "a.org"])
     assert is_allowed("a.org", 8080, ["a.org:8080"]) and not is_allowed("a.org", 443, ["a.org:8080"])
+
+
+@namespaces
+def test_a_service_is_reached_by_its_workspace_alone_and_ends_with_it(tmp_path: Path) -> None:
+    sandbox = make_sandbox("namespaces", make_env(os.environ))
+    (tmp_path / "other").mkdir()
+    checkout, other = make_checkout(tmp_path), make_checkout(tmp_path / "other")
+    serve, get = ["python3", "-m", "http.server", "8123"], ["curl", "-sS", "-o", "/dev/null", "--retry-connrefused"]
+    (checkout.root / "here").touch()
+
+    async def use() -> None:
+        service = await sandbox.serve(serve, workspace=checkout, limit=10_000, env={})
+        reach = [*get, "--retry", "30", "--retry-delay", "1", "http://127.0.0.1:8123/here"]
+        assert (await sandbox.run(reach, workspace=checkout, timeout=60, limit=10_000)).exit_status == 0
+        once = [*get, "http://127.0.0.1:8123/here"]
+        assert (await sandbox.run(once, workspace=other, timeout=60, limit=10_000)).exit_status != 0
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", 8123)).close()
+        service.cancel()
+        await asyncio.gather(service, return_exceptions=True)
+        assert (await sandbox.run(once, workspace=checkout, timeout=60, limit=10_000)).exit_status != 0
+
+    asyncio.run(use())

@@ -125,9 +125,7 @@ def test_files_variables_and_a_set_up_come_along(library: Path) -> None:
     assert not (library / "data" / "new").exists() and (library / "local.cfg").read_text() == "on\n"
 
 
-def test_a_service_runs_beside_each_checkout(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BOUGH_SANDBOX_MODE", "landlock")
-    monkeypatch.setenv("BOUGH_SANDBOX_NETWORK", "on")
+def test_a_service_runs_beside_each_checkout(library: Path) -> None:
     environment(library)
     (library / "bough.toml").write_text(
         '[services.web]\nrun = "python3 -m http.server $PORT --directory $DATA"\nbefore = "echo up > $DATA/state"\n'

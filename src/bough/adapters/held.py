@@ -22,7 +22,7 @@ def held_tools(tools: Tools, fence: Fence) -> Tools:
 
 
 def held_sandbox(sandbox: Sandbox, fence: Fence) -> Sandbox:
-    return cast(Sandbox, _Held(sandbox, fence, ("run", "sweep")))
+    return cast(Sandbox, _Held(sandbox, fence, ("run", "serve", "sweep")))
 
 
 def held_workspaces(workspaces: Workspaces, fence: Fence) -> Workspaces:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
-from bough.ports import Change, Claim, Fence, Model, Ports, Store, Workspaces
+from bough.ports import Change, Claim, Fence, Model, Ports, Store
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -361,7 +361,7 @@ class Session(Journal, frozen=True):
         )
         commands.start()
         fence = Fence()
-        sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(cast(Workspaces, self.workspaces), fence)
+        sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(self.workspaces, fence)
         given = choices.given()
         known = await knowledge(
             [name for name in models.values() if name not in given],
@@ -392,23 +392,21 @@ class Session(Journal, frozen=True):
         made = {name: make(name) for name in dict.fromkeys(models.values())}
         from bough.adapters.workspaces.furnished import FurnishedWorkspaces
 
-        if self.config.services and (self.level.name == "namespaces" or self.network.mode != "on"):
-            # In namespaces each command has its own view of the disk, and a service does not see its data in it.
+        if self.config.services and self.level.name == "landlock" and self.network.mode != "on":
             raise UsageError(
-                "[services] in bough.toml do not run in namespaces yet, and need the machine's loopback: "
-                "give --sandbox landlock --network on."
+                "[services] in bough.toml need namespaces, and there are none here "
+                f"({self.level.why_not_more}), or the machine's own loopback: give --network on."
             )
         furnished = FurnishedWorkspaces(
             workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
         )
-        workspaces = cast(Workspaces, furnished)
-        verifier = ProjectVerifier(sandbox, workspaces, self.home, self._door(env, folder))
+        verifier = ProjectVerifier(sandbox, furnished, self.home, self._door(env, folder))
         try:
             yield Ports(
                 store=self.store,
                 models={tier: held_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
                 tools=held_tools(WorkbenchTools(sandbox), fence),
-                workspaces=workspaces,
+                workspaces=furnished,
                 sandbox=sandbox,
                 verifier=verifier,
                 clock=time.time,

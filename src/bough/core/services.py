@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-DATA_FOLDER = ".services"
-"""In a checkout's scratch folder: where its services keep their files. It outlives checks and restores."""
+ENDING = ".services"
+"""Of a folder beside a checkout's temporary files: where its services keep theirs, which outlive checks."""
 
 
 class Service(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

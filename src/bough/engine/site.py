@@ -22,7 +22,6 @@ from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.pruning import Needed, edits, errors
 from bough.core.rules import Rules
 from bough.core.run import Run
-from bough.core.services import DATA_FOLDER
 from bough.core.states import State
 from bough.core.task import Task
 from bough.ports import Judgement, Ports, Workspace
@@ -185,12 +184,9 @@ async def clear_scratch(workspace: Workspace) -> None:
 
 
 def _clear(scratch: Path) -> None:
-    for place in scratch.parent.glob(f"{scratch.name}.*"):
-        shutil.rmtree(place, ignore_errors=True)
+    shutil.rmtree(scratch.with_name(f"{scratch.name}.private"), ignore_errors=True)
     scratch.mkdir(parents=True, exist_ok=True)
     for place in scratch.iterdir():
-        if place.name == DATA_FOLDER:
-            continue  # Services run on while the workspace is put back.
         if place.is_dir() and not place.is_symlink():
             shutil.rmtree(place, ignore_errors=True)
         else:

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -73,17 +73,18 @@ class Crew:
         if self._orders is None:
             self._start()
 
-    def assign(self, length: int, output: int) -> socket.socket:
-        """A supervisor that was told to expect a request of that length and has the pipe for the output."""
+    def assign(self, length: int, handles: list[int]) -> socket.socket:
+        """A supervisor that was told to expect a request of that length and has its handles, first the pipe for the
+        output."""
         head = length.to_bytes(4, "big")
         while self._idle:
             control = self._idle.pop()
             with suppress(OSError):
-                socket.send_fds(control, [head], [output])
+                socket.send_fds(control, [head], handles)
                 return control
             control.close()  # it was killed while it had nothing to do
         control = self._hire()
-        socket.send_fds(control, [head], [output])
+        socket.send_fds(control, [head], handles)
         return control
 
     def take_back(self, control: socket.socket) -> None:
@@ -146,7 +147,9 @@ def _end(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
 class Command:
     """One command under way: its output so far, and its report once it has ended. Leaving the block ends it."""
 
-    def __init__(self, crew: Crew, length: int, limit: int, progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, crew: Crew, length: int, limit: int, progress: Callable[[str], None], handles: Sequence[int] = ()
+    ) -> None:
         self.output = bytearray()
         self._crew = crew
         self._limit = limit
@@ -161,7 +164,7 @@ class Command:
         self._drained = asyncio.Event()
         self._pipe, writes = os.pipe()
         try:
-            self._control = crew.assign(length, writes)
+            self._control = crew.assign(length, [writes, *handles])
         except BaseException:
             os.close(self._pipe)
             raise

@@ -112,6 +112,11 @@ def unshare(flags: int) -> None:
     _check(_libc().unshare(flags))
 
 
+def enter(namespace: int, kind: int) -> None:
+    """Move into a namespace that somebody else made. Only for a process with one thread."""
+    _check(_libc().setns(namespace, kind))
+
+
 def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     import ctypes
 

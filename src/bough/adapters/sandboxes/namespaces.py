@@ -19,6 +19,7 @@ import os
 import signal
 import socket
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,6 +28,8 @@ from bough.adapters.sandboxes import kernel, limits, relay
 CLONE_PARENT = 0x8000
 NEW_MOUNTS, NEW_UTS, NEW_IPC = 0x20000, 0x04000000, 0x08000000
 NEW_USERS, NEW_PROCESSES, NEW_NETWORK = 0x10000000, 0x20000000, 0x40000000
+SHARED = {"user": NEW_USERS, "net": NEW_NETWORK}
+"""What the commands of a workspace have in common with its services, in the order in which it is entered."""
 
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_SLAVE = 2, 4, 8, 0x1000, 0x4000, 0x80000
 MNT_DETACH = 2
@@ -65,9 +68,13 @@ class Failed(Exception):
 class Keeper:
     """The supervisor's side of the process that keeps a workspace's namespaces while commands come and go."""
 
-    def __init__(self, space: dict[str, Any]) -> None:
-        """`Failed` when they cannot be had."""
+    def __init__(self, space: dict[str, Any], joins: Sequence[int] = ()) -> None:
+        """`joins`: handles of the users and the network of another keeper, to be part of. `Failed` when they cannot be
+        had."""
         self.space = space
+        self.shares: list[int] = []
+        """Handles of the users and the network, for others to join."""
+        self._joins = bool(joins)
         self._relay = 0
         self._link, theirs = socket.socketpair()
         ready, tells_ready = os.pipe()
@@ -76,8 +83,8 @@ class Keeper:
             try:
                 signal.set_wakeup_fd(-1)
                 # The output of the command that it is made for, above all: while it is open here, it has no end.
-                _close_handles_but(theirs.fileno(), tells_ready)
-                _keep(space, theirs, tells_ready)
+                _close_handles_but(theirs.fileno(), tells_ready, *joins)
+                _keep(space, theirs, tells_ready, joins)
             finally:
                 os._exit(125)
         theirs.close()
@@ -95,9 +102,12 @@ class Keeper:
         why = os.read(ready, 1)
         if why == b".":
             try:
-                _map_ids(self._pid)
+                if not self._joins:
+                    _map_ids(self._pid)
             except OSError as error:
                 raise Failed("namespaces", error, "users cannot be mapped: ") from error
+            # Now, since it soon closes itself to everybody.
+            self.shares = [os.open(f"/proc/{self._pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in SHARED]
             self._link.send(b".")
             self._serve()
             why = b""
@@ -109,7 +119,7 @@ class Keeper:
     def _serve(self) -> None:
         """Start what leads out of the network: it listens inside and connects from here, outside."""
         network = self.space["network"]
-        if not (network["hosts"] or network["ports"]):
+        if self._joins or not (network["hosts"] or network["ports"]):
             return
         _, handles, _, _ = socket.recv_fds(self._link, 1, 1 + len(network["ports"]))
         self._relay = os.fork()
@@ -148,6 +158,8 @@ class Keeper:
 
     def end(self) -> None:
         self._link.close()
+        while self.shares:
+            os.close(self.shares.pop())
         for pid in (self._pid, self._relay):
             if pid:
                 with suppress(ProcessLookupError):
@@ -185,13 +197,18 @@ def _write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def _keep(space: dict[str, Any], link: socket.socket, ready: int) -> None:
-    """The keeper: in users, mounts and a network of its own; each command gets processes and IPC of its own besides."""
+def _keep(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
+    """The keeper: in users, mounts and a network of its own (or the users and network that it joins); each command gets
+    processes and IPC of its own besides."""
     try:
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         network = space["network"]
-        kernel.unshare(NEW_USERS | NEW_MOUNTS | (0 if network["shared"] else NEW_NETWORK))
+        for handle, kind in zip(joins, SHARED.values(), strict=False):
+            kernel.enter(handle, kind)
+            os.close(handle)
+        own = 0 if joins else NEW_USERS | (0 if network["shared"] else NEW_NETWORK)
+        kernel.unshare(NEW_MOUNTS | own)
         os.write(ready, b".")
         if not link.recv(1):
             return
@@ -199,7 +216,7 @@ def _keep(space: dict[str, Any], link: socket.socket, ready: int) -> None:
         kernel.prctl(PR_SET_DUMPABLE, 0)
         if not network["shared"]:
             kernel.raise_loopback()
-        if network["hosts"] or network["ports"]:
+        if not joins and (network["hosts"] or network["ports"]):
             listeners = relay.listen(network)
             socket.send_fds(link, [b"."], [listener.fileno() for listener in listeners])
             for listener in listeners:

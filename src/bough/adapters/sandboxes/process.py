@@ -12,13 +12,15 @@ import errno
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from bough.adapters.sandboxes import kernel
+from bough.adapters.sandboxes import kernel, namespaces
 from bough.adapters.sandboxes.copies import own_what_was_denied
 from bough.adapters.sandboxes.crew import Command, Crew
 from bough.adapters.sandboxes.env import own_sources
@@ -34,6 +36,8 @@ _FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
 """Without a network namespace no sockets with a path: whoever can connect to a terminal multiplexer, an agent for keys
 or a container daemon runs commands outside."""
 
+EVER = 10.0**8
+"""Seconds: a service is ended by whoever started it."""
 MARK = "BOUGH_WORKSPACE"
 """The variable that marks a workspace's processes, by which a later life of bough finds those of an earlier one."""
 
@@ -81,6 +85,9 @@ class ProcessSandbox:
         self._view = view
         self._landlock = landlock
         self._crew = Crew()
+        self._networks: dict[str, list[int]] = {}
+        """Of workspaces with services: handles of the users and the network that all their commands have."""
+        self._serving: dict[str, set[asyncio.Task[Finished]]] = {}
 
     @property
     def says(self) -> str:
@@ -109,10 +116,68 @@ class ProcessSandbox:
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
     ) -> Finished:
+        return await self._run(argv, workspace, timeout, limit, progress, env or {})
+
+    async def serve(
+        self, argv: Sequence[str], *, workspace: Workspace, limit: int, env: Mapping[str, str]
+    ) -> asyncio.Task[Finished]:
+        mark = _mark(workspace)
+        own = self._view is not None and self.network.mode != "on" and mark not in self._networks
+        if own:
+            service = await self._serve_first(argv, workspace, limit, env)
+        else:
+            service = asyncio.create_task(self._run(argv, workspace, EVER, limit, env=env))
+        self._serving.setdefault(mark, set()).add(service)
+        service.add_done_callback(lambda ended: self._has_ended(mark, ended))
+        return service
+
+    async def _serve_first(
+        self, argv: Sequence[str], workspace: Workspace, limit: int, env: Mapping[str, str]
+    ) -> asyncio.Task[Finished]:
+        """A service whose network is from now on that of the workspace's other commands."""
+        link, theirs = socket.socketpair()
+        arrived = asyncio.Event()
+        asyncio.get_running_loop().add_reader(link, arrived.set)
+        service = asyncio.create_task(self._run(argv, workspace, EVER, limit, env=env, handles=[theirs.fileno()]))
+        waiting = asyncio.create_task(arrived.wait())
+        try:
+            await asyncio.wait((waiting, service), return_when=asyncio.FIRST_COMPLETED)
+            if arrived.is_set():
+                _, handles, _, _ = socket.recv_fds(link, 1, len(namespaces.SHARED))
+                self._networks[_mark(workspace)] = handles
+        except BaseException:
+            service.cancel()
+            raise
+        finally:
+            waiting.cancel()
+            asyncio.get_running_loop().remove_reader(link)
+            link.close()
+            theirs.close()
+        return service
+
+    def _has_ended(self, mark: str, service: asyncio.Task[Finished]) -> None:
+        left = self._serving[mark]
+        left.discard(service)
+        if not left:
+            del self._serving[mark]
+            for handle in self._networks.pop(mark, ()):
+                os.close(handle)
+
+    async def _run(
+        self,
+        argv: Sequence[str],
+        workspace: Workspace,
+        timeout: float,
+        limit: int,
+        progress: Callable[[str], None] = lambda line: None,
+        env: Mapping[str, str] = MappingProxyType({}),
+        handles: Sequence[int] = (),
+    ) -> Finished:
         begun = time.monotonic()
         workspace.scratch.mkdir(parents=True, exist_ok=True)
-        request = json.dumps(self._request(argv, workspace, env or {})).encode()
-        with Command(self._crew, len(request), limit, progress) as command:
+        handles = handles or self._networks.get(_mark(workspace), ())
+        request = json.dumps(self._request(argv, workspace, env, handles)).encode()
+        with Command(self._crew, len(request), limit, progress, handles) as command:
             await command.send(request)
             killed = await command.attend(timeout)
             report = await command.report()
@@ -128,13 +193,16 @@ class ProcessSandbox:
     async def sweep(self, workspace: Workspace) -> None:
         await asyncio.to_thread(_end_marked, _mark(workspace))
 
-    def _request(self, argv: Sequence[str], workspace: Workspace, env: Mapping[str, str]) -> dict[str, Any]:
+    def _request(
+        self, argv: Sequence[str], workspace: Workspace, env: Mapping[str, str], handles: Sequence[int]
+    ) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
         request |= {"abi": self.level.abi, "families": _FAMILIES if self.network.mode == "on" else ()}
         if self._view is not None:
             mounts, writable = self._view.of(workspace, self.network.mode == "on")
             space = {"mounts": mounts, "of": identities(mounts), "network": self.network.request()}
+            space["joins"] = [os.fstat(handle).st_ino for handle in handles]
             request |= {"writable": writable, "families": (AF_UNIX, *_FAMILIES), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
         elif self._landlock is not None:

@@ -34,6 +34,7 @@ PATIENCE = 5.0
 """Seconds to wait for killed processes to be gone: one may hang in the kernel, for good."""
 HIRE, QUIT = b"+", b"-"
 """What bough may send to the spawner; the first with a supervisor's control socket."""
+MOST_HANDLES = 1 + len(namespaces.SHARED)
 END, END_NOW = b"t", b"k"
 """What bough may send to a supervisor while its command runs."""
 RESET = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGCHLD)
@@ -64,7 +65,7 @@ def serve() -> None:
 
 def _receive(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
     """Some bytes and the handles that came with them, which are for us alone: no command must inherit one."""
-    body, handles, _, _ = socket.recv_fds(link, size, 1)
+    body, handles, _, _ = socket.recv_fds(link, size, MOST_HANDLES)
     for handle in handles:
         os.set_inheritable(handle, False)
     return body, list(handles)
@@ -86,9 +87,10 @@ class Supervisor:
     def serve(self) -> None:
         clean = True
         while clean and (received := self._receive()):
-            request, output = received
-            command, trouble = self._start(request, output)
-            os.close(output)
+            request, (output, *handles) = received
+            command, trouble = self._start(request, output, handles)
+            for handle in (output, *handles):
+                os.close(handle)
             if trouble is None:
                 try:
                     status = self._attend(command)
@@ -104,8 +106,9 @@ class Supervisor:
             except OSError:
                 return  # bough is gone
 
-    def _start(self, request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:
-        """The command's process, or what went wrong when it could not be started."""
+    def _start(self, request: dict[str, Any], output: int, handles: list[int]) -> tuple[int, dict[str, Any] | None]:
+        """The command's process, or what went wrong when it could not be started. `handles`: the users and the network
+        that it joins, or a socket by which its own are passed on."""
         if "space" not in request:
             command, trouble = _start(request, output)
             if trouble is None and sys.platform == "linux":
@@ -115,8 +118,11 @@ class Supervisor:
         try:
             if self._keeper is None or self._keeper.space != space:
                 self._end_keeper()
-                self._keeper = namespaces.Keeper(space)
-            return self._keeper.start(request, output), None
+                self._keeper = namespaces.Keeper(space, handles if len(handles) == len(namespaces.SHARED) else ())
+            command = self._keeper.start(request, output)
+            if len(handles) == 1:
+                _pass_on(handles[0], self._keeper.shares)
+            return command, None
         except namespaces.Failed as failed:
             if failed.report["failed"] == "namespaces":
                 self._end_keeper()
@@ -129,9 +135,9 @@ class Supervisor:
             self._keeper.end()
             self._keeper = None
 
-    def _receive(self) -> tuple[dict[str, Any], int] | None:
-        """The next request: its length in four bytes, with which the output's pipe comes along, then JSON. None when
-        bough has no more."""
+    def _receive(self) -> tuple[dict[str, Any], list[int]] | None:
+        """The next request: its length in four bytes, with which the output's pipe and other handles come along, then
+        JSON. None when bough has no more."""
         head, handles = _receive(self._control, 4)
         length = int.from_bytes(head, "big")
         body = bytearray()
@@ -140,7 +146,7 @@ class Supervisor:
             if not piece:
                 return None
             body += piece
-        return (json.loads(body), handles[0]) if handles else None
+        return (json.loads(body), handles) if handles else None
 
     def _attend(self, command: int) -> int:
         """Wait for the command; end it when bough says so or is gone. Its wait status."""
@@ -192,6 +198,11 @@ class Supervisor:
             if poll.poll(20):
                 os.read(self._woken, 4096)
         return False
+
+
+def _pass_on(handle: int, shares: list[int]) -> None:
+    with socket.socket(fileno=os.dup(handle)) as link, suppress(OSError):  # nobody waits for it any longer
+        socket.send_fds(link, [b"."], shares)
 
 
 def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | None]:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from bough.core.services import DATA_FOLDER
-
 INSTALLED = frozenset(
     """node_modules .venv venv env vendor target .tox .nox .gradle .yarn .bundle .direnv Pods bower_components
     jspm_packages __pypackages__ .eggs""".split()  # noqa: SIM905
@@ -35,8 +33,7 @@ def lay_bare(root: Path, scratch: Path, files: Iterable[str]) -> list[str]:
     gone: list[str] = []
     # The home and the /tmp of the commands are temporary files too.
     for entry in (*_entries(scratch), *_entries(scratch.with_name(f"{scratch.name}.private"))):
-        if entry.name != DATA_FOLDER:
-            _remove(Path(entry.path))
+        _remove(Path(entry.path))
     waiting = [""]
     while waiting:
         folder = waiting.pop()

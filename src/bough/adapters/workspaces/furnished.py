@@ -9,29 +9,30 @@ import asyncio
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from pathlib import Path
 
+from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.surroundings import free_port
+from bough.core.edges import Edge
 from bough.core.errors import SetupFailed
-from bough.core.services import DATA_FOLDER, Service
-from bough.ports import Finished, Mount, Sandbox, Workspace, Workspaces
+from bough.core.services import ENDING, Service
+from bough.ports import Change, Finished, Merged, Mount, Sandbox, Workspace, Workspaces
 
 LIMIT = 20_000_000
 SHOWN = 2_000
 """Characters of a failed set-up's output that are told."""
 LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
 """For bash: whether somebody listens there, as the commands of the checkout see it."""
-EVER = 10.0**8
-"""Seconds: a service is ended by whoever started it."""
 
 
 class Furnished:
     """A checkout with its set-up done. All else is the inner one's."""
 
-    def __init__(self, inner: Workspace, owner: FurnishedWorkspaces) -> None:
+    def __init__(self, inner: Workspace, owner: FurnishedWorkspaces, scratch: Path | None = None) -> None:
+        """`scratch`: other temporary files than the inner one's."""
         self._inner = inner
         self._owner = owner
-        self.root, self.folder, self.scratch = inner.root, inner.folder, inner.scratch
+        self.root, self.folder, self.scratch = inner.root, inner.folder, scratch or inner.scratch
         self.mounts = inner.mounts
         self.env: Mapping[str, str] = inner.env
         self.services: list[asyncio.Task[Finished]] = []
@@ -69,10 +70,6 @@ class FurnishedWorkspaces:
         self._timeout = timeout
         self._open: dict[tuple[str, str], Furnished] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        """All that is about trees, not checkouts."""
-        return getattr(self._inner, name)
-
     async def open(
         self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
     ) -> Workspace:
@@ -101,25 +98,31 @@ class FurnishedWorkspaces:
     # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _start_services(self, workspace: Furnished) -> None:
-        for name, service in self._services.items():
-            port, data = free_port(), workspace.scratch / DATA_FOLDER / name
-            shutil.rmtree(data, ignore_errors=True)
-            data.mkdir(parents=True)
-            own = {"PORT": str(port), "DATA": str(data)}
-            if service.before:
-                await self._once(workspace, service.before, f"[services.{name}] before", own, service.timeout)
-            running = asyncio.create_task(self._command(workspace, service.run, own, EVER))
-            workspace.services.append(running)
-            try:
-                await self._until_ready(workspace, name, service, running, own)
-            except BaseException:
-                await self._end_services(workspace)
-                raise
-            given = {key: value.replace("$PORT", str(port)) for key, value in service.env.items()}
-            workspace.env = {**workspace.env, f"{name.upper().replace('-', '_')}_PORT": str(port), **given}
+        try:
+            for name, service in self._services.items():
+                await self._start_service(workspace, name, service)
+        except BaseException:
+            await self._end_services(workspace)
+            raise
+
+    async def _start_service(self, workspace: Furnished, name: str, service: Service) -> None:
+        # Temporary files of its own, since those of the checkout are cleared away before every check.
+        beside = Furnished(workspace, self, _beside(workspace) / name)
+        port, data = free_port(), beside.scratch
+        disk.remove(bytes(data))
+        data.mkdir(parents=True)
+        own = {"PORT": str(port), "DATA": str(data)}
+        if service.before:
+            await self._once(beside, service.before, f"[services.{name}] before", own, service.timeout)
+        argv = _shell(service.run)
+        running = await self._sandbox.serve(argv, workspace=beside, limit=LIMIT, env=own)
+        workspace.services.append(running)
+        await self._until_ready(beside, name, service, running, own)
+        given = {key: value.replace("$PORT", str(port)) for key, value in service.env.items()}
+        workspace.env = {**workspace.env, f"{name.upper().replace('-', '_')}_PORT": str(port), **given}
 
     async def _until_ready(
-        self, workspace: Furnished, name: str, service: Service, running: asyncio.Task[Finished], own: Mapping[str, str]
+        self, beside: Furnished, name: str, service: Service, running: asyncio.Task[Finished], own: Mapping[str, str]
     ) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + service.timeout
@@ -129,20 +132,21 @@ class FurnishedWorkspaces:
                 raise SetupFailed(
                     f"The service {name} ended before it was ready ({service.run}): {said or 'it said nothing'}"
                 )
-            tried = await self._command(workspace, service.ready or LISTENS, own, service.timeout)
+            tried = await self._command(beside, service.ready or LISTENS, own, service.timeout)
             if tried.exit_status == 0:
                 return
             await asyncio.sleep(0.1)
         raise SetupFailed(f"The service {name} is not ready after {service.timeout:g} s ([services.{name}] timeout).")
 
     async def _end_services(self, workspace: Furnished | None) -> None:
-        for running in workspace.services if workspace is not None else ():
+        if workspace is None or not self._services:
+            return
+        for running in workspace.services:
             running.cancel()
             with suppress(asyncio.CancelledError):
                 await running
-        if workspace is not None:
-            workspace.services = []
-            shutil.rmtree(workspace.scratch / DATA_FOLDER, ignore_errors=True)
+        workspace.services = []
+        await asyncio.to_thread(disk.remove, bytes(_beside(workspace)))
 
     async def _once(
         self, workspace: Furnished, command: str, what: str, env: Mapping[str, str], timeout: float
@@ -154,6 +158,45 @@ class FurnishedWorkspaces:
             raise SetupFailed(f"{what} ({command}) {how}: {said or 'it said nothing'}")
 
     async def _command(self, workspace: Furnished, command: str, env: Mapping[str, str], timeout: float) -> Finished:
-        argv: Sequence[str] = [shutil.which("bash") or "sh", "-c", command]
-        where = cast(Workspace, workspace)
-        return await self._sandbox.run(argv, workspace=where, timeout=timeout, limit=LIMIT, env=env)
+        return await self._sandbox.run(_shell(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env)
+
+    # ── about trees, not checkouts ──────────────────────────────────────────────────────────────────────────────
+
+    async def take(self) -> str:
+        return await self._inner.take()
+
+    async def sweep(self, run: str, mark: str) -> None:
+        await self._inner.sweep(run, mark)
+
+    async def changes(self, base: str, tree: str) -> list[Change]:
+        return await self._inner.changes(base, tree)
+
+    async def paths(self, tree: str) -> list[str]:
+        return await self._inner.paths(tree)
+
+    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        return await self._inner.texts(tree, paths)
+
+    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        return await self._inner.graft(tree, base, paths, texts)
+
+    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
+        return await self._inner.diff(base, tree, stat)
+
+    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        return await self._inner.merge(base, ours, theirs)
+
+    async def edges(self, base: str, tree: str) -> list[Edge]:
+        return await self._inner.edges(base, tree)
+
+    async def apply(self, base: str, tree: str) -> list[Change]:
+        return await self._inner.apply(base, tree)
+
+
+def _beside(workspace: Furnished) -> Path:
+    """Where the services of a checkout keep their files."""
+    return workspace.scratch.with_name(f"{workspace.scratch.name}{ENDING}")
+
+
+def _shell(command: str) -> list[str]:
+    return [shutil.which("bash") or "sh", "-c", command]

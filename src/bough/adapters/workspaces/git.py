@@ -41,6 +41,7 @@ from bough.adapters.workspaces.scan import LINK, PERSONS, Entry, File, Found, Sc
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, free_port, readdress
 from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
+from bough.core.services import ENDING as SERVICES
 from bough.ports import Change, Merged, Mount
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
@@ -442,7 +443,7 @@ class GitWorkspaces:
         places = self._places(run, task)
         with self._alone(places[0]):
             for place in places:
-                for ending in ("", ".part", ".git.part", ".private"):
+                for ending in ("", ".part", ".git.part", ".private", SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 with suppress(OSError):  # other tasks of the run are still there, or none ever was
                     place.parent.rmdir()
