@@ -3,6 +3,7 @@
 python bench/planted.py --verify                                          # hold the catalogue to its word; no model
 python bench/planted.py --base-url http://127.0.0.1:8807/v1 --model m --results FILE --at-once 8
 python bench/planted.py --results FILE --table                            # the table of what is there by now
+python bench/planted.py --scripted --catalogue bench/planted/small.toml   # the machinery alone; seconds, no network
 
 The results are one line a trial; what is there is not done again, so that a run can be stopped and gone on with.
 """
@@ -21,13 +22,16 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from planted.trial import Ask, calling, forwarded, trial
-from planted.works import Variant, Work, load, problems, variants
+from planted.works import CATALOGUE, Variant, Work, load, problems, variants
 
 
 def scripted(work: Work) -> Ask:
-    """An examiner who knows the catalogue, to try the machinery: one probe for each bug of the work."""
+    """An examiner who knows the catalogue, to try the machinery: one probe for each bug of the work, and one that is
+    wrong; and a judge who drops what is contested."""
 
     def ask(request: dict[str, Any]) -> dict[str, Any]:
+        if any(tool["function"]["name"] == "rule" for tool in request["tools"]):
+            return calling("rule", reason="The goal does not say so.", demanded=False)
         quote = next(line for line in work.goal.splitlines() if line.startswith("- "))[2:60]
         probes = [
             {
@@ -37,7 +41,8 @@ def scripted(work: Work) -> Ask:
             }
             for bug in work.bugs
         ]
-        return calling("probe", probes=probes)
+        wrong = {"says": "wrong", "quote": quote, "text": "def test_it():\n    assert False\n"}
+        return calling("probe", probes=[*probes, wrong])
 
     return ask
 
@@ -94,6 +99,7 @@ def table(results: list[dict[str, Any]]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--catalogue", type=Path, default=CATALOGUE, help="what is planted where")
     parser.add_argument("--verify", action="store_true", help="hold the catalogue to its word")
     parser.add_argument("--base-url", default="", help="an OpenAI-compatible endpoint")
     parser.add_argument("--model", default="model", help="the model's name there")
@@ -108,7 +114,7 @@ def main() -> int:
     if args.table:
         print(table(rows(args.results)))
         return 0
-    works = load()
+    works = load(args.catalogue)
     if args.verify:
         wrong = [problem for work in works for problem in problems(work)]
         print(

@@ -115,7 +115,7 @@ class Stage:
         messages = request["messages"]
         brief = next(str(message["content"]) for message in messages if message["role"] == "user")
         done = sum(message["role"] == "tool" for message in messages)
-        return self._hunter(brief, done) if "make the work do what was asked" in brief else self._author(done)
+        return self._hunter(brief, messages) if "make the work do what was asked" in brief else self._author(done)
 
     def _author(self, done: int) -> Document:
         work = self._variant.work
@@ -130,18 +130,18 @@ class Stage:
         ]
         return acts[min(done, len(acts) - 1)]
 
-    def _hunter(self, brief: str, done: int) -> Document:
+    def _hunter(self, brief: str, messages: list[Document]) -> Document:
+        """The first one repairs everything; whatever still fails is contested by the next."""
         work = self._variant.work
+        called = [call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()]
         if not self._repaired:
             self._repaired = True
             return calling("write", path=f"{work.module}.py", content=work.text)
         names = re.findall(r"(?m)^### Probe `([^`]+)`", brief)
-        if self._contests(brief) and done < len(names):
-            return calling("dispute", test=names[done], evidence="The work does what the goal says; this is not in it.")
+        if "write" not in called and len(called) < len(names):
+            probe = names[len(called)]
+            return calling("dispute", test=probe, evidence="The work does what the goal says; this is not in it.")
         return calling("done", summary="It is repaired.")
-
-    def _contests(self, brief: str) -> bool:
-        return f"{self._variant.work.module}.py" in brief and self._variant.work.text.strip()[-200:] in brief
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         stage = self

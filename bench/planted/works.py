@@ -6,6 +6,7 @@ import ast
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import tomllib
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+CATALOGUE = HERE / "catalogue.toml"
 SOURCES = HERE.parent / ".planted"
 MOST = 3
 """Bugs that are planted at once, each in a function of its own: a request to an examiner is worth more than one."""
@@ -63,7 +65,7 @@ class Variant:
         return f"{self.work.module}:{'+'.join(bug.id for bug in self.bugs)}"
 
 
-def load(path: Path = HERE / "catalogue.toml") -> list[Work]:
+def load(path: Path = CATALOGUE) -> list[Work]:
     return [_work(table) for table in tomllib.loads(path.read_text("utf-8"))["work"]]
 
 
@@ -99,7 +101,9 @@ def _exact(text: str) -> str:
 
 
 def installed(library: str) -> Path:
-    """The library's files, fetched once."""
+    """The library's files, fetched once; `python`: those of Python itself."""
+    if library == "python":
+        return Path(sysconfig.get_path("stdlib"))
     target = SOURCES / library.replace("==", "-")
     if not target.is_dir():
         command = ["uv", "pip"] if shutil.which("uv") else [sys.executable, "-m", "pip"]

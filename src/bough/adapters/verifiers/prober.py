@@ -72,33 +72,36 @@ class Prober:
         try:
             await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
             await asyncio.to_thread(lay_out, workspace.root, {probe.path: probe.text for probe in chosen})
-            passed = await self._together(chosen, used, framework, workspace, task.rules)
+            passed, ran = await self._together(chosen, used, framework, workspace, task.rules)
             for number, probe in enumerate(chosen, 1):
                 if probe.name in passed:
                     results.append(Probed(probe.name, "passed"))
                     continue
                 say(f"probe {number} of {len(chosen)}: {probe.says}")
-                results.append(await self._probed(probe, used, framework, workspace, task.rules))
+                results.append(await self._probed(probe, used, framework, workspace, task.rules, 1 if ran else 2))
         finally:
             await self._workspaces.discard(run.name, name)
         return tuple(results)
 
     async def _together(
         self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules
-    ) -> set[str]:
-        """Those that pass in one process beside the others; who does not is asked alone."""
+    ) -> tuple[set[str], bool]:
+        """Those that pass in one process beside the others, and whether there was such a run; who does not pass is
+        asked alone."""
         command = probes.together(chosen, check, framework) if len(chosen) > 1 else ""
         if not command:
-            return set()
+            return set(), False
         argv = to_argv(within(_top(workspace), command))
         finished = await self._sandbox.run(argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept)
-        return await asyncio.to_thread(probes.passed_together, chosen, finished.output)
+        return await asyncio.to_thread(probes.passed_together, chosen, finished.output), True
 
-    async def _probed(self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules) -> Probed:
-        """One that fails runs twice: not by chance."""
+    async def _probed(
+        self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int
+    ) -> Probed:
+        """One that fails does so twice, beside the others or alone: not by chance."""
         argv = to_argv(within(_top(workspace), probes.command_for(probe, check, framework)))
         timeout = min(SECONDS, rules.check_timeout)
-        for _ in range(2):
+        for _ in range(times):
             finished = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
             result = await asyncio.to_thread(probes.read_probe, probe, framework, finished)
             if result.outcome != "failed":
