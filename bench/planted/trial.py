@@ -31,6 +31,8 @@ from planted.works import Variant, laid_out, tests_said
 Document = dict[str, Any]
 Ask = Callable[[Document], Document]
 """From a request for chat completions to the message that answers it."""
+CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
+"""That plugin, where it is installed, takes longer to load than all of the tests take."""
 SETTINGS = """\
 [acceptance]
 examine = "always"
@@ -125,7 +127,7 @@ class Stage:
             calling("list", path="."),
             calling("write", path=f"{work.module}.py", content=text),
             calling("write", path=tests, content=work.tests),
-            calling("bash", command=f"{sys.executable} -m pytest -q"),
+            calling("bash", command=CHECK),
             calling("done", summary=f"Wrote {work.module}.py and {tests}; the tests pass."),
         ]
         return acts[min(done, len(acts) - 1)]
@@ -181,7 +183,7 @@ async def trial(variant: Variant, ask: Ask) -> Document:
         with Stage(variant, ask) as stage:
             choices = app.Choices(model="openai:planted", base_url=stage.base_url, flat=True)
             async with app.session(folder, create=True) as session:
-                goal = goal_step(variant.work.goal, check=f"{sys.executable} -m pytest -q")
+                goal = goal_step(variant.work.goal, check=CHECK)
                 outcome = await session.start(goal, choices, app.Watch())
                 records = await session.store.read(outcome.run)
     told = await asyncio.to_thread(judged, variant, [record.event for record in records])

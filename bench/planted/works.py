@@ -16,6 +16,7 @@ from typing import Any
 HERE = Path(__file__).parent
 CATALOGUE = HERE / "catalogue.toml"
 SOURCES = HERE.parent / ".planted"
+LEAN = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest")
 MOST = 3
 """Bugs that are planted at once, each in a function of its own: a request to an examiner is worth more than one."""
 
@@ -157,13 +158,13 @@ def laid_out(work: Work, text: str, folder: Path) -> None:
 
 
 def tests_pass(folder: Path, *paths: str) -> bool:
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), *paths]
+    command = [sys.executable, "-m", "pytest", "-q", *LEAN, "--rootdir", str(folder), *paths]
     return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode == 0
 
 
 def tests_said(folder: Path, *paths: str) -> bytes:
     """What pytest printed, every test by name."""
-    command = [sys.executable, "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "--rootdir", str(folder), *paths]
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", *LEAN, "--rootdir", str(folder), *paths]
     return subprocess.run(command, cwd=folder, capture_output=True, check=False).stdout
 
 

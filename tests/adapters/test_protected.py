@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.protected import disagreements, for_certain, with_expectations
+from bough.adapters.verifiers.protected import disagreements, for_certain, mended, with_expectations
 from bough.core.acceptance import Case, CaseOutcome, Disagreement, Report
 
 
@@ -50,6 +50,25 @@ def test_what_cannot_be_asked() -> None:
     then = Known(Report("junit", (case,), 0, 1), closed=True, exit_status=2)
     (one,) = disagreements(known(a="passed", b="passed"), then).values()
     assert (one.test, one.asked) == ("t.py", False)
+
+
+@pytest.mark.parametrize(
+    ("base", "then", "which"),
+    [
+        (known(1, a="failed", b="passed"), known(a="passed", b="passed"), ["t.py::a"]),
+        (known(b="passed"), known(a="passed", b="passed"), []),
+        (known(1), known(), ["the check"]),
+        (known(127), known(), []),
+        (known(), known(), []),
+    ],
+)
+def test_which_tests_the_work_has_mended(base: Known, then: Known, which: list[str]) -> None:
+    assert [*mended(base, then)] == which
+
+
+def test_a_file_that_could_not_be_loaded_is_mended_with_all_its_tests() -> None:
+    base = Known(Report("junit", (Case("t.py", "error", "ImportError"),), 0, 1), closed=True, exit_status=2)
+    assert mended(base, known(a="passed", b="passed")) == ("t.py::a", "t.py::b")
 
 
 def test_what_fails_as_it_did_is_certain() -> None:

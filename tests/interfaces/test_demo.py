@@ -48,6 +48,7 @@ def test_one_task_is_repaired(tmp_path: Path) -> None:
     assert (said.status, said.err) == (0, ""), said
     assert said.out.startswith("The model is a recording; everything else is real, in ")
     assert "completed: the check passed (8 tests passed" in said.out and "Look around: cd " in said.out
+    assert "Tested only by its author" not in said.out, "the tests were there before, and are not its author's"
     assert untouched(tmp_path)
 
 

@@ -130,7 +130,7 @@ class Journal(Struct, frozen=True):
         return replace(found, rows=rows)
 
     async def _tests_of(self, proof: Proof) -> tuple[str, ...]:
-        """The tests that passed among those in files that a task changed."""
+        """The tests that passed among those in test files that a task changed."""
         if proof.verdict is None or not proof.verdict.cases:
             return ()
         import msgspec
@@ -139,9 +139,13 @@ class Journal(Struct, frozen=True):
             cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
         except (NotFound, msgspec.DecodeError):
             return ()
-        stems = {path for file in proof.files for path in (file, file.removesuffix(".py").replace("/", "."))}
+        from bough.core.probes import of_tests
+
+        files = [file for file in proof.files if of_tests(file)]
+        stems = tuple(stem for file in files for stem in (file, file.removesuffix(".py").replace("/", ".")))
         passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
-        return tuple(id for id in passed if any(stem in id for stem in stems))
+        old = {*proof.verdict.mended}
+        return tuple(id for id in passed if id not in old and id.startswith(stems))
 
     async def points(self, name: str, task: str = GOAL) -> list[Task]:
         """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""

@@ -9,7 +9,8 @@ from msgspec import Struct
 
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.ids import GOAL
+from bough.core.context import MERGE, MERGE_BESIDE
+from bough.core.ids import GOAL, below, parent
 from bough.core.plan import Step
 from bough.core.probes import Probe
 from bough.core.requirements import Requirement, covered
@@ -47,6 +48,8 @@ class Proof(Struct, frozen=True, omit_defaults=True):
     """By whom, or why not."""
     tests: tuple[str, ...] = ()
     """That it brought along or changed, by name."""
+    alone: bool = False
+    """It covers this requirement and no other."""
 
 
 class Evidence(Struct, frozen=True, omit_defaults=True):
@@ -67,6 +70,10 @@ class _Kept(Struct):
     files: tuple[str, ...] = ()
     examined: str = ""
     parent: bool = False
+    attempts: bool = False
+    """Its steps are attempts at the same thing."""
+    dropped: frozenset[str] = frozenset()
+    """Steps that its later plans left out."""
 
 
 class Table(Struct, frozen=True, omit_defaults=True):
@@ -87,20 +94,21 @@ def table(records: Iterable[e.Record]) -> Table:
     """From the records of a run, or those of `KINDS` among them."""
     tasks: dict[str, _Kept] = {}
     asked: tuple[Requirement, ...] = ()
-    probes: dict[str, Probe] = {}
+    probes: dict[str, tuple[str, Probe]] = {}
     results: dict[str, str] = {}
-    dropped: set[str] = set()
+    ruled_out: set[str] = set()
     notes: list[str] = []
-    for record in records:
+    for record in _standing_records(records):
         task = tasks.setdefault(record.task, _Kept())
         match record.event:
             case e.RequirementsRead() as event:
                 asked = event.requirements
             case e.TaskCreated() as event:
                 task.step, task.requirements = event.step, event.inherited.requirements
-                task.parent = bool(event.step.steps)
-            case e.Planned():
-                task.parent = True
+                task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
+            case e.Planned() as event:
+                task.parent, task.attempts = True, event.join == "any"
+                task.dropped |= {name for name in event.dropped if not _completed(record.task, name, tasks)}
             case e.StateChanged() as event:
                 task.state = event.to
             case e.CheckFinished() as event:
@@ -111,35 +119,70 @@ def table(records: Iterable[e.Record]) -> Table:
                 task.examined = f"not examined: {event.why}"
             case e.Examined() as event:
                 task.examined = f"by the {event.by}"
-                probes |= {probe.name: probe for probe in event.probes}
+                probes |= {probe.name: (record.task, probe) for probe in event.probes}
                 notes += event.notes
             case e.ProbesFinished() as event:
                 results |= {result.name: result.outcome for result in event.results}
             case e.ProbeRuled() as event if not event.ruling.demanded:
-                dropped.add(event.probe)
-            case e.TaskRewound():
-                task.state, task.verdict, task.commit = State.IN_PROGRESS, None, ""
+                ruled_out.add(event.probe)
             case _:
                 pass
-    rows = tuple(_row(one, tasks, probes, results, dropped) for one in asked)
-    return Table(rows, tuple(dict.fromkeys(notes)))
+    counted = {path: task for path, task in tasks.items() if task.step.name and _counts(path, tasks)}
+    shown = [
+        (probe, "dropped" if name in ruled_out else results.get(name, "not run"))
+        for name, (path, probe) in probes.items()
+        if path in counted
+    ]
+    return Table(tuple(_row(one, asked, counted, shown) for one in asked), tuple(dict.fromkeys(notes)))
+
+
+def _standing_records(records: Iterable[e.Record]) -> list[e.Record]:
+    """Without those that a rewind has undone."""
+    kept: list[e.Record] = []
+    for record in records:
+        if isinstance(record.event, e.TaskRewound):
+            version = record.event.version
+            kept = [each for each in kept if each.task != record.task or each.version <= version]
+        else:
+            kept.append(record)
+    return kept
+
+
+def _completed(task: str, name: str, tasks: dict[str, _Kept]) -> bool:
+    child = tasks.get(below(task, name))
+    return child is not None and child.state is State.COMPLETED
+
+
+def _counts(path: str, tasks: dict[str, _Kept]) -> bool:
+    """It is part of the run as it is now: in the plan, the last of its name, the attempt that carried the task; and no
+    merging of somebody else's work."""
+    above = parent(path)
+    if above is None:
+        return True
+    name, _, times = path.rpartition("/")[2].partition("@")
+    again = below(above, f"{name}@{int(times or 1) + 1}")
+    over = tasks.get(above, _Kept())
+    merges = tasks[path].step.name == MERGE and name in (MERGE, MERGE_BESIDE)
+    lost = over.attempts and tasks[path].state is not State.COMPLETED
+    gone = name in over.dropped or again in tasks or merges or lost
+    return not gone and _counts(above, tasks)
 
 
 def _row(
-    one: Requirement, tasks: dict[str, _Kept], probes: dict[str, Probe], results: dict[str, str], dropped: set[str]
+    one: Requirement, asked: tuple[Requirement, ...], tasks: dict[str, _Kept], probes: list[tuple[Probe, str]]
 ) -> Evidence:
-    leaves = [path for path, task in tasks.items() if not task.parent and task.step.name and path]
-    covering = [
-        path for path in leaves if path == GOAL or any(one.number == r.number for r in tasks[path].requirements)
+    leaves = [
+        (path, task, {other.number for other in (asked if path == GOAL else task.requirements)})
+        for path, task in tasks.items()
+        if not task.parent
     ]
     proofs = tuple(
-        Proof(path, task.state, task.verdict, task.commit, task.files, task.examined)
-        for path in covering
-        if (task := tasks[path])
+        Proof(path, task.state, task.verdict, task.commit, task.files, task.examined, alone=len(covers) == 1)
+        for path, task, covers in leaves
+        if one.number in covers
     )
-    outcomes = {name: "dropped" if name in dropped else results.get(name, "not run") for name in probes}
-    about = [probe for probe in probes.values() if one.number in probe.requirements]
-    shown = tuple(Shown(probe.name, probe.says, outcomes[probe.name], probe.path) for probe in about)
+    about = [(probe, outcome) for probe, outcome in probes if one.number in probe.requirements]
+    shown = tuple(Shown(probe.name, probe.says, outcome, probe.path) for probe, outcome in about)
     return Evidence(one, _standing(proofs, [each.outcome for each in shown]), proofs, shown)
 
 
@@ -150,9 +193,16 @@ def _standing(proofs: tuple[Proof, ...], outcomes: list[str]) -> Standing:
     tested = [proof for proof in done if proof.verdict is not None and proof.verdict.command]
     if done and len(done) == len(proofs) and "passed" in outcomes:
         return "proven"
-    if tested and all(OWN_CHECK in proof.examined for proof in tested):
+    if tested and all(OWN_CHECK in proof.examined or _by_own_tests(proof) for proof in tested):
         return "proven"
     return "tested only by its author" if tested and len(done) == len(proofs) else "not shown"
+
+
+def _by_own_tests(proof: Proof) -> bool:
+    """Tests that the person had failed before and pass now. Where the author has tests too and the task is for several
+    requirements, nobody can say which of them the person's own tests are about."""
+    verdict = proof.verdict
+    return verdict is not None and bool(verdict.mended) and (proof.alone or not verdict.changed)
 
 
 def standing_of(number: int, task: Task) -> str:

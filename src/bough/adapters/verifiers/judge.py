@@ -105,6 +105,7 @@ class Judge:
         if passed and not found and (question is not None or remarks):
             canary, hollow = await self._canary(run, task, check, ran, known, question)
             reason, passed = (hollow, False) if hollow else (reason, True)
+        mended = await self._mended(run, task, check, ran, question) if passed else ()
         allowed = not found or _allowed(task, found)
         verdict = Verdict(
             "failed" if not passed else "passed" if allowed else "needs_approval",
@@ -122,6 +123,7 @@ class Judge:
             flaky=flaky,
             changed=question.changed if question is not None else (),
             disagreements=_listed(found),
+            mended=mended[:LISTED],
             advice=remarks,
             canary=canary,
         )
@@ -146,6 +148,12 @@ class Judge:
         tracked = frozenset(await self._workspaces.paths(task.tree))
         forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, texts)
         return f"the check passed, but {forged[0]}" if forged else ""
+
+    async def _mended(self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None) -> tuple[str, ...]:
+        """Tests that the person had before the run, which pass by this work: nobody who did it has written them."""
+        was = await self._runner.at(run, task, check, run.base or task.base)
+        now = ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
+        return protected.mended(was, now)
 
     # ── the original tests ──────────────────────────────────────────────────────────────────────────────────────────
 

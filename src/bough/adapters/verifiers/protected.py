@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.core.acceptance import Case, Disagreement
 
 THE_CHECK = "the check"
@@ -88,6 +88,17 @@ def _as_a_whole(baseline: Known, then: Known) -> str:
         return ended
     # Nothing is known but that it failed: it has to be seen to fail in the same way.
     return ended if baseline.refuted and baseline.refuted == then.refuted else ""
+
+
+def mended(baseline: Known, then: Known) -> tuple[str, ...]:
+    """The tests that failed at the base, or whose file could not be loaded there, and that pass with the same test side
+    on the new code."""
+    if then.report.cases:
+        failed = tuple(case.id for case in baseline.report.failing)
+        passing = (case.id for case in then.report.cases if case.outcome == "passed")
+        return tuple(id for id in passing if id in failed or file_of(id) in failed)
+    refused = baseline.exit_status is not None and 0 < baseline.exit_status < CRASHED
+    return (THE_CHECK,) if refused and then.exit_status == 0 else ()
 
 
 def for_certain(baseline: Known, found: Mapping[str, Disagreement]) -> bool:

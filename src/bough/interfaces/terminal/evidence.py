@@ -46,10 +46,16 @@ def _said(row: Evidence) -> Iterator[tuple[str, str]]:
 def _proof(proof: Proof) -> str:
     verdict = f": {proof.verdict.reason}" if proof.verdict is not None and proof.verdict.command else ""
     commit = f", commit {proof.commit[:10]}" if proof.commit else ""
-    named = f"; tests {', '.join(proof.tests[:NAMES])}" if proof.tests else ""
-    more = f" and {len(proof.tests) - NAMES} more" if len(proof.tests) > NAMES else ""
+    mended = proof.verdict.mended if proof.verdict is not None else ()
+    yours = f"; your tests that failed before: {_named(mended)}" if mended else ""
+    own = f"; its own tests: {_named(proof.tests)}" if proof.tests else ""
     examined = f"; {proof.examined}" if proof.examined else ""
-    return f"{proof.task} {proof.state.value.replace('_', ' ')}{verdict}{commit}{named}{more}{examined}"
+    return f"{proof.task} {proof.state.value.replace('_', ' ')}{verdict}{commit}{yours}{own}{examined}"
+
+
+def _named(tests: tuple[str, ...]) -> str:
+    more = f" and {len(tests) - NAMES} more" if len(tests) > NAMES else ""
+    return f"{', '.join(tests[:NAMES])}{more}"
 
 
 def show_evidence(page: Paper, table: Table, *, whole: bool = False) -> None:

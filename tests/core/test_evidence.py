@@ -1,0 +1,99 @@
+"""The table of what speaks for each requirement, from nothing but events."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance import Verdict
+from bough.core.budget import Limits
+from bough.core.evidence import Standing, table
+from bough.core.inherited import Inherited
+from bough.core.plan import Step
+from bough.core.probes import Probe, Probed
+from bough.core.requirements import Requirement
+from bough.core.rules import Rules
+from bough.core.states import State
+
+ONE, TWO = Requirement(1, "It adds."), Requirement(2, "It subtracts.")
+PASSED = Verdict("passed", "the check passed", "pytest", tree="t", changed=("tests/test_new.py",))
+OWN = replace(PASSED, mended=("tests/test_calc.py::test_add",))
+
+
+class Book:
+    def __init__(self, *asked: Requirement) -> None:
+        self.records: list[e.Record] = []
+        self.add("goal", e.TaskCreated(Step("goal", "Do it."), "base", Limits(), Rules()), e.RequirementsRead(asked))
+
+    def add(self, task: str, *events: e.AnyEvent) -> None:
+        for event in events:
+            version = sum(record.task == task for record in self.records) + 1
+            self.records.append(e.Record(len(self.records) + 1, "run", task, version, 0.0, event))
+
+    def done(self, task: str, verdict: Verdict = PASSED, *covers: Requirement) -> None:
+        if task != "goal":
+            told = Inherited(requirements=covers)
+            self.add(task, e.TaskCreated(Step(task.rpartition("/")[2]), "base", Limits(), Rules(), inherited=told))
+        self.add(task, e.CheckFinished(verdict), e.StateChanged(State.COMPLETED, "the check passed"))
+
+    def probed(self, task: str, outcome: str, number: int = 1) -> None:
+        probe = Probe(f"{task}/probe-1", "test_probe.py", "", "It adds.", requirements=(number,))
+        self.add(task, e.Examined("examiner", (probe,)))
+        self.add(task, e.ProbesFinished("t", (Probed(probe.name, outcome),), 0.1))  # type: ignore[arg-type]
+
+    @property
+    def standings(self) -> list[Standing]:
+        return [row.standing for row in table(self.records).rows]
+
+
+def test_a_test_that_the_person_had_proves_and_one_of_the_authors_does_not() -> None:
+    book = Book(ONE)
+    book.done("goal")
+    assert book.standings == ["tested only by its author"]
+    book = Book(ONE)
+    book.done("goal", OWN)
+    assert book.standings == ["proven"]
+    book = Book(ONE, TWO)
+    book.done("goal", OWN)
+    assert book.standings == ["tested only by its author"] * 2, "which of the two is it about?"
+    book = Book(ONE, TWO)
+    book.done("goal", replace(OWN, changed=()))
+    assert book.standings == ["proven"] * 2, "the author has no tests: all that the check says are the person's"
+
+
+def test_what_a_rewind_has_undone_does_not_count() -> None:
+    book = Book(ONE)
+    book.done("goal")
+    book.probed("goal", "failed")
+    assert book.standings == ["refuted"]
+    book.add("goal", e.TaskRewound(2, "base"))
+    assert book.standings == ["not shown"] and not table(book.records).rows[0].probes
+    book.done("goal", OWN)
+    assert book.standings == ["proven"]
+    book.add("goal", e.TaskRewound(0, "base"))
+    assert not table(book.records).rows, "not even what is asked was read yet"
+
+
+def test_steps_that_a_later_plan_left_out_and_earlier_passes_do_not_count() -> None:
+    book = Book(ONE, TWO)
+    book.add("goal", e.Planned((Step("add"), Step("subtract")), "so"))
+    book.done("add", PASSED, ONE)
+    book.probed("add", "passed")
+    book.add(
+        "subtract", e.TaskCreated(Step("subtract"), "b", Limits(), Rules(), inherited=Inherited(requirements=(TWO,)))
+    )
+    book.add("subtract", e.StateChanged(State.FAILED, "it did not work"))
+    assert book.standings == ["proven", "not shown"]
+    book.add("goal", e.Planned((Step("minus"),), "another way", dropped=("add", "subtract")))
+    book.done("minus", PASSED, TWO)
+    assert book.standings == ["proven", "tested only by its author"], "what is completed stays"
+    book.done("minus@2", OWN, TWO)
+    assert book.standings == ["proven", "proven"]
+
+
+def test_of_attempts_only_the_one_counts_that_carried_the_task() -> None:
+    book = Book(ONE)
+    book.add("goal", e.Planned((Step("a"), Step("b")), "several ways", join="any"))
+    book.done("a", PASSED, ONE)
+    book.add("b", e.TaskCreated(Step("b"), "b", Limits(), Rules(), inherited=Inherited(requirements=(ONE,))))
+    assert book.standings == ["tested only by its author"]
