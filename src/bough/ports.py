@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from itertools import takewhile
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Verdict
 from bough.core.edges import Edge
-from bough.core.events import AnyEvent, BaseChecked, Record
+from bough.core.events import AnyEvent, BaseChecked, Halt, Record
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
 from bough.core.probes import Form, Probe, Probed
@@ -402,15 +403,43 @@ class Stop:
     def __init__(self) -> None:
         self.requested = False
         self.now = False
+        self.halt: tuple[Halt, str] = ("stopped", "a person stopped it")
+        """How the run rests then."""
         self._wake: list[Callable[[], None]] = []
 
-    def request(self, now: bool = False) -> None:
+    def request(self, now: bool = False, halt: tuple[Halt, str] | None = None) -> None:
         self.requested, self.now = True, self.now or now
+        self.halt = halt or self.halt
         for wake in list(self._wake):
             wake()
 
     def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` whenever a stop is requested, until the returned function is called."""
+        self._wake.append(wake)
+        return lambda: self._wake.remove(wake)
+
+
+class Inbox:
+    """What people have said to the run, oldest first. Whoever holds the run keeps it filled."""
+
+    def __init__(self) -> None:
+        self._said: list[Record] = []
+        self._wake: list[Callable[[], None]] = []
+        self.look: Callable[[], Awaitable[None]] | None = None
+        """Brings in what was said this very moment."""
+
+    def add(self, record: Record) -> None:
+        self._said.append(record)
+        for wake in list(self._wake):
+            wake()
+
+    def after(self, seq: int) -> list[Record]:
+        """What was said after that."""
+        newer = takewhile(lambda record: record.seq > seq, reversed(self._said))
+        return list(newer)[::-1]
+
+    def watch(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` whenever something is said, until the returned function is called."""
         self._wake.append(wake)
         return lambda: self._wake.remove(wake)
 
@@ -462,9 +491,12 @@ class Ports(Struct, frozen=True):
     """The text of a prompt template by name."""
     approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
     """Shows the person a plan and hears what they say, when one is there; None: they want to stop."""
-    ask: Callable[[str], Awaitable[str]] | None = None
-    """Asks the person a question, when one is there; an empty answer means that nobody answered."""
+    ask: Callable[[str], Awaitable[str | None]] | None = None
+    """Asks the person a question, when one is there. An empty answer: none is to be had; None: it may come later."""
+    person: str = ""
+    """Who started this process, as the system knows them."""
     stop: Stop = field(default_factory=Stop)
+    inbox: Inbox = field(default_factory=Inbox)
     fence: Fence = field(default_factory=Fence)
     timer: Callable[[], float] = monotonic
     """Measures how long things take: unlike the clock it cannot be set."""

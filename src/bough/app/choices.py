@@ -63,6 +63,8 @@ class Choices(Struct, frozen=True):
     """For a run that is resumed: the command that proves the goal from now on."""
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
+    ask_later: bool = False
+    """When the run has a question and nobody is there, it waits for the answer and does not give up."""
     fresh: bool = False
     """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
 
@@ -132,8 +134,16 @@ class Watch(Struct, frozen=True):
     recorded: Callable[[e.Record], None] = lambda record: None
     approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
     """Asks the person whether a plan is good."""
-    ask: Callable[[str], Awaitable[str]] | None = None
-    """Asks the person what they would do."""
+    ask: Callable[[str], Awaitable[str | None]] | None = None
+    """Asks the person what they would do; None: they will say it later."""
+
+    def or_later(self, later: bool) -> Watch:
+        """Where nobody is there to be asked, and the answer may come later: everything waits for it."""
+        return replace(self, ask=_later) if later and self.ask is None else self
+
+
+async def _later(question: str) -> None:
+    return None
 
 
 class Planned(Struct, frozen=True):

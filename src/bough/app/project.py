@@ -201,6 +201,7 @@ class Session(Journal, frozen=True):
         models = choices.models(self.config.models, None if asks_models(plan.goal) else NOBODY)
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
         endpoints = self._endpoints(models, choices)
+        watch = watch.or_later(choices.ask_later)
         async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch, endpoints) as ports:
             from bough.engine import schedule
 
@@ -218,6 +219,7 @@ class Session(Journal, frozen=True):
                 grows=grows,
                 fresh=choices.fresh,
                 endpoints=endpoints,
+                ask_later=choices.ask_later,
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)
@@ -306,6 +308,7 @@ class Session(Journal, frozen=True):
             async with self._hold(name):
                 await self._take_back(name)
         endpoints = self._endpoints(models, choices, run.endpoints)
+        watch = watch.or_later(choices.ask_later or run.ask_later)
         async with self._ports(models, choices, watch, endpoints, run.folder) as ports:
             accepts = True if choices.accept_failing else None
             limits = choices.limits(run.limits)
@@ -350,6 +353,7 @@ class Session(Journal, frozen=True):
         from bough.adapters.tools.workbench import WorkbenchTools
         from bough.adapters.verifiers.project import ProjectVerifier
         from bough.app.knowledge import knowledge
+        from bough.app.talk import who
 
         rules, sandboxed = self.config.limits, self.config.sandbox
         base_url = choices.base_url or self.config.models.base_url
@@ -423,6 +427,7 @@ class Session(Journal, frozen=True):
                 recorded=watch.recorded,
                 approve=watch.approve,
                 ask=watch.ask,
+                person=who(),
             )
         finally:
             await verifier.close()
@@ -644,9 +649,11 @@ class Session(Journal, frozen=True):
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns who carries it out, or None when nobody does."""
+        from bough.app.talk import who
+
         holder = await self.store.holder(name, RUN)
         if holder is not None:
-            await self.store.post(name, CONTROL, e.StopRequested(now))
+            await self.store.post(name, CONTROL, e.StopRequested(now, who()))
         return holder
 
     @asynccontextmanager

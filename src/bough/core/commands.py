@@ -34,6 +34,10 @@ class Say(Struct, frozen=True):
     template: str
 
 
+class Relay(Struct, frozen=True):
+    """Tell the agent what a person has said."""
+
+
 class Escalate(Struct, frozen=True):
     """Record the rung that is taken next, with the signal that led to it, if one did."""
 
@@ -163,7 +167,7 @@ Stuck = Escalate | Climb | Focus | Split
 Alone = RunCommand | RecoverCommand | Criticise | Summarise
 Accepting = Examine | RunProbes | Rule
 Judging = RunCheck | RuleOnChanges | ReturnFinding
-Working = OpenWorkspace | StartAttempt | AskModel | Say | RunTools | Recover | RollBack | Judging | Compact
+Working = OpenWorkspace | StartAttempt | AskModel | Say | Relay | RunTools | Recover | RollBack | Judging | Compact
 Doing = Working | Alone | Planning | Stuck | Accepting
 Command = Doing | Conclude | ChangeState | Rest
 

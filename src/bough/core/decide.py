@@ -45,6 +45,8 @@ def decide(task: Task, now: float) -> c.Command:
         return _plan(task)
     if task.attempt is None:
         return c.StartAttempt(task.step.role, _tier(task))
+    if _to_tell(task) and (task.claim is not None or task.split):
+        return c.Relay()
     if task.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
     if task.split:
@@ -70,6 +72,8 @@ def _go_on(task: Task, now: float) -> c.Command:
     limit = used_up(spend, task.limits) if task.in_text else used_up(spend, task.limits, LAST_SHARE)
     if limit and (task.grows or task.handed_over or used_up(spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
+    if _to_tell(task) and not again:
+        return c.Relay()
     if not limit and not again and (signal := task.signal or _soft_limit(task)):
         trouble = _trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
@@ -88,6 +92,11 @@ def _go_on(task: Task, now: float) -> c.Command:
     if limit and not task.handing_over:
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.retry_at - now, task.retry_wait)), last=limit is not None)
+
+
+def _to_tell(task: Task) -> bool:
+    """A person has said something that the agent has not heard, and there is a round left for it to act on that."""
+    return bool(task.unheard) and task.attempt is not None and not used_up(task.spend, task.limits, LAST_SHARE)
 
 
 def _may_change_protocol(task: Task) -> bool:
@@ -196,6 +205,8 @@ def _judge(task: Task) -> c.Command:
     stands = verdict is not None and verdict.finding and task.findings > 0 and verdict.tree == task.tree
     if verdict is None or not (task.judged or stands):
         return c.RunCheck()
+    if verdict.ruling == "passed" and _to_tell(task):
+        return c.Relay()
     if verdict.ruling == "passed":
         return accepting.next_for(task) or c.Conclude(State.COMPLETED, verdict.reason)
     if verdict.ruling == "needs_approval":

@@ -29,7 +29,7 @@ from bough.core.rules import Rules
 from bough.core.signals import Signal
 from bough.core.states import State
 
-Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment"]
+Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting"]
 ChangesBy = Literal["judge", "person", "earlier"]
 End = Literal["completed", "not_verified", "failed"]
 
@@ -61,6 +61,8 @@ class RunStarted(Event, frozen=True):
     """Where each model is asked, by its name: a resumed run asks there and nowhere else."""
     fresh: bool = False
     """Every step is done, also one that an earlier run has done from the same beginning."""
+    ask_later: bool = False
+    """When it has a question and nobody is there, it waits for `bough answer` and does not give up."""
 
 
 class RunResumed(Event, frozen=True):
@@ -156,6 +158,24 @@ class StopRequested(Event, frozen=True):
     """In the control stream: a person wants the live run to stop (`now`: without waiting for the current effect)."""
 
     now: bool = False
+    by: str = ""
+    """Who asks, as the system knows them."""
+
+
+class PauseRequested(Event, frozen=True):
+    """In the control stream: a person wants the live run to rest after the current effect, until it is resumed."""
+
+    by: str = ""
+
+
+class PersonSaid(Event, frozen=True):
+    """In the control stream: a person tells the agents something. Where the run has an open question, it is the answer.
+    Kept until it is heard, also while nobody carries the run out."""
+
+    text: str
+    by: str = ""
+    task: str = ""
+    """Whose agents it is for: this task's and those below it; empty: all that are at work."""
 
 
 # ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -178,6 +198,8 @@ class TaskCreated(Event, frozen=True):
     """For a critic: what it is to judge."""
     merge: Merge | None = None
     """For a task that brings a step's work onto a head which has moved on: the two, and where it starts."""
+    heard: int = 0
+    """The last that people had said by then, by its `seq`: the task above has heard it and passes it on."""
 
 
 class StateChanged(Event, frozen=True):
@@ -242,6 +264,15 @@ class MessageAdded(Event, frozen=True):
     why: str
     """The prompt template it was made of."""
     text: str
+
+
+class MessageReceived(Event, frozen=True):
+    """What a person said has reached the task. Its agent hears it before the next round, a later one from the start."""
+
+    said: int
+    """The `seq` of what was said."""
+    text: str
+    by: str = ""
 
 
 class ToolStarted(Event, frozen=True):
@@ -422,11 +453,20 @@ class Reported(Event, frozen=True):
     text: str
 
 
+class QuestionAsked(Event, frozen=True):
+    """The ladder has a question for the person. Until it is answered, the task waits."""
+
+    question: str
+
+
 class PersonAnswered(Event, frozen=True):
     """The person was asked; an empty text means that nobody answered."""
 
     question: str
     text: str
+    by: str = ""
+    said: int = 0
+    """The `seq` of the `PersonSaid` that is the answer, when it came from elsewhere."""
 
 
 class DoneClaimed(Event, frozen=True):
@@ -716,6 +756,8 @@ AnyEvent = (
     | Applied
     | Undone
     | StopRequested
+    | PauseRequested
+    | PersonSaid
     | TaskCreated
     | StateChanged
     | WorkspaceOpened
@@ -724,6 +766,7 @@ AnyEvent = (
     | ModelFailed
     | ModelAnswered
     | MessageAdded
+    | MessageReceived
     | ToolStarted
     | ToolFinished
     | NoteKept
@@ -744,6 +787,7 @@ AnyEvent = (
     | Planned
     | PlanRefused
     | Reported
+    | QuestionAsked
     | PersonAnswered
     | DoneClaimed
     | CommandStarted

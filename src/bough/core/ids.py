@@ -12,7 +12,7 @@ RUN = ""
 """The stream of a run itself: how it started, stopped and ended."""
 
 CONTROL = "@control"
-"""The stream of what people ask of a live run (stop). Anyone may append; only the run's holder reads and obeys."""
+"""The stream of what people ask of a run and say to it. Anyone may append; only the run's holder reads and obeys."""
 
 _COLOURS = """
     amber ash azure birch bronze cedar clay cobalt copper coral crimson dusk ebony elm emerald fern flint frost

@@ -27,6 +27,7 @@ class Run(Struct, frozen=True):
     jobs: int = 1
     grows: bool = False
     fresh: bool = False
+    ask_later: bool = False
     started_at: float = 0.0
     ended_at: float = 0.0
     """When it finished or halted; 0 while it is under way."""
@@ -56,6 +57,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 jobs=event.jobs,
                 grows=event.grows,
                 fresh=event.fresh,
+                ask_later=event.ask_later,
                 endpoints=event.endpoints,
                 started_at=record.at,
             )

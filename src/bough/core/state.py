@@ -15,9 +15,11 @@ from bough.core.messages import Call, Message, Replied, Result, Said, Usage
 from bough.core.states import State, move
 from bough.core.stuck import Act, Turn, Watch, afresh, see
 from bough.core.stuck.masks import key
-from bough.core.task import Attempt, Note, Task
+from bough.core.task import Attempt, Note, Task, said_by_person
 from bough.core.trail import Trail
 
+PERSON = "person"
+"""The prompt template that tells an agent what a person says."""
 LESS = 0.9
 """Of a conversation that was refused for its length, the share that is taken for the window when nobody says it."""
 EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
@@ -56,7 +58,7 @@ def _rewound(then: Task, now: Task, event: e.TaskRewound) -> Task:
         spend = spend.plus(total.minus(charged.get(child, Spend())))
         charged[child] = total
     then = _unasked(then) if then.asking else then
-    return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None)
+    return replace(then, spend=spend, charged=charged, limits=now.limits, tree=event.tree, halt=None, heard=now.heard)
 
 
 def _unasked(task: Task) -> Task:
@@ -119,6 +121,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         key=event.key,
         subject=event.subject,
         merge=event.merge,
+        heard=event.heard,
     )
 
 
@@ -259,7 +262,22 @@ def _message(task: Task, event: e.MessageAdded, at: float) -> Task:
     faulty = task.faulty if event.why in ("nudge", "take_stock") else ""
     handing_over = task.handing_over or event.why == "hand_over"
     task = dealt(task) if task.rung is not None and task.rung.rung == "nudge" else task
+    if event.why == PERSON:  # What it claims was claimed without knowing this.
+        task = replace(task, unheard=(), claim=None, split=())
+        faulty = task.faulty
     return replace(_say(task, Said(event.text)), faulty=faulty, handing_over=handing_over)
+
+
+def _received(task: Task, event: e.MessageReceived, at: float) -> Task:
+    """Later agents find it among the notes; the present one is told."""
+    words = said_by_person(event.text)
+    unheard = (*task.unheard, event.text) if task.attempt is not None else task.unheard
+    notes = (*task.notes, Note("decision", words))[-task.rules.notes :]
+    return replace(task, notes=notes, heard=event.said, unheard=unheard)
+
+
+def _asked(task: Task, event: e.QuestionAsked, at: float) -> Task:
+    return replace(task, question=event.question)
 
 
 def _tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
@@ -364,9 +382,10 @@ def _reported(task: Task, event: e.Reported, at: float) -> Task:
 
 def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
     """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot go on, the planner."""
+    task = replace(task, question="", heard=max(task.heard, event.said))
     if not event.text:
         return replace(task, rung=None)
-    told = replace(task, notes=(*task.notes, Note("decision", f"The person says: {event.text}"))[-task.rules.notes :])
+    told = replace(task, notes=(*task.notes, Note("decision", said_by_person(event.text)))[-task.rules.notes :])
     if task.trouble is not None and task.trouble.cause == "children":
         return replace(told, rung=None, hinted=True)
     return replace(dealt(told), attempt=None, claim=None, waiting=(), signal=None, faulty="", faults=0, repairs=0)
@@ -490,6 +509,8 @@ _APPLY: dict[type, Apply] = {
     e.ModelFailed: _model_failed,
     e.ModelAnswered: _answered,
     e.MessageAdded: _message,
+    e.MessageReceived: _received,
+    e.QuestionAsked: _asked,
     e.ToolStarted: _tool_started,
     e.ToolFinished: _tool_finished,
     e.NoteKept: _note,

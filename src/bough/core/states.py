@@ -24,7 +24,7 @@ S = State
 TRANSITIONS: dict[State, frozenset[State]] = {
     S.PENDING: frozenset({S.IN_PROGRESS, S.SKIPPED, S.CANCELLED, S.FAILED}),
     S.IN_PROGRESS: frozenset({S.TESTING, S.DECOMPOSED, S.BLOCKED, S.SKIPPED, S.FAILED, S.CANCELLED}),
-    S.TESTING: frozenset({S.COMPLETED, S.TEST_FAILED, S.BLOCKED, S.FAILED, S.CANCELLED}),
+    S.TESTING: frozenset({S.COMPLETED, S.TEST_FAILED, S.IN_PROGRESS, S.BLOCKED, S.FAILED, S.CANCELLED}),
     S.TEST_FAILED: frozenset({S.IN_PROGRESS, S.DECOMPOSED, S.BLOCKED, S.SKIPPED, S.FAILED, S.CANCELLED}),
     S.DECOMPOSED: frozenset({S.TESTING, S.IN_PROGRESS, S.BLOCKED, S.SKIPPED, S.FAILED, S.CANCELLED}),
     S.BLOCKED: frozenset({S.IN_PROGRESS, S.TESTING, S.SKIPPED, S.FAILED, S.CANCELLED}),
@@ -55,5 +55,7 @@ EXIT_STATUS: dict[str, int] = {
     "unavailable": 7,
     "needs_approval": 5,
     "environment": 2,
+    "paused": 6,
+    "waiting": 5,
 }
 """How a run's end or halt becomes the exit status of the program."""

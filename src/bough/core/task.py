@@ -52,6 +52,11 @@ class Note(Struct, frozen=True):
     text: str
 
 
+def said_by_person(text: str) -> str:
+    """A person's words, as a note for whoever works on the task."""
+    return f"The person says: {text}"
+
+
 class Task(Struct, frozen=True):
     """Everything the policies need to know about a task."""
 
@@ -148,6 +153,12 @@ class Task(Struct, frozen=True):
     asked_for_test: bool = False
     """No check was found, and somebody was asked to write a test."""
     notes: tuple[Note, ...] = ()
+    heard: int = 0
+    """The last that a person said and that has reached it, by its `seq`."""
+    unheard: tuple[str, ...] = ()
+    """What has reached it since its agent was last told."""
+    question: str = ""
+    """What it has asked the person, until that is answered."""
     trouble: Trouble | None = None
     """Why the ladder was asked, until a rung has dealt with it."""
     rung: Decision | None = None
@@ -279,6 +290,13 @@ class Task(Struct, frozen=True):
     def asked(self) -> tuple[Requirement, ...]:
         """What it has to meet of what the goal asks."""
         return self.requirements or self.inherited.requirements
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """What people have said about it: no context may lose that."""
+        mark = said_by_person("")
+        own = (note.text for note in self.notes if note.text.startswith(mark))
+        return tuple(dict.fromkeys((*(text for text in self.inherited.decisions if text.startswith(mark)), *own)))
 
     def standing(self, trouble: Trouble) -> Standing:
         """Where it stands, as the ladder sees it."""

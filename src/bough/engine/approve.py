@@ -71,7 +71,7 @@ async def _by_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> B
 async def _by_person(left: tuple[Disagreement, ...], task: Task, site: Site) -> e.ChangesRuled:
     ask = site.ports.ask
     question = context.render(site.ports.prompt("approve"), {"tests": dispute(left, task)})
-    text = (await ask(question)).strip() if ask is not None else ""
+    text = ((await ask(question)) or "").strip() if ask is not None else ""
     if text.lower() in YES:
         return by_person(task, allow=True)
     return by_person(task, allow=False, said=text) if text else _ruled(task, "person", (), "nobody answered")

@@ -36,7 +36,7 @@ async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEven
     except asyncio.CancelledError:
         if not ports.stop.requested:
             raise
-        yield [e.RunHalted("stopped", "a person stopped it")]
+        yield [e.RunHalted(*ports.stop.halt)]
         return
     finally:
         looking.cancel()

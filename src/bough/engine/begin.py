@@ -57,7 +57,18 @@ class Beginnings:
         told = scope.told
         key = scope.cache.key(filled_in, task.tree, model, told, subject) if self._written(task, step) else ""
         told = replace(told, allowed=task.may_change)
-        return e.TaskCreated(filled_in, task.tree, limits, self._run.rules, task.means, told, grows, key, subject)
+        return e.TaskCreated(
+            filled_in,
+            task.tree,
+            limits,
+            self._run.rules,
+            task.means,
+            told,
+            grows,
+            key,
+            subject,
+            heard=task.heard,
+        )
 
     # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
 

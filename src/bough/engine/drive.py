@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from bough.core.budget import seconds_left
-from bough.core.commands import Command, Rest, takes_long
+from bough.core.commands import Command, Conclude, Rest, takes_long
 from bough.core.decide import decide
 from bough.core.errors import DiskFull
 from bough.core.events import AnyEvent, Record, TaskHalted
@@ -14,11 +14,10 @@ from bough.core.run import Run
 from bough.core.state import evolve, fold
 from bough.core.task import Task
 from bough.core.tree import over
+from bough.engine.hear import received
 from bough.engine.perform import perform
 from bough.engine.site import Site
 from bough.ports import Claim, Ports
-
-STOPPED = Rest("stopped", "a person stopped it")
 
 
 class Book:
@@ -52,6 +51,14 @@ class Book:
                 self._take(await writing)  # What has begun becomes durable, and is known here.
                 raise
 
+    async def hear(self, look: bool = False) -> bool:
+        """Take in what people have said to the task; whether there was something. `look`: not only what is known."""
+        inbox, before = self._ports.inbox, self.task.version
+        if look and inbox.look is not None:
+            await inbox.look()
+        await self.amend(lambda task: received(task, inbox))
+        return self.task.version != before
+
     def _take(self, records: Sequence[Record]) -> None:
         for record in records:
             self.task = evolve(self.task, record)
@@ -70,7 +77,10 @@ async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
         if book.task.gathering and not over(book.task) and not book.task.review:
             await tend(book, site)
             continue
-        command = STOPPED if ports.stop.requested else decide(book.task, ports.clock())
+        await book.hear()
+        command = Rest(*ports.stop.halt) if ports.stop.requested else decide(book.task, ports.clock())
+        if isinstance(command, Conclude) and await book.hear(look=True):
+            continue
         await _carry_out(command, book, site)
     return book.task
 

@@ -270,13 +270,14 @@ _PERFORM: dict[type, Perform] = {
 @cache
 def _seldom() -> dict[type, Perform]:
     """What most tasks never need is loaded when one does."""
-    from bough.engine import alone, approve, compact, examine, plan, rungs, split
+    from bough.engine import alone, approve, compact, examine, hear, plan, rungs, split
 
     return {
         c.Examine: examine.examine,
         c.RunProbes: examine.run_probes,
         c.Rule: examine.rule,
         c.Climb: rungs.climb,
+        c.Relay: hear.relay,
         c.Focus: rungs.focus,
         c.MakePlan: plan.plan,
         c.Agree: plan.agree,

@@ -29,6 +29,7 @@ from bough.core.task import Task
 from bough.core.tree import not_well
 from bough.engine.conclude import conclude
 from bough.engine.consult import Consulted, consult
+from bough.engine.hear import answered
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
 from bough.engine.speak import attempt_of
 from bough.engine.steps import Taken, ask_for_steps
@@ -215,10 +216,11 @@ async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
 
 
 async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
-    question = context.render(site.ports.prompt("ask"), {"report": report(task, decision.reason)})
-    ask = site.ports.ask
-    text = (await ask(question)).strip() if ask else ""
-    yield [e.PersonAnswered(question, text)]
+    """Nobody has to be there: the run waits, and no process with it."""
+    question = task.question or context.render(site.ports.prompt("ask"), {"report": report(task, decision.reason)})
+    if not task.question:
+        yield [e.QuestionAsked(question)]
+    yield [await answered(question, task, site.ports) or e.TaskHalted("waiting", _says(task, decision))]
 
 
 async def _give_up(decision: Decision, task: Task, site: Site) -> Batches:

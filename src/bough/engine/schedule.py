@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -15,7 +15,7 @@ from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
 from bough.core.task import Task
 from bough.engine.base import check_base
 from bough.engine.begin import Beginnings
-from bough.engine.drive import STOPPED
+from bough.engine.hear import listener
 from bough.engine.tend import Crew
 from bough.ports import Claim, Ports
 
@@ -80,7 +80,7 @@ async def _stoppable(run: Run, ports: Ports) -> Task:
         if not ports.stop.now:
             raise
         # The effect itself is recovered on resume.
-        return await crew.record(GOAL, [e.TaskHalted(STOPPED.reason, STOPPED.message)])
+        return await crew.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
     finally:
         unwatch()
 
@@ -98,9 +98,13 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
     nothing goes on: what is under way is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
+        for record in asked:
+            if isinstance(record.event, e.PersonSaid):
+                ports.inbox.add(record)
+        ports.inbox.look = listener(run, asked[-1].seq if asked else 0, ports)
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
-        heart = asyncio.create_task(_beat(claim, lease, asked[-1].seq if asked else 0, ports))
+        heart = asyncio.create_task(_beat(claim, lease, ports.inbox.look, ports))
         heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
         try:
             yield claim
@@ -111,11 +115,12 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
             raise
         finally:
             ports.fence.hold(None)
+            ports.inbox.look = None
             heart.cancel()
             await asyncio.gather(heart, return_exceptions=True)
 
 
-async def _beat(claim: Claim, lease: float, since: int, ports: Ports) -> None:
+async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
     """A journal that cannot be written or read for now (locked, a full disk) is tried again; a claim that is lost ends
     it."""
     renewed = ports.timer()
@@ -126,10 +131,7 @@ async def _beat(claim: Claim, lease: float, since: int, ports: Ports) -> None:
                 await ports.store.renew(ports.worker, lease)
                 renewed = ports.timer()
             await ports.store.check(claim)
-            for record in await ports.store.read(claim.run, CONTROL, since=since):
-                since = record.seq
-                if isinstance(record.event, e.StopRequested):
-                    ports.stop.request(now=record.event.now)
+            await look()
         except ClaimLost:
             raise
         except StoreError as error:

@@ -139,7 +139,7 @@ async def needed(task: Task, site: Site) -> Needed:
     failing = task.verdict if task.verdict and task.verdict.ruling != "passed" else None
     return Needed(
         instructions=task.step.instructions,
-        criteria=task.step.criteria,
+        criteria=(*task.step.criteria, *task.said),
         check=await check_command(task, site),
         files=await workspaces.texts(task.tree, paths),
         errors=errors(messages, task.rules.stuck.shells),

@@ -36,7 +36,7 @@ from bough.core.tree import (
 )
 from bough.engine.begin import Beginnings
 from bough.engine.conclude import conclude
-from bough.engine.drive import STOPPED, Book, drive
+from bough.engine.drive import Book, drive
 from bough.engine.merge import MergeQueue, mergings, total
 from bough.engine.site import Site, pause
 from bough.engine.train import Train
@@ -153,7 +153,7 @@ class Steps(Struct, eq=False):
         finally:
             await _end(live.values())
         if book.task.halt is None and self.crew.ports.stop.requested:
-            await book.write([e.TaskHalted(STOPPED.reason, STOPPED.message)])
+            await book.write([e.TaskHalted(*self.crew.ports.stop.halt)])
 
     def _may_begin(self) -> bool:
         task = self.book.task
@@ -165,6 +165,7 @@ class Steps(Struct, eq=False):
     async def _begin(self) -> None:
         """Everything that can be begun now. What is ready is asked anew after each event."""
         book = self.book
+        await book.hear()
         for name, free in list(self.parked.items()):
             # When nobody is left who could give something back, the first of them has to do with what there is.
             if not self.live or book.task.left.rounds > free:

@@ -42,6 +42,7 @@ KINDS = (
     "Granted",
     "PlanRefused",
     "Reported",
+    "QuestionAsked",
     "PersonAnswered",
     "ChildStarted",
     "ChildHeld",
@@ -68,6 +69,7 @@ LIVE_KINDS = (
     "NoteKept",
     "WorkspaceRestored",
     "MessageAdded",
+    "MessageReceived",
     "DoneClaimed",
     "CommandStarted",
     "CommandFinished",
@@ -111,6 +113,8 @@ class TaskView(Struct):
     """… and why."""
     report: str = ""
     """What was tried and learned, when it was given up."""
+    question: str = ""
+    """What it has asked the person, until that is answered."""
     passes: int = 1
     """Which pass it is in."""
     repeat: int = 1
@@ -181,6 +185,11 @@ class RunView(Struct):
         """Seconds of work so far, pauses left out; without `now`, as of the last event."""
         at = self.last_at if now is None else now
         return self.worked + (max(0.0, at - self.since) if self.since else 0.0)
+
+    @property
+    def question(self) -> str:
+        """What the run has asked the person, until that is answered."""
+        return next((task.question for task in self.tasks.values() if task.question), "")
 
     @property
     def exit_status(self) -> int | None:
@@ -433,9 +442,13 @@ def _reported(task: TaskView, event: e.Reported, record: e.Record) -> None:
     task.report = event.text
 
 
+def _question_asked(task: TaskView, event: e.QuestionAsked, record: e.Record) -> None:
+    task.question = event.question
+
+
 def _person_answered(task: TaskView, event: e.PersonAnswered, record: e.Record) -> None:
     """A fresh agent hears the answer, unless steps are blocked: then the planner does."""
-    task.doing = ""
+    task.doing, task.question = "", ""
     if event.text and not (task.trouble and task.trouble.cause == "children"):
         task.role, task.repairs = "", 0
         _remember(task, record.version)
@@ -525,7 +538,7 @@ def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:
     last = task._past[-1] if task._past else (0, State.PENDING, "", 0, "", 0, None)
     _, task.state, task.why, task.attempt, task.role, task.repairs, task.verdict = last
     task.halted, task.doing, task.tree = "", "", event.tree
-    task.rung, task.trouble, task.report = "", None, ""
+    task.rung, task.trouble, task.report, task.question = "", None, "", ""
     task._asking, task._running, task.reopened = False, [], True
 
 
@@ -561,6 +574,7 @@ _SEE: dict[type, Callable[[TaskView, Any, e.Record], None]] = {
     e.PlanRefused: _plan_refused,
     e.Granted: _granted,
     e.Reported: _reported,
+    e.QuestionAsked: _question_asked,
     e.PersonAnswered: _person_answered,
     e.ChildrenReopened: _children_reopened,
     e.TakenUp: _taken_up,
@@ -598,7 +612,7 @@ class Outcome(Struct, frozen=True):
 
     run: str
     status: str
-    """`completed`, `not_verified`, `failed`, `budget`, `stopped` or `unavailable`."""
+    """How it ended (`completed`, `not_verified`, `failed`), or why it rests: `budget`, `stopped`, `paused`, `waiting` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]

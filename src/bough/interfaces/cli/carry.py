@@ -114,6 +114,9 @@ async def carry(
 
     def stopping() -> None:
         again = f"`bough resume{f' {name[0]}' if name else ''}` goes on"
+        if stop.halt[0] == "paused":
+            display.notice(f"Pausing after the current effect: {again}.")
+            return
         display.notice(
             f"Stopping now: {again}, nothing is lost."
             if stop.now

@@ -27,6 +27,7 @@ def run_facts(run: RunView, standing: str, holder: str | None) -> dict[str, Any]
         "limits": _all_fields(run.limits),
         "spend": _spend(run.spend),
         "applied": bool(run.applied),
+        "question": run.question or None,
     }
 
 

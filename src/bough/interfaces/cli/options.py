@@ -115,6 +115,11 @@ def for_carrying_out(command: F) -> F:
             is_flag=True,
             help="Tests that fail before the work may still fail after it; no other may.",
         ),
+        click.option(
+            "--ask-later",
+            is_flag=True,
+            help="When it is stuck and nobody is at the terminal, wait for `bough answer` and do not give up.",
+        ),
         _record(),
         as_json("One event a line, as it happens."),
     )

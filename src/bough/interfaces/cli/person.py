@@ -59,10 +59,12 @@ class Person:
                     case _:
                         click.echo("Please answer y, n or c.")
 
-    async def ask(self, question: str) -> str:
+    async def ask(self, question: str) -> str | None:
+        """What they say; None when they leave it for later (Ctrl-D), or want to stop."""
         with self._display.aside():
             click.echo(question)
-            return await self._line("> ") or ""
+            click.echo("Ctrl-D leaves it for later: the run waits, and `bough answer` goes on with it.")
+            return await self._line("> ", stops=False)
 
     def _show(self, plan: Plan, advice: Advice) -> None:
         page = paper()
@@ -99,7 +101,7 @@ class Person:
                     return None
                 text = edited
 
-    async def _line(self, prompt: str) -> str | None:
+    async def _line(self, prompt: str, stops: bool = True) -> str | None:
         """One line as it is typed; None at its end (Ctrl-D) or when a stop is asked for (Ctrl-C). Not `input` in a
         thread: that could not be taken back."""
         click.echo(prompt, nl=False)
@@ -124,6 +126,6 @@ class Person:
             unwatch()
         if line is None:
             click.echo()
-            if not self._stop.requested:
+            if stops and not self._stop.requested:
                 self._stop.request()
         return line

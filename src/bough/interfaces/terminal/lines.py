@@ -67,6 +67,8 @@ STATUS_WORDS = {
     "unavailable": "model not available",
     "needs_approval": "waiting for your approval",
     "environment": "the check cannot run here",
+    "paused": "paused",
+    "waiting": "waiting for your answer",
 }
 """How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
 
@@ -127,6 +129,7 @@ class Teller:
                 | e.Compacted()
                 | e.HelperFailed()
                 | e.PersonAnswered()
+                | e.MessageReceived()
                 | e.ChildrenReopened()
             ):
                 return told
@@ -204,7 +207,24 @@ def _applied(event: e.Applied, follow: _Follow) -> Told:
 
 
 def _stop_requested(event: e.StopRequested, follow: _Follow) -> Told:
-    return f"a person asks it to stop {'now' if event.now else 'after the current effect'}", "yellow"
+    return f"{event.by or 'a person'} asks it to stop {'now' if event.now else 'after the current effect'}", "yellow"
+
+
+def _pause_requested(event: e.PauseRequested, follow: _Follow) -> Told:
+    return f"{event.by or 'a person'} asks it to pause", "yellow"
+
+
+def _person_said(event: e.PersonSaid, follow: _Follow) -> Told:
+    to = f" to {event.task}" if event.task else ""
+    return f"{event.by or 'a person'} says{to}: {event.text}", "yellow"
+
+
+def _message_received(event: e.MessageReceived, follow: _Follow) -> Told:
+    return f"hears from {event.by or 'a person'}: {event.text}", "yellow"
+
+
+def _question_asked(event: e.QuestionAsked, follow: _Follow) -> Told:
+    return f"asks you: {first_line(event.question)}", "yellow"
 
 
 def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
@@ -332,7 +352,8 @@ def _reported(event: e.Reported, follow: _Follow) -> Told:
 
 
 def _person_answered(event: e.PersonAnswered, follow: _Follow) -> Told:
-    return f"the person says: {event.text}" if event.text else "nobody answered the question", ""
+    who = event.by or "the person"
+    return f"{who} answers: {event.text}" if event.text else "nobody answered the question", ""
 
 
 def _child_started(event: e.ChildStarted, follow: _Follow) -> Told:
@@ -554,6 +575,10 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.Applied: _applied,
     e.Undone: _undone,
     e.StopRequested: _stop_requested,
+    e.PauseRequested: _pause_requested,
+    e.PersonSaid: _person_said,
+    e.MessageReceived: _message_received,
+    e.QuestionAsked: _question_asked,
     e.TaskCreated: _task_created,
     e.StateChanged: _state_changed,
     e.WorkspaceOpened: _workspace_opened,

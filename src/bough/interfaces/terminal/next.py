@@ -38,10 +38,15 @@ def _steps(run: RunView, status: str) -> list[Advice]:
         case "needs_approval":
             allow = (f"bough approve {name}", "let these tests change, and go on")
             return [look, allow, (f"bough approve {name} --deny", "send it back to the agent")]
+        case "waiting":
+            answer = (f'bough answer {name} "…"', "answer it, and go on")
+            return [(f"bough status {name}", "read the question"), answer, look]
         case "environment":
             return [("bough check", "see whether it is solved"), (f"bough resume {name}", "go on")]
         case "running":
-            return [(f"bough log {name} --follow", "watch it"), (f"bough stop {name}", "stop it; it can be resumed")]
+            say = (f'bough say {name} "…"', "tell its agents something")
+            stop = (f"bough stop {name}", "stop it; it can be resumed")
+            return [(f"bough log {name} --follow", "watch it"), say, stop]
         case _:
             return [(f"bough resume {name}", "go on"), look]
 

@@ -53,6 +53,10 @@ def status_page(
         page.line("")
         page.line(("what the goal asks", "dim"))
         show_evidence(page, table)
+    if run.question:
+        page.line("")
+        page.line(("the question", "dim"))
+        report_lines(page, run.question)
     if report := drawn[0].task.report:
         page.line("")
         report_lines(page, report)

@@ -1,0 +1,52 @@
+"""`bough say`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+
+
+@click.command(
+    "say",
+    short_help="Tell the agents of a run something.",
+    epilog=example(
+        'bough say amber-heron "Keep the old flag working too."',
+        'bough say latest --task buffer/insert-line "The tests are in spec/, not in tests/."',
+    ),
+)
+@click.argument("run")
+@click.argument("text")
+@in_dir
+@click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
+@as_json("As a JSON object: the run, and who carries it out.")
+def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
+    """Tell the agents of a run something.
+
+    Every agent at work on RUN (a name, the beginning of one, or `latest`) hears TEXT before its next round; agents that
+    begin later on the same tasks find it among what they are told. An agent that says it is done before it has heard it
+    goes on. Nobody has to be carrying the run out: then it is heard when the run is resumed. A run that waits for an
+    answer takes it as that.
+    """
+    wait_for(_say(run, text, folder, task, as_json))
+
+
+async def _say(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
+    from bough.adapters.stores.workers import in_words
+    from bough.app import session, talk
+    from bough.interfaces.terminal.paper import paper
+
+    async with session(folder) as opened:
+        name = await opened.find(run)
+        holder = await talk.say(opened, name, text, task)
+    if as_json:
+        print_json({"run": name, "task": task or None, "holder": in_words(holder) if holder else None})
+    elif holder:
+        whom = f"The agents at {task}" if task else "The agents at work"
+        paper().paragraph(text=f"Said. {whom} of {name} hear it before their next round.")
+    else:
+        paper().paragraph(
+            text=f"Kept. Nobody is carrying {name} out: it is heard when you resume it (`bough resume {name}`)."
+        )

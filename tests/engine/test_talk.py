@@ -1,0 +1,141 @@
+"""A person talks to a run from elsewhere: every word reaches the agent once, whenever the process dies."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bough import app
+from bough.app import talk
+from bough.core import events as e
+from bough.core.errors import UsageError
+from bough.core.ids import CONTROL
+from bough.core.messages import Answer, Prompt, Said
+from bough.testing import Fuse, ScriptedModel, call
+from bough.testing.fuse import Blown
+from tests.harness import CHECK, FIXED, Journal, begin, by_progress, carry_out, git, journal_of, make_project, resume
+
+WISH = "Say so in NOTES.md too."
+_WORK = (call("write", path="calc.py", content=FIXED), call("done", summary="fixed"))
+_ALL = by_progress(*_WORK, call("write", path="NOTES.md", content="fixed\n"), call("done", summary="noted"))
+
+
+def told(prompt: Prompt) -> int:
+    return sum(isinstance(message, Said) and WISH in message.text for message in prompt.messages)
+
+
+def heedful(project: Path) -> Callable[[Prompt], Answer]:
+    """A model that is spoken to while it says that it is done, and that does then what it hears."""
+
+    def answer(prompt: Prompt) -> Answer:
+        move = _ALL(prompt)
+        if move == _WORK[1] and not told(prompt):
+            said = e.PersonSaid(WISH, "anna")
+
+            async def post() -> None:
+                async with app.session(project) as session:
+                    if not await session.store.read("test-run", CONTROL):
+                        await session.store.post("test-run", CONTROL, said)
+
+            in_another_process(post)
+        return move
+
+    return answer
+
+
+def in_another_process(work: Callable[[], object]) -> None:
+    """As good as: a loop and a connection of its own."""
+    from threading import Thread
+
+    thread = Thread(target=lambda: asyncio.run(work()))  # type: ignore[arg-type]
+    thread.start()
+    thread.join()
+
+
+def assert_heard(project: Path) -> Journal:
+    journal = asyncio.run(journal_of(project, "test-run"))
+    assert journal.of(e.RunFinished)[-1].end == "completed"
+    assert [(event.text, event.by) for event in journal.of(e.MessageReceived)] == [(WISH, "anna")]
+    assert [event.why for event in journal.of(e.MessageAdded)] == ["person"]
+    assert "NOTES.md" in journal.of(e.CheckpointMade)[-1].files
+    git(project / ".bough" / "repo.git", "fsck", "--strict", "--no-dangling")
+    return journal
+
+
+def test_a_word_is_heard_before_the_work_is_completed_whenever_the_process_dies(tmp_path: Path) -> None:
+    project, fuse = make_project(tmp_path / "p", repository=False), Fuse()
+    asyncio.run(begin(project, ScriptedModel(heedful(project)), fuse=fuse))
+    assert_heard(project)
+    around = [at for at, name in enumerate(fuse.points) if "Message" in name or "DoneClaimed" in name]
+    assert len(around) >= 6
+    for at in around[1:]:
+        project = make_project(tmp_path / str(at), repository=False)
+        with pytest.raises(Blown):
+            asyncio.run(begin(project, ScriptedModel(heedful(project)), fuse=Fuse(at)))
+        asyncio.run(resume(project, ScriptedModel(heedful(project))))
+        assert_heard(project)
+
+
+def stuck(prompt: Prompt) -> Answer:
+    """Gets nowhere until it is told how."""
+    if "The person says: a plus" in str(prompt.messages[0]):
+        return by_progress(*_WORK)(prompt)
+    return call("done", summary="surely done")
+
+
+def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    choices = app.Choices(model=ScriptedModel(stuck), ask_later=True, max_depth=0)
+    outcome, journal = carry_out(project, stuck, choices=choices)
+    assert (outcome.status, outcome.exit_status) == ("waiting", 5)
+    (asked,) = journal.of(e.QuestionAsked)
+    assert "What was tried" in asked.question
+
+    async def answer() -> None:
+        async with app.session(project) as session:
+            assert (await session.view(outcome.run)).question == asked.question
+            again = await session.resume(outcome.run, choices, app.Watch())
+            assert again.status == "waiting", "nothing has been answered"
+            with pytest.raises(UsageError, match="nothing to say"):
+                await talk.answer(session, outcome.run, "  ")
+            assert await talk.answer(session, outcome.run, "a plus, not a minus", by="anna") is None
+            with pytest.raises(UsageError, match="no open question"):
+                await talk.answer(session, outcome.run, "another one")
+            assert (await session.resume(outcome.run, choices, app.Watch())).completed
+            assert not (await session.view(outcome.run)).question
+            with pytest.raises(UsageError, match="--continue"):
+                await talk.say(session, outcome.run, "one more thing")
+
+    asyncio.run(answer())
+    journal = asyncio.run(journal_of(project))
+    (heard,) = journal.of(e.PersonAnswered)
+    assert (heard.text, heard.by) == ("a plus, not a minus", "anna") and heard.said
+    assert len(journal.of(e.QuestionAsked)) == 1, "one question, however often it was waited for"
+
+
+def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+
+    async def work() -> None:
+        async def at_first(prompt: Prompt) -> Answer:
+            async with app.session(project) as session:
+                assert await talk.pause(session, await session.find(None), by="anna")
+            await session_heard.wait()
+            return _WORK[0]
+
+        session_heard, watch = asyncio.Event(), app.Watch()
+        watch.stop.watch(session_heard.set)
+        async with app.session(project, create=True) as session:
+            step = app.Choices(model=ScriptedModel(at_first), flat=True)
+            from bough.core.plan import goal_step
+
+            outcome = await session.start(goal_step("Make add add.", check=CHECK), step, watch)
+            assert (outcome.status, outcome.summary, outcome.exit_status) == ("paused", "paused by anna", 6)
+            go_on = app.Choices(model=ScriptedModel(by_progress(*_WORK)))
+            assert (await session.resume(outcome.run, go_on, app.Watch())).completed
+            assert await talk.pause(session, outcome.run) is None
+
+    asyncio.run(work())
