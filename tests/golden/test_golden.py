@@ -62,6 +62,7 @@ from bough.core.stuck import Signal
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.door import DOOR
 from tests.golden.merge import MERGED
+from tests.golden.talk import TALK
 from tests.golden.tree import TREE
 from tests.golden.verdict import RULED
 from tests.golden.workflow import WORKFLOW
@@ -179,6 +180,7 @@ GOLDEN = {
     "v1-verdict": RULED,
     "v1-merge": MERGED,
     "v1-door": DOOR,
+    "v1-talk": TALK,
     "v1-acceptance": ACCEPTANCE,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"

@@ -1,0 +1,25 @@
+"""Events of talking to a run: what people say to it from elsewhere, its questions, and how it rests meanwhile."""
+
+from __future__ import annotations
+
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.plan import Plan, Step
+from bough.core.rules import Rules
+
+STEP = Step("goal", "Fix it.")
+MODELS = {"main": "openai:some-model"}
+TALK: list[tuple[str, e.AnyEvent]] = [
+    ("", e.RunStarted(Plan(STEP), "a" * 40, "", MODELS, Limits(rounds=40), Rules(), "0.2.0", ask_later=True)),
+    ("goal", e.TaskCreated(STEP, "a" * 40, Limits(rounds=40), Rules(), heard=1)),
+    ("@control", e.PersonSaid("Keep the old flag working too.", "anna", "goal")),
+    ("goal", e.MessageReceived(3, "Keep the old flag working too.", "anna")),
+    ("@control", e.StopRequested(now=True, by="anna")),
+    ("@control", e.PauseRequested("anna")),
+    ("goal", e.TaskHalted("paused", "paused by anna")),
+    ("", e.RunHalted("paused", "paused by anna")),
+    ("goal", e.QuestionAsked("What would you do?")),
+    ("goal", e.TaskHalted("waiting", "the check still fails after 3 repairs")),
+    ("", e.RunHalted("waiting", "the check still fails after 3 repairs")),
+    ("goal", e.PersonAnswered("What would you do?", "Leave Windows out of it.", "anna", said=12)),
+]
