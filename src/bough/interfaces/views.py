@@ -612,7 +612,7 @@ class Outcome(Struct, frozen=True):
 
     run: str
     status: str
-    """How it ended (`completed`, `not_verified`, `failed`), or why it rests: `budget`, `stopped`, `paused`, `waiting` …"""
+    """How it ended (`completed`, `not_verified`, `failed`), or why it rests: `budget`, `stopped`, `paused` …"""
     summary: str
     exit_status: int
     tree: tuple[TaskView, ...]
