@@ -139,3 +139,36 @@ def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:
             assert await talk.pause(session, outcome.run) is None
 
     asyncio.run(work())
+
+
+def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    note = call("note", kind="decision", text="plus it is")
+    first, _ = carry_out(project, [note, *_WORK])
+    more = [call("write", path="NOTES.md", content="fixed\n"), call("done", summary="noted")]
+    model = ScriptedModel(more)
+    choices = app.Choices(model=model, continues=first.run, flat=True)
+    second, journal = carry_out(project, model, goal="Write it down in NOTES.md.", check=None, choices=choices)
+    assert second.completed, second.summary
+    brief = str(model.prompts[0].messages[0])
+    for known in ("Make add add.", "which is completed", "fixed", "calc.py", "plus it is", "test_calc"):
+        assert known in brief, known
+    (started,) = journal.of(e.RunStarted)
+    assert started.continues == first.run and started.base == first.tree[0].tree
+    assert journal.of(e.BaseChecked)[0].exit_status == 0, "the check passes where it begins"
+
+    async def look() -> None:
+        async with app.session(project) as session:
+            assert "a + b" in await session.diff(second.run), "the work of both"
+            await session.apply(second.run)
+            with pytest.raises(UsageError, match="applied already"):
+                await session.apply(second.run)
+
+    asyncio.run(look())
+    assert (project / "calc.py").read_text() == FIXED and (project / "NOTES.md").exists()
+    _, journal = carry_out(project, more[1:], check=None, choices=app.Choices(continues=second.run, flat=True))
+    (started,) = journal.of(e.RunStarted)
+    assert not started.origin, "what is applied is in the person's files"
+    halted, _ = carry_out(project, [call("list")] * 3, choices=app.Choices(rounds=1, flat=True))
+    with pytest.raises(UsageError, match=f"bough resume {halted.run}"):
+        carry_out(project, more, choices=app.Choices(continues=halted.run))

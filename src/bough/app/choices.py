@@ -63,6 +63,8 @@ class Choices(Struct, frozen=True):
     """For a run that is resumed: the command that proves the goal from now on."""
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
+    continues: str = ""
+    """The finished run that a new one follows up on."""
     ask_later: bool = False
     """When the run has a question and nobody is there, it waits for the answer and does not give up."""
     fresh: bool = False

@@ -22,6 +22,7 @@ from bough.core.budget import Limits
 from bough.core.edges import Edge
 from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
+from bough.core.inherited import Inherited
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
@@ -102,6 +103,11 @@ class Journal(Struct, frozen=True):
         from bough.core.state import fold
 
         return fold(task, records)
+
+    async def work(self, name: str) -> Task:
+        """The goal as the change that it is of the person's files: with that of a run which it follows up on."""
+        task = await self.task(name)
+        return replace(task, base=(await self.run(name)).origin or task.base)
 
     async def view(self, name: str) -> RunView:
         run = view(name, await self.store.read(name, kinds=KINDS))
@@ -197,10 +203,18 @@ class Session(Journal, frozen=True):
         from bough.adapters.models.absent import NOBODY
 
         rules = choices.rules(self.config.limits)
+        configured, earlier = self.config.models, None
+        if choices.continues:
+            from bough.app.follow import followed
+
+            earlier = await followed(self, choices.continues)
+            configured = earlier.models
+            if not isinstance(goal, Plan):
+                goal = replace(goal, test_command=goal.test_command or earlier.check)
         plan = checked(goal if isinstance(goal, Plan) else Plan(choices.attempts(to_plan(goal, rules))))
-        models = choices.models(self.config.models, None if asks_models(plan.goal) else NOBODY)
+        models = choices.models(configured, None if asks_models(plan.goal) else NOBODY)
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
-        endpoints = self._endpoints(models, choices)
+        endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
         async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch, endpoints) as ports:
             from bough.engine import schedule
@@ -209,7 +223,7 @@ class Session(Journal, frozen=True):
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
                 plan=plan,
-                base=await taking,
+                base=(earlier.base if earlier else "") or await taking,
                 folder=self.folder,
                 models=models,
                 limits=choices.ledger(self.config.budget, plan.goal),
@@ -220,6 +234,9 @@ class Session(Journal, frozen=True):
                 fresh=choices.fresh,
                 endpoints=endpoints,
                 ask_later=choices.ask_later,
+                continues=earlier.run if earlier else "",
+                origin=earlier.origin if earlier else "",
+                inherited=earlier.inherited if earlier else Inherited(),
             )
             name = await self._begin(first, ports)
             await schedule.go_on(name, ports)
@@ -476,14 +493,14 @@ class Session(Journal, frozen=True):
         """All that the run changed so far, finished or not."""
         if not await self.store.read(name, GOAL):
             return ""
-        task = await self.task(name)
+        task = await self.work(name)
         return await self.workspaces.diff(task.base, task.tree, stat)
 
     # ── a person's hand ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def edges(self, name: str) -> list[Edge]:
         """What of a run's changes takes effect before anybody runs it."""
-        task = await self.task(name)
+        task = await self.work(name)
         return await self.workspaces.edges(task.base, task.tree)
 
     async def apply(
@@ -492,7 +509,7 @@ class Session(Journal, frozen=True):
         """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
         is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `with_probes`:
         with the probes that the work has passed, as tests."""
-        task = await self.task(name)
+        task = await self.work(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
             more = f"; and {len(found) - EDGES_SHOWN} more" if len(found) > EDGES_SHOWN else ""
@@ -543,7 +560,7 @@ class Session(Journal, frozen=True):
         commit, and the message that it has."""
         from bough.adapters.workspaces import deliver
 
-        task = await self.task(name)
+        task = await self.work(name)
         changes = await self.workspaces.changes(task.base, task.tree)
         if not changes:
             raise UsageError(f"{name} changed nothing: there is nothing to make a branch of.")

@@ -162,6 +162,14 @@ def result(child: ChildSettled, limit: int | None = RESULT) -> str:
     return f"{child.child}: {said if limit is None else shortened(said, limit)}{files}"
 
 
+def following(task: Task) -> Step:
+    """The goal as planners read it: with what it follows up on."""
+    if task.id != GOAL or not task.inherited.above:
+        return task.step
+    known = section("What it follows up on", bullets((*task.inherited.above, *task.inherited.results)))
+    return replace(task.step, instructions=f"{task.step.instructions}\n{known}")
+
+
 def dead_ends(task: Task) -> tuple[str, ...]:
     """What does not work, as far as this task knows: from above it, and from its own agents."""
     own = (note.text for note in task.notes if note.kind == "dead_end")

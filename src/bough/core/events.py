@@ -61,6 +61,12 @@ class RunStarted(Event, frozen=True):
     """Where each model is asked, by its name: a resumed run asks there and nowhere else."""
     fresh: bool = False
     """Every step is done, also one that an earlier run has done from the same beginning."""
+    continues: str = ""
+    """The finished run that it follows up on."""
+    origin: str = ""
+    """The person's files as that one found them, where its work is not in them yet: this run's work includes it."""
+    inherited: Inherited = Inherited()
+    """What the goal knows of that run."""
     ask_later: bool = False
     """When it has a question and nobody is there, it waits for `bough answer` and does not give up."""
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget import Limits
+from bough.core.inherited import Inherited
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.core.states import State
@@ -28,6 +29,8 @@ class Run(Struct, frozen=True):
     grows: bool = False
     fresh: bool = False
     ask_later: bool = False
+    origin: str = ""
+    inherited: Inherited = Inherited()
     started_at: float = 0.0
     ended_at: float = 0.0
     """When it finished or halted; 0 while it is under way."""
@@ -58,6 +61,8 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 grows=event.grows,
                 fresh=event.fresh,
                 ask_later=event.ask_later,
+                origin=event.origin,
+                inherited=event.inherited,
                 endpoints=event.endpoints,
                 started_at=record.at,
             )

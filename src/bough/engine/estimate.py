@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import PurePosixPath
 
 from bough.core import commands as c
+from bough.core import context, requirements
 from bough.core import events as e
-from bough.core import requirements
 from bough.core.budget import left
 from bough.core.errors import Unavailable
 from bough.core.messages import Answer
@@ -30,7 +30,7 @@ async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
     rounds = left(task.spend, task.limits).rounds
     listed = requirements.given(task.step)
     size, known = await size_of(task, site), await known_of(task, site)
-    values = brief.gate(task.step, size, rounds, grows=site.run.grows, **known)
+    values = brief.gate(context.following(task), size, rounds, grows=site.run.grows, **known)
     try:
         asked = await consult(task, site, "gate", "fast", values, GATE if listed else READING_GATE)
     except Unavailable as error:

@@ -159,7 +159,7 @@ async def _question(task: Task, site: Site, room: int) -> tuple[str, dict[str, s
     found = task.estimate
     guess = Estimate(found.atomic, found.steps, found.phases, found.domains, found.reason) if found else None
     return "planner", brief.planner(
-        task.step,
+        context.following(task),
         size,
         room,
         estimate=guess,

@@ -66,7 +66,7 @@ async def _stoppable(run: Run, ports: Ports) -> Task:
     """The goal carried to its end, or cut off in the middle of an effect when a person wants to stop now."""
     crew = Crew(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
     means = Means(stronger=run.models.get("strong") != run.models.get("main"), person=ports.ask is not None)
-    first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means)
+    first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
     work = asyncio.create_task(crew.carry(GOAL, first))
 
     def stop() -> None:

@@ -29,6 +29,7 @@ class _Command(click.Command):
     epilog=example(
         'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
         "bough run --workflow bug-fix --input issue='Totals are off by one'",
+        'bough run --continue amber-heron "Now write it down in the manual"',
         "bough run --file goal.md --check 'make test' --rounds 60 --max-cost 2",
     ),
 )
@@ -37,6 +38,7 @@ class _Command(click.Command):
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
 @click.option("--workflow", metavar="F", help="Carry out a written plan: a TOML file, or the name of a listed one.")
 @click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="An input of the workflow.")
+@click.option("--continue", "continues", metavar="RUN", default="", help="Follow up on a finished run.")
 @click.option("--fresh", is_flag=True, help="Do every step of the workflow, also those that an earlier run has done.")
 @click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
 @click.option(
@@ -86,6 +88,9 @@ def command(
     With --workflow a written plan is carried out instead; a step that an earlier run has done from the same beginning
     (instructions, inputs, model and files) is taken over from there.
 
+    With --continue the goal follows up on a run that is over: it begins with that run's work, applied or not, and its
+    agents know what was asked, done and learned there; models and check are that run's, unless you give others.
+
     bough itself runs the check and calls the goal done only when it passes; when it fails, the failure goes back for
     repair, up to three times.
 
@@ -112,6 +117,7 @@ def command(
             "--check": check,
             "--flat": chosen["flat"],
             "--best-of": chosen["best_of"],
+            "--continue": chosen["continues"],
         }
         plan = _written(workflow, folder, pairs, others)
     return wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
@@ -152,6 +158,8 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
 
 
 async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, yes: bool, as_json: bool) -> int:
+    from msgspec.structs import replace
+
     from bough.app import session
     from bough.core.plan import Plan
     from bough.interfaces.cli.carry import carry, make_display
@@ -160,6 +168,8 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
 
     display = make_display(as_json)
     async with session(folder, create=True, choices=choices) as opened:
+        if choices.continues:
+            choices = replace(choices, continues=await opened.find(choices.continues))
         there = not as_json and not yes and somebody_there()
         asked = None if isinstance(step, Plan) or not there else step
         outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked, there)

@@ -44,8 +44,8 @@ async def _say(run: str, text: str, folder: Path, task: str, as_json: bool) -> N
     if as_json:
         print_json({"run": name, "task": task or None, "holder": in_words(holder) if holder else None})
     elif holder:
-        whom = f"The agents at {task}" if task else "The agents at work"
-        paper().paragraph(text=f"Said. {whom} of {name} hear it before their next round.")
+        whom = f"the agents at {task} of {name}" if task else f"the agents of {name}"
+        paper().paragraph(text=f"Said: {whom} hear it before their next round.")
     else:
         paper().paragraph(
             text=f"Kept. Nobody is carrying {name} out: it is heard when you resume it (`bough resume {name}`)."

@@ -54,7 +54,9 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
         status, holder = await standing(opened, found)
         drawn = rows(found, path or GOAL)
         folded = fold(path or GOAL, await opened.store.read(name, path or GOAL))
-        changes = await opened.workspaces.changes(folded.base, folded.tree) if folded.tree else []
+        goal = folded.id == GOAL and folded.created
+        base = (await opened.work(name)).base if goal else folded.base
+        changes = await opened.workspaces.changes(base, folded.tree) if folded.tree else []
         table = await opened.evidence(name) if (path or GOAL) == GOAL else None
     if as_json:
         facts = task_facts(drawn[0])

@@ -20,6 +20,9 @@ def opening(record: e.Record, sandbox: str) -> list[Line]:
     if isinstance(event, e.RunStarted):
         goal = event.plan.goal
         lines.append([(record.run, "bold"), ("  ", ""), (first_line(goal.instructions), "")])
+        if event.continues:
+            work = ", with its changes" if event.origin else ""
+            lines.append(_fact("follows", f"{event.continues}{work}"))
         lines.append(_fact("examined", _examined(event)))
         if goal.steps:
             at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
