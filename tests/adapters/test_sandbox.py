@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes import crew, kernel
+from bough.adapters.sandboxes import crew, kernel, namespaces
 from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Level, Mode, find_level
@@ -393,6 +393,26 @@ def test_many_at_once_do_not_leave_supervisors_behind(sandbox: ProcessSandbox, c
 
     asyncio.run(rush())
     assert len(sandbox._crew._idle) <= 8
+
+
+@linux
+@pytest.mark.parametrize("folder", [True, False])
+def test_keepers_make_the_same_place_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: bool
+) -> None:
+    create = namespaces._create
+
+    def create_second(place: int, name: str, folder: bool) -> None:
+        create(place, name, folder)  # the other one, which is quicker
+        create(place, name, folder)
+
+    monkeypatch.setattr(namespaces, "_create", create_second)
+    place = os.open(tmp_path, os.O_PATH)
+    try:
+        os.close(namespaces._step(place, "cache", folder))
+    finally:
+        os.close(place)
+    assert (tmp_path / "cache").is_dir() == folder
 
 
 def test_a_command_is_quick(sandbox: ProcessSandbox, checkout: Checkout) -> None:

@@ -491,7 +491,10 @@ def _lend(target: str, source: int) -> None:
 
 
 def _overlay(target: str, source: int, changes: int) -> None:
-    upper, work = (f"{_named(changes)}/{name}" for name in ("files", "work"))
+    # What is half done is in `work`, and whoever mounts clears it: keepers of one workspace must not share it.
+    upper, work = f"{_named(changes)}/files", f"{_named(changes)}/work/{os.getpid()}"
+    with suppress(FileExistsError):
+        os.mkdir(work)
     options = f"lowerdir={_named(source)},upperdir={upper},workdir={work},userxattr"
     handle = _reach(target)
     try:
@@ -515,24 +518,27 @@ def _reach(target: str, folder: bool = True) -> int:
 
 def _step(place: int, name: str, folder: bool) -> int:
     flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
-    for _ in range(3):
+    for _ in range(5):
         try:
             handle = os.open(name, flags, dir_fd=place)
         except FileNotFoundError:
-            if folder:
-                os.mkdir(name, 0o755, dir_fd=place)
-            else:
-                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=place))
+            with suppress(FileExistsError):  # another keeper of this workspace, at the same moment: look again
+                _create(place, name, folder)
             continue
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
             return handle
         os.close(handle)
-        if stat.S_ISDIR(mode):
-            os.rmdir(name, dir_fd=place)
-        else:
-            os.unlink(name, dir_fd=place)
+        with suppress(FileNotFoundError):
+            os.rmdir(name, dir_fd=place) if stat.S_ISDIR(mode) else os.unlink(name, dir_fd=place)
     raise OSError(errno.EBUSY, "something keeps getting in the way", name)
+
+
+def _create(place: int, name: str, folder: bool) -> None:
+    if folder:
+        os.mkdir(name, 0o755, dir_fd=place)
+    else:
+        os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=place))
 
 
 def _make_devices(target: str) -> None:
