@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Coroutine
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ import pytest
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.adapters.stores.workers import worker_id
 from bough.core.errors import NotFound, StoreError
-from bough.core.events import FORMAT, DoneClaimed, NoteKept, Record, StopRequested, encode
+from bough.core.events import FORMAT, DoneClaimed, NoteKept, Record, StopRequested
 from bough.core.ids import CONTROL, GOAL
 
 T = TypeVar("T")
@@ -188,6 +189,74 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+# ── the chain ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def unchain(path: Path) -> None:
+    """As a bough from before there were chains left it."""
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("ALTER TABLE events DROP COLUMN chain; PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def test_a_journal_without_chains_opens_and_is_chained_from_there_on(tmp_path: Path) -> None:
+    path, records = filled(tmp_path, 3)
+    unchain(path)
+    assert with_store(path, lambda store: store.verify(), create=False) == (3, 3)
+    records += with_store(path, lambda store: append(store, 2))
+    assert with_store(path, lambda store: store.read("run"), create=False) == records
+    assert with_store(path, lambda store: store.verify(), create=False) == (5, 3)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("UPDATE events SET body = CAST(replace(body, '1 ', '7 ') AS BLOB) WHERE seq = 2")
+    assert len(with_store(path, lambda store: store.read("run"))) == 5  # nobody can tell
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("UPDATE events SET body = CAST(replace(body, '4 ', '7 ') AS BLOB) WHERE seq = 5")
+    with pytest.raises(StoreError, match="event 5 of run run has changed since it was written"):
+        with_store(path, lambda store: store.read("run"))
+
+
+def test_a_journal_without_chains_can_be_read_where_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(db: sqlite3.Connection) -> None:  # root can write everywhere
+        error = sqlite3.OperationalError("attempt to write a readonly database")
+        error.sqlite_errorname = "SQLITE_READONLY"
+        raise error
+
+    path, records = filled(tmp_path, 3)
+    unchain(path)
+    before = path.read_bytes()
+    monkeypatch.setattr("bough.adapters.stores.database._switch_to_wal", refuse)
+    assert with_store(path, lambda store: store.read("run"), create=False) == records
+    assert with_store(path, lambda store: store.verify(), create=False) == (3, 3)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE blobs SET body = CAST('worse' AS BLOB)", "blob .* has changed"),
+        ("DELETE FROM events WHERE seq = 2", "events of run run are missing before event 3"),
+        # A whole stream that is gone has nobody left to miss it but the numbers of the others.
+        ("DELETE FROM events WHERE task = 'goal'", "3 events are missing"),
+        ("UPDATE events SET body = 'x' WHERE kind = 'StopRequested'", "event 4 of run run cannot be read"),
+    ],
+)
+def test_verifying_looks_at_everything(change: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal.db"
+
+    async def fill(store: SqliteStore) -> tuple[int, int]:
+        await append(store, 3)
+        await store.post("run", CONTROL, StopRequested())
+        await store.put_blob(b"better")
+        return await store.verify()
+
+    assert with_store(path, fill) == (4, 0)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(change)
+    with pytest.raises(StoreError, match=f"is damaged.*{said}"):
+        with_store(path, lambda store: store.verify())
+
+
 # ── writing and reading side by side ────────────────────────────────────────────────────────────────────────────
 
 
@@ -237,7 +306,7 @@ def test_reading_does_not_wait_for_a_long_write(tmp_path: Path) -> None:
         hold, begun = threading.Event(), threading.Event()
 
         def long(db: sqlite3.Connection) -> None:
-            db.execute("INSERT INTO events VALUES (9, 'run', 'late', 1, 0.0, 'NoteKept', ?)", (encode(note("late")),))
+            db.execute("INSERT INTO blobs VALUES ('late', 'late')")
             begun.set()
             hold.wait()
 
@@ -250,7 +319,6 @@ def test_reading_does_not_wait_for_a_long_write(tmp_path: Path) -> None:
         finally:
             hold.set()
         await writing
-        assert len(await store.read("run")) == 4
 
     with_store(tmp_path / "journal.db", main)
 
@@ -273,7 +341,7 @@ def test_reading_uses_an_index_and_skips_other_kinds(tmp_path: Path) -> None:
         # An event that nobody asked for is not decoded: this one could not be.
         await store._database.write(lambda db: db.execute("UPDATE events SET body = 'garbage' WHERE kind = 'NoteKept'"))
         assert [r.event for r in await store.read("one", kinds=["DoneClaimed"])] == [DoneClaimed("done")]
-        with pytest.raises(StoreError, match=r"journal\.db is damaged.*event 1 cannot be read"):
+        with pytest.raises(StoreError, match=r"journal\.db is damaged.*event 1 of run one cannot be read"):
             await store.read("one")
 
     with_store(path, main)

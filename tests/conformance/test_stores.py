@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,13 @@ from hypothesis import strategies as st
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.adapters.stores.workers import is_gone, worker_id
-from bough.core.errors import ClaimHeld, VersionConflict
+from bough.core.errors import ClaimHeld, StoreError, VersionConflict
 from bough.core.events import Record
 from bough.core.ids import GOAL
 from bough.ports import Store
 from bough.testing.memory import MemoryStore
 
-from .stores import LEASE, PROMISES, Clock, Promise, note, texts
+from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
 
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
     "memory": lambda folder, clock: MemoryStore(clock=clock, steady=clock, gone=is_gone),
@@ -172,3 +174,42 @@ def test_a_store_outlives_an_event_loop(tmp_path: Path) -> None:
         asyncio.run(append(version))
     assert len(asyncio.run(store.read("run"))) == 3
     asyncio.run(store.close())
+
+
+# ── the chain of a stream, in stores that keep it where others can write ────────────────────────────────────────────
+
+BEHIND = {
+    "a word": "UPDATE events SET body = CAST(replace(body, 'a 2', 'a 9') AS BLOB) WHERE seq = 2",
+    "a time": "UPDATE events SET at = at + 1 WHERE seq = 2",
+    "a kind": 'UPDATE events SET kind = \'DoneClaimed\', body = \'{"event":"DoneClaimed","summary":""}\' WHERE seq = 2',
+    "its stream": "UPDATE events SET task = 'c', version = 1 WHERE seq = 2",
+    "its run": "UPDATE events SET run = 'other' WHERE seq = 3",
+    "its place": "UPDATE events SET seq = CASE seq WHEN 2 THEN 13 ELSE 12 END WHERE seq IN (2, 3)",
+    "no link": "UPDATE events SET chain = NULL WHERE seq = 2",
+    "a short link": "UPDATE events SET chain = substr(chain, 1, 9) WHERE seq = 2",
+    "another's links": "UPDATE events SET chain = (SELECT chain FROM events WHERE seq = 3) WHERE seq = 2",
+    "one left out": "DELETE FROM events WHERE seq = 2",
+    "one left out, the rest moved up": "DELETE FROM events WHERE seq = 2; UPDATE events SET version = 2 WHERE seq = 3",
+    "one more": "INSERT INTO events SELECT 6, run, task, 4, at, kind, chain, body FROM events WHERE seq = 3",
+}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redacted"])
+@pytest.mark.parametrize("change", BEHIND)
+def test_what_is_changed_behind_the_store_shows_when_it_is_read(kind: str, change: str, tmp_path: Path) -> None:
+    async def look() -> None:
+        store = STORES[kind](tmp_path, Clock())
+        try:
+            await fill(store, "run", "a", 3)
+            await fill(store, "run", "b", 2)
+            assert len(await store.read("run")) == 5
+            with closing(sqlite3.connect(tmp_path / "journal.db")) as db:
+                db.executescript(BEHIND[change])
+            with pytest.raises(StoreError, match=r"journal\.db is damaged"):
+                for run in await store.runs():
+                    await store.read(run)
+            assert len(await store.read("run", "b")) == 2  # what nobody touched
+        finally:
+            await store.close()
+
+    asyncio.run(look())

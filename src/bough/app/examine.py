@@ -79,11 +79,14 @@ async def _examine_journal(root: Path) -> Finding:
         store = SqliteStore(home / "journal.db", create=False)
         try:
             runs = await store.runs()
+            events, unchained = await store.verify()
         finally:
             await store.close()
     except BoughError as error:
         return Finding("journal", False, str(error))
-    return Finding("journal", True, f"{home / 'journal.db'} opens, runs: {len(runs)}")
+    whole = f"{home / 'journal.db'} opens, runs: {len(runs)}; all {events:,} events and their blobs are as written"
+    older = f", as far as can be told: {unchained:,} events are unchained, from before bough chained them"
+    return Finding("journal", True, whole + (older if unchained else ""))
 
 
 async def _examine_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Finding]:

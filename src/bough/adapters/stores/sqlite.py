@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import sqlite3
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +18,17 @@ from typing import Any
 
 import msgspec
 
+from bough.adapters.stores.chain import (
+    SIZE,
+    START,
+    Broken,
+    Row,
+    add_chain,
+    checked,
+    forge,
+    is_chained,
+    last_unchained,
+)
 from bough.adapters.stores.database import PATIENCE, Database
 from bough.adapters.stores.workers import Presence, in_words, is_alive, is_stopped, worker_id
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
@@ -33,6 +45,7 @@ CREATE TABLE IF NOT EXISTS events (
     version INTEGER NOT NULL,
     at REAL NOT NULL,
     kind TEXT NOT NULL,
+    chain BLOB,
     body BLOB NOT NULL,
     UNIQUE (run, task, version)
 );
@@ -47,7 +60,8 @@ CREATE TABLE IF NOT EXISTS claims (
 );
 CREATE TABLE IF NOT EXISTS blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL)
 """
-"""`events_of_run` gives a run's events in order and passes over unwanted kinds without touching their rows. A claim's
+"""`chain` is before `body`, which may be long, so that the last link of a stream is found without reading past it.
+`events_of_run` gives a run's events in order and passes over unwanted kinds without touching their rows. A claim's
 row lives as long as the claim; its key is the epoch, which AUTOINCREMENT never gives twice. `expires` is another number
 after every heartbeat; nobody compares it with a clock, because clocks jump and are not the same everywhere."""
 
@@ -71,7 +85,7 @@ class SqliteStore:
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
-        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create)
+        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create, upgrade=add_chain)
         self._workers = path.parent / "workers"
         self._presence: Presence | None = None
 
@@ -160,13 +174,13 @@ class SqliteStore:
 
         def insert(db: sqlite3.Connection) -> list[Record]:
             self._still_held(db, claim)
-            version = _version(db, claim.run, claim.task)
+            version, link = _end(db, claim.run, claim.task)
             if version != expected:
                 raise VersionConflict(
                     f"{_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else appended "
                     "first; read it again."
                 )
-            return self._insert(db, claim.run, claim.task, version, encoded)
+            return self._insert(db, claim.run, claim.task, version, link, encoded)
 
         return await self._database.write(insert, PATIENCE)
 
@@ -174,27 +188,37 @@ class SqliteStore:
         encoded = [encoded_event(event)]
 
         def insert(db: sqlite3.Connection) -> Record:
-            return self._insert(db, run, task, _version(db, run, task), encoded)[0]
+            return self._insert(db, run, task, *_end(db, run, task), encoded)[0]
 
         return await self._database.write(insert)
 
     def _insert(
-        self, db: sqlite3.Connection, run: str, task: str, version: int, encoded: Sequence[tuple[AnyEvent, bytes]]
+        self,
+        db: sqlite3.Connection,
+        run: str,
+        task: str,
+        version: int,
+        link: bytes,
+        encoded: Sequence[tuple[AnyEvent, bytes]],
     ) -> list[Record]:
-        at = self._clock()
+        at = float(self._clock())
         records = []
-        for number, (event, body) in enumerate(encoded, version + 1):
-            cursor = db.execute(
-                "INSERT INTO events (run, task, version, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
-                (run, task, number, at, type(event).__name__, body),
+        (last,) = db.execute("SELECT max(seq) FROM events").fetchone()
+        for number, (event, body) in enumerate(encoded, 1):
+            row = ((last or 0) + number, task, version + number, at, type(event).__name__, body)
+            chain = forge(link, run, row)
+            link = chain[SIZE:]
+            db.execute(
+                "INSERT INTO events (run, seq, task, version, at, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (run, *row, chain),
             )
-            records.append(Record(cursor.lastrowid or 0, run, task, number, at, event))
+            records.append(Record(row[0], run, task, row[2], at, event))
         return records
 
     async def read(
         self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
     ) -> list[Record]:
-        query = "SELECT seq, task, version, at, kind, body FROM events WHERE run = ?"
+        query = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = ?"
         values: list[str | int] = [run]
         if task is not None:
             query += " AND task = ?"
@@ -206,18 +230,25 @@ class SqliteStore:
         # plus sign keeps SQLite from walking the index of the whole run for a single stream.
         query += " AND seq > ? ORDER BY seq" if task is None else " AND +seq > ? ORDER BY version"
         values.append(since)
-        records = await self._database.read(lambda db: self._decoded(run, db.execute(query, values)))
-        if since == 0 and kinds is None and sum({r.task: r.version for r in records}.values()) != len(records):
-            raise self._database.damaged(f"events of run {run} are missing")
-        return records
+        whole = since == 0 and kinds is None
 
-    def _decoded(self, run: str, rows: Iterable[tuple[int, str, int, float, str, bytes]]) -> list[Record]:
+        def find(db: sqlite3.Connection) -> list[Record]:
+            if not is_chained(db):  # of an earlier bough, where nothing can be written
+                rows = db.execute(query.replace(", chain FROM", ", NULL FROM"), values)
+                return self._decoded(run, checked(run, rows, sys.maxsize, whole))
+            return self._decoded(run, checked(run, db.execute(query, values), last_unchained(db), whole))
+
+        return await self._database.read(find)
+
+    def _decoded(self, run: str, rows: Iterable[Row]) -> list[Record]:
         records: list[Record] = []
-        for seq, task, version, at, kind, body in rows:
-            try:
+        try:
+            for seq, task, version, at, kind, body, _ in rows:
                 records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
-            except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
-                raise self._database.damaged(f"event {seq} cannot be read: {error}") from error
+        except Broken as error:
+            raise self._database.damaged(str(error)) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+            raise self._database.damaged(f"event {seq} cannot be read: {error}") from error
         return records
 
     async def runs(self) -> list[str]:
@@ -247,12 +278,34 @@ class SqliteStore:
             row = db.execute("SELECT body FROM blobs WHERE name = ?", (name,)).fetchone()
             if row is None:
                 raise NotFound(f"There is no blob {name} in {self.path}.")
-            (body,) = row
-            if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != name:
-                raise self._database.damaged(f"blob {name} has changed")
-            return body
+            return self._check_blob(name, row[0])
 
         return await self._database.read(find)
+
+    async def verify(self) -> tuple[int, int]:
+        """Read everything, and raise `StoreError` at the first thing that is not as it was written. How many events
+        there are, and how many of them are from before there were chains."""
+
+        def look(db: sqlite3.Connection) -> tuple[int, int, int]:
+            (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            if said != "ok":
+                raise self._database.damaged(said)
+            count, last = db.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
+            for name, body in db.execute("SELECT name, body FROM blobs"):
+                self._check_blob(name, body)
+            return count, last, last_unchained(db) if is_chained(db) else last
+
+        for run in await self.runs():
+            await self.read(run)
+        count, last, unchained = await self._database.read(look)
+        if count != last:
+            raise self._database.damaged(f"{last - count} events are missing")
+        return count, unchained
+
+    def _check_blob(self, name: str, body: object) -> bytes:
+        if not isinstance(body, bytes) or hashlib.sha256(body).hexdigest() != name:
+            raise self._database.damaged(f"blob {name} has changed")
+        return body
 
     async def close(self) -> None:
         await self._database.close()
@@ -291,9 +344,11 @@ def rewritten(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
     return changed
 
 
-def _version(db: sqlite3.Connection, run: str, task: str) -> int:
-    (version,) = db.execute("SELECT max(version) FROM events WHERE run = ? AND task = ?", (run, task)).fetchone()
-    return version or 0
+def _end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
+    """The version and the last link of a stream."""
+    query = "SELECT version, chain FROM events WHERE run = ? AND task = ? ORDER BY version DESC LIMIT 1"
+    version, chain = db.execute(query, (run, task)).fetchone() or (0, None)
+    return version, START if chain is None else chain[SIZE:]
 
 
 def _held(run: str, task: str, worker: str) -> str:
