@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 
 import pytest
@@ -22,6 +23,11 @@ for number in (signal.SIGINT, signal.SIGHUP):
 def _one_piece_of_work() -> None:
     """Most tests script a model that works on one leaf: the complexity gate would ask it a question it has no answer
     to. Tests of planning turn it on again for themselves."""
-    import os
-
     os.environ["BOUGH_PLANNING_FLAT"] = "true"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _checks_without_plugins() -> None:
+    """The plugins of our own test environment double the time that pytest takes to start, and checks start it often."""
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ["BOUGH_SANDBOX_ENV"] = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"

@@ -327,6 +327,3 @@ def search_path() -> str:
 @pytest.fixture(autouse=True)
 def python_on_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", search_path())
-    # The plugins of this project are none of theirs, and take longer to load than pytest itself.
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.setenv("BOUGH_SANDBOX_ENV", "PYTEST_DISABLE_PLUGIN_AUTOLOAD")
