@@ -31,7 +31,7 @@ async def think(prompt: Prompt) -> Answer:
     [
         ([think], "true"),
         ([call("bash", command="sleep 60")], "true"),
-        ([FIX, DONE], "sleep 60"),
+        ([FIX, DONE], "grep -q 'a - b' calc.py || sleep 60"),
     ],
     ids=["model", "tool", "check"],
 )
@@ -55,6 +55,15 @@ def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check
     assert again.status == "budget", "what was cut off is paid for"
     if check == "true":
         assert asyncio.run(resumed(5.0)).status == "completed"
+
+
+def test_minutes_end_the_check_of_the_base(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    began = time.monotonic()
+    outcome, journal = carry_out(project, ScriptedModel([]), check="sleep 60", choices=app.Choices(minutes=0.02))
+    assert time.monotonic() - began < 30
+    assert outcome.status == "budget"
+    assert "0.02 minutes is spent before the check of the base has ended" in journal.of(e.RunHalted)[-1].message
 
 
 def test_work_time_is_not_the_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

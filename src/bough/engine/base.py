@@ -9,6 +9,7 @@ from functools import partial
 
 from bough.core import events as e
 from bough.core.acceptance import Check
+from bough.core.budget import Spend, seconds_left
 from bough.core.errors import SetupFailed
 from bough.core.ids import GOAL
 from bough.core.run import Run
@@ -32,7 +33,12 @@ async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEven
 
     unwatch = ports.stop.watch(stop)
     try:
-        found = await looking
+        async with asyncio.timeout(seconds_left(Spend(), run.limits)):
+            found = await looking
+    except TimeoutError:
+        spent = f"the budget of {run.limits.minutes:,} minutes is spent before the check of the base has ended"
+        yield [e.RunHalted("budget", spent)]
+        return
     except asyncio.CancelledError:
         if not ports.stop.requested:
             raise
