@@ -235,7 +235,8 @@ def test_triage(tmp_path: Path) -> None:
 
 def test_vi_editor(tmp_path: Path) -> None:
     """Eight phases, some of them at the same time, and everything is green at the end."""
-    model = by_task({path: writes(files, f"{path} is there") for path, files in vi.STEPS.items()})
+    scripts: dict[str, Script] = {path: writes(files, f"{path} is there") for path, files in vi.STEPS.items()}
+    model = by_task(scripts | {"goal#reviewer": call("probe", probes=[])})
     folder = repository(tmp_path / "p", {"LICENSE": "Free.\n"})
     run = example(folder, "vi-editor", model)
     assert set(run.states.values()) == {"completed"} and len(run.states) == 1 + 8 + 29
