@@ -102,7 +102,7 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
             with pytest.raises(UsageError, match="nothing to say"):
                 await talk.answer(session, outcome.run, "  ")
             assert await talk.answer(session, outcome.run, "a plus, not a minus", by="anna") is None
-            with pytest.raises(UsageError, match="no open question"):
+            with pytest.raises(UsageError, match="answered already"):
                 await talk.answer(session, outcome.run, "another one")
             assert (await session.resume(outcome.run, choices, app.Watch())).completed
             assert not (await session.view(outcome.run)).question

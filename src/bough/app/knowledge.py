@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -38,13 +39,14 @@ async def knowledge(
     *,
     home: Path,
     base_url: str | None,
+    endpoints: Mapping[str, str] = MappingProxyType({}),
     client: Client,
     env: Mapping[str, str],
     setting: Setting,
     given: Iterable[str] = (),
 ) -> Knowledge:
     """Servers that a person runs are asked; the large providers are not, they are known. `given`: models of the
-    caller's own, which act as the caller says, else by tools."""
+    caller's own, which act as the caller says, else by tools. `endpoints`: where models are asked, by name."""
     said: dict[str, Capabilities] = {}
     settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
     places: dict[str, Endpoint] = {}
@@ -52,9 +54,10 @@ async def knowledge(
         if name == NOBODY:
             continue
         settings[name] = setting
-        if parse(name, base_url, env)[0] == REPLAY:
+        where = endpoints.get(name) or base_url
+        if parse(name, where, env)[0] == REPLAY:
             continue
-        at = endpoint(name, base_url, env)
+        at = endpoint(name, where, env)
         settings[name] = settings[at.name] = setting
         if at.base_url != PROVIDERS[_provider(at)].base_url or _provider(at) == "ollama":
             places[name] = at

@@ -392,6 +392,7 @@ class Session(Journal, frozen=True):
             [name for name in models.values() if name not in given],
             home=self.home,
             base_url=base_url,
+            endpoints=endpoints,
             client=self.client,
             env=self.env,
             setting=choices.protocol or self.config.models.protocol,

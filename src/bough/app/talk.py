@@ -44,7 +44,10 @@ async def answer(journal: Journal, name: str, text: str, by: str = "") -> str | 
     words = _words(text)
     if (await journal.run(name)).end is not None:
         raise UsageError(f'{name} is over: `bough run --continue {name} "…"` follows up on it.')
-    if not await question(journal, name):
+    asked = (await journal.view(name)).question
+    if asked and not await question(journal, name):
+        raise UsageError(f"{name} is answered already: `bough resume {name}` goes on with it.")
+    if not asked:
         raise UsageError(f'{name} has no open question: `bough say {name} "…"` tells its agents something.')
     await journal.store.post(name, CONTROL, e.PersonSaid(words, by or who()))
     return await journal.store.holder(name, RUN)

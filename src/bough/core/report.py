@@ -24,23 +24,24 @@ WORDS = {
 """Every rung as something that was done."""
 
 
-def report(task: Task, why: str) -> str:
-    """In Markdown."""
+def report(task: Task, why: str, *, asks: bool = False) -> str:
+    """In Markdown. `asks`: it is part of a question, and nothing is given up yet."""
     done = [child for child in task.settled.values() if child.state is State.COMPLETED]
     open_ = [step for step in task.steps if step.name not in {child.child for child in done}]
-    taken = [(WORDS[rung], task.taken[rung]) for rung in WORDS if rung in task.taken and rung != "give_up"]
+    left_out = ("give_up", "ask") if asks else ("give_up",)
+    taken = [(WORDS[rung], task.taken[rung]) for rung in WORDS if rung in task.taken and rung not in left_out]
     tried = [f"{words}{f' ({times} times)' if times > 1 else ''}" for words, times in taken]
     if task.repairs:
         who = "a bug hunter" if task.repairs == 1 else f"{task.repairs} bug hunters"
         tried.append(f"{who} tried to repair it")
     tried += [f"{child.child}: {child.why}" for child in task.settled.values() if child.state is not State.COMPLETED]
     parts = [
-        f"Given up: {why.rstrip('.')}.",
+        f"{'Stuck' if asks else 'Given up'}: {why.rstrip('.')}.",
         _section("What was tried", tried),
         _section("What was learned", list(context.lessons(task))),
         _section("What is done", [context.result(child) for child in done]),
         _section("What is left", _left(task, [step.title or step.instructions for step in open_])),
-        _section("How to go on", _ways(task)),
+        "" if asks else _section("How to go on", _ways(task)),
     ]
     return "\n".join(part for part in parts if part)
 

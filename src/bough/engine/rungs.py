@@ -217,7 +217,8 @@ async def focus(command: c.Focus, task: Task, site: Site) -> Batches:
 
 async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
     """Nobody has to be there: the run waits, and no process with it."""
-    question = task.question or context.render(site.ports.prompt("ask"), {"report": report(task, decision.reason)})
+    told = report(task, _says(task, decision), asks=True)
+    question = task.question or context.render(site.ports.prompt("ask"), {"report": told})
     if not task.question:
         yield [e.QuestionAsked(question)]
     yield [await answered(question, task, site.ports) or e.TaskHalted("waiting", _says(task, decision))]
