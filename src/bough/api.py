@@ -24,6 +24,8 @@ class Chosen(TypedDict, total=False):
     tokens: int
     cost: float
     minutes: float
+    allow_unpriced: bool
+    continues: str
     max_depth: int
     flat: bool
     jobs: int

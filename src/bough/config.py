@@ -19,6 +19,7 @@ from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
 from bough.core.meant import meant
 from bough.core.plan import PlanningRules
+from bough.core.prices import ModelPrice
 from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
 from bough.core.services import Service
 from bough.core.signals import StuckRules
@@ -98,6 +99,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     check: CheckSettings = field(default_factory=CheckSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     services: dict[str, Service] = field(default_factory=dict)
+    prices: dict[str, ModelPrice] = field(default_factory=dict)
+    """By model: `"openai:my-model" = {input = 3, output = 15}`."""
 
 
 PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
@@ -117,7 +120,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "check": CheckSettings.__struct_fields__,
     "workspace": WorkspaceSettings.__struct_fields__,
 }
-NAMED = frozenset({"services"})
+NAMED = frozenset({"services", "prices"})
 """Sections whose keys are names of the person's own."""
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}

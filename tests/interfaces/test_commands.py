@@ -54,7 +54,7 @@ def test_run_says_what_it_will_do_what_it_does_and_how_it_ended(completed: Done)
         f"{completed.name}  Make add add.",
         "check    " + CHECK,
         "model    openai:test",
-        "ledger   40 rounds · no limit on tokens, money and time",
+        "ledger   40 rounds · 6,000,000 tokens · no limit on money and time",
         "sandbox  ",
         "goal: round 2: edit calc.py",
         f"check passed: {CHECK} (exit status 0, ",

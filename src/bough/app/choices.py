@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bough.core import events as e
 from bough.core.budget import Limits, Spend
 from bough.core.errors import Unavailable
-from bough.core.grants import root_grant
+from bough.core.grants import TOKENS_PER_ROUND, root_grant, with_tokens
 from bough.core.plan import Plan, Step, most_leaves
 from bough.core.requirements import Requirement
 from bough.core.rules import CheckRules, Rules
@@ -48,8 +48,11 @@ class Choices(Struct, frozen=True):
     record: Path | None = None
     rounds: int | None = None
     tokens: int | None = None
+    """0: no limit."""
     cost: float | None = None
     minutes: float | None = None
+    allow_unpriced: bool = False
+    """A limit of cost holds although the price of some calls is not known: those are not counted."""
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
@@ -92,14 +95,19 @@ class Choices(Struct, frozen=True):
         return replace(goal, steps=tries, plan_first=False, parallel=True, join="any")
 
     def limits(self, configured: Limits) -> Limits:
-        chosen = {"rounds": self.rounds, "tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
-        return replace(configured, **{name: value for name, value in chosen.items() if value is not None})
+        limits = with_tokens(configured, self.rounds) if self.rounds is not None else configured
+        chosen = {"tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
+        limits = replace(limits, **{name: value for name, value in chosen.items() if value is not None})
+        return replace(limits, tokens=None) if limits.tokens == 0 else limits
 
     def ledger(self, configured: Limits, goal: Step) -> Limits:
-        """What a run of that plan may spend: its rounds grow with its leaves, unless a person has set them."""
+        """What a run of that plan may spend: its rounds grow with its leaves, and its tokens with its rounds, unless a
+        person has set them."""
+        if configured.tokens is None:
+            configured = replace(configured, tokens=configured.rounds * TOKENS_PER_ROUND)
         limits = self.limits(configured)
         unset = self.rounds is None and configured.rounds == Limits().rounds
-        return replace(limits, rounds=root_grant(most_leaves(goal), None if unset else limits.rounds))
+        return with_tokens(limits, root_grant(most_leaves(goal), None if unset else limits.rounds))
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
         """Names by tier. `otherwise`: the one to take when none is configured."""

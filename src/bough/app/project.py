@@ -220,13 +220,15 @@ class Session(Journal, frozen=True):
             from bough.engine import schedule
 
             self.client.link(choices.base_url or self.config.models.base_url or "")
+            limits = choices.ledger(self.config.budget, plan.goal)
+            self._check_prices(models, endpoints, limits, choices)
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
                 plan=plan,
                 base=(earlier.base if earlier else "") or await taking,
                 folder=self.folder,
                 models=models,
-                limits=choices.ledger(self.config.budget, plan.goal),
+                limits=limits,
                 rules=rules,
                 version=bough.__version__,
                 jobs=_jobs(choices.jobs or choices.best_of, plan.goal),
@@ -328,7 +330,12 @@ class Session(Journal, frozen=True):
         watch = watch.or_later(choices.ask_later or run.ask_later)
         async with self._ports(models, choices, watch, endpoints, run.folder) as ports:
             accepts = True if choices.accept_failing else None
-            limits = choices.limits(run.limits)
+            goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
+            limits = choices.limits(goal.limits if goal is not None and goal.created else run.limits)
+            if goal is not None and goal.granted:  # A ledger that has followed its plan does not shrink.
+                limits = replace(limits, rounds=max(limits.rounds, goal.limits.rounds))
+            if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
+                self._check_prices(models, endpoints, limits, choices)
             again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts)
             await schedule.resume(name, again, ports)
         return await self.outcome(name)
@@ -338,6 +345,24 @@ class Session(Journal, frozen=True):
         all that counts is in trees, and what is needed is made again."""
         if await self.store.holder(name, RUN) is None:
             await self.workspaces.sweep(name, "")
+
+    def _check_prices(
+        self, models: dict[str, str], endpoints: Mapping[str, str], limits: Limits, choices: Choices
+    ) -> None:
+        """A limit of cost that could not be kept is refused before anything is spent."""
+        if limits.cost is None or choices.allow_unpriced:
+            return
+        from bough.adapters.models.providers import has_price
+
+        given, prices = choices.given(), self.config.prices
+        for name in dict.fromkeys(models.values()):
+            short = name.partition("@")[0]
+            if name not in given and short not in prices and not has_price(name, endpoints.get(name), self.env):
+                raise UsageError(
+                    f"Nobody knows what {short} costs, so a limit of ${limits.cost:g} cannot be kept: write its price "
+                    f'for a million tokens into bough.toml ([prices] "{short}" = {{input = 3, output = 15}}), '
+                    "limit it with --max-tokens instead, or give --allow-unpriced."
+                )
 
     def _endpoints(
         self, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
@@ -408,6 +433,7 @@ class Session(Journal, frozen=True):
                 longest=rules.model_longest,
                 env=self.env,
                 window=known.window(name, self.config.models.window),
+                own_price=self.config.prices.get(name.partition("@")[0]),
             )
             if not choices.record:
                 return model

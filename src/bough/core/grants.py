@@ -28,12 +28,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from bough.core.budget import Limits, Spend, left
 
 N = TypeVar("N", int, float)
 
 ATOMIC_ROUNDS = 40
 """The ledger of a goal that is one leaf …"""
+TOKENS_PER_ROUND = 150_000
+"""What a run may use of tokens, for each of its rounds, when nobody says so: a ceiling against a runaway. It is three
+quarters of a usual window, where conversations are made smaller."""
 LEAF_ROUNDS = 16
 """… and what each further leaf of a plan adds: the soft limit of a task."""
 USEFUL = 6
@@ -87,6 +92,12 @@ def root_grant(leaves: int, set_by_person: int | None = None) -> int:
     if set_by_person is not None:
         return set_by_person
     return ATOMIC_ROUNDS + LEAF_ROUNDS * max(0, leaves - 1)
+
+
+def with_tokens(limits: Limits, rounds: int) -> Limits:
+    """The same limits with so many rounds. A ceiling of tokens that nobody has set follows them."""
+    unset = limits.tokens == limits.rounds * TOKENS_PER_ROUND
+    return replace(limits, rounds=rounds, tokens=rounds * TOKENS_PER_ROUND if unset else limits.tokens)
 
 
 def more(limits: Limits, added: Limits) -> Limits:

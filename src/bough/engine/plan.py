@@ -62,7 +62,7 @@ def _taken(task: Task, steps: tuple[Step, ...], site: Site, why: str, agreed: tu
         known = task.estimate.steps if task.estimate else 0
         rounds = grants.root_grant(max(known, sum(map(leaves, steps))))
         if rounds > task.limits.rounds:
-            events.append(e.Granted(replace(task.limits, rounds=rounds)))
+            events.append(e.Granted(grants.with_tokens(task.limits, rounds)))
     return events
 
 

@@ -209,6 +209,8 @@ class RunView(Struct):
         self.last_at = record.at
         if task is not None:
             _see_task(task, record)
+            if record.task == GOAL and isinstance(record.event, e.TaskCreated | e.TaskResumed | e.Granted):
+                self.limits = record.event.limits  # The ledger follows the plan.
             if isinstance(record.event, e.TaskCreated):
                 self._plan(record.task, record.event.step.steps, ())
             elif isinstance(record.event, e.Planned):

@@ -23,6 +23,7 @@ from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, everything, 
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.meant import meant
 from bough.core.messages import Usage
+from bough.core.prices import ModelPrice
 from bough.ports import Model
 
 REPLAY = "replay"
@@ -70,6 +71,7 @@ def make_model(
     env: Mapping[str, str],
     window: int = 0,
     longest: float = LONGEST,
+    own_price: ModelPrice | None = None,
 ) -> Model:
     """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
 
@@ -84,7 +86,9 @@ def make_model(
     at = endpoint(name, base_url, env)
     known = PROVIDERS[provider]
     own = at.base_url == known.base_url
-    pricing = partial(_price, provider, model) if own else unpriced
+    pricing: Price = partial(_price, provider, model) if own else unpriced
+    if own_price is not None:
+        pricing = partial(_dearer, own_price, pricing)
     holds: Window = partial(prices.window, provider, model, window) if own else lambda: window
     if known.anthropic:
         return _anthropic(client, at, timeout, pricing, holds, longest)
@@ -248,6 +252,23 @@ def _price(provider: str, model: str, usage: Usage, answered: str) -> float | No
     """By the name that was asked for; by the one that answered when a name stands for several."""
     cost = price(provider, model, usage)
     return cost if cost is not None or answered == model else price(provider, answered, usage)
+
+
+def _dearer(own: ModelPrice, known: Price, usage: Usage, answered: str) -> float | None:
+    """What the person's settings say it costs; where the provider's price is known and higher, that one. A repository's
+    file cannot make a call look cheap."""
+    return max(own.of(usage), known(usage, answered) or 0.0) if usage.input or usage.output else None
+
+
+def has_price(name: str, base_url: str | None, env: Mapping[str, str]) -> bool:
+    """Whether it is known what calls of the model cost. A recording and a model on this machine cost nothing."""
+    if name == NOBODY or name.startswith(f"{REPLAY}:"):
+        return True
+    provider, model = parse(name, base_url, env)
+    at = address(name, base_url, env)
+    if provider == "ollama" and at == PROVIDERS[provider].base_url:
+        return True
+    return at == PROVIDERS[provider].base_url and price(provider, model, Usage(1, 1)) is not None
 
 
 def _keyring_there() -> bool:

@@ -84,14 +84,21 @@ def for_carrying_out(command: F) -> F:
     options = (
         *_models(),
         click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
-        click.option("--max-tokens", "tokens", metavar="N", type=click.IntRange(1), help="Tokens it may use."),
+        click.option(
+            "--max-tokens",
+            "tokens",
+            metavar="N",
+            type=click.IntRange(0),
+            help="Tokens it may use (default: 150,000 for each round; 0: no limit).",
+        ),
         click.option(
             "--max-cost",
             "cost",
             metavar="USD",
             type=click.FloatRange(0, min_open=True),
-            help="Dollars it may spend, as far as prices are known.",
+            help="Dollars it may spend; refused where a price is not known ([prices] in bough.toml).",
         ),
+        click.option("--allow-unpriced", is_flag=True, help="--max-cost does not count calls without a known price."),
         click.option(
             "--max-minutes",
             "minutes",

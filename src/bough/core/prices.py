@@ -1,0 +1,26 @@
+"""What tokens cost, where a person says so."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.core.messages import Usage
+
+MILLION = 1_000_000
+Dollars = Annotated[float, Meta(ge=0)]
+
+
+class ModelPrice(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """US dollars for a million tokens."""
+
+    input: Dollars
+    output: Dollars
+    cached: Dollars | None = None
+    """Of the prompt, what the provider had in its cache; as the rest of it when it is not set."""
+
+    def of(self, usage: Usage) -> float:
+        cached = min(usage.cache_read, usage.input)
+        asked = (usage.input - cached) * self.input + cached * (self.input if self.cached is None else self.cached)
+        return (asked + usage.output * self.output) / MILLION
