@@ -121,7 +121,7 @@ def bough(exercise: Exercise, arm: str, work: Path, args: argparse.Namespace) ->
         f"Implement the exercise described in README.md, in {exercise.stub}, so that its tests in {exercise.test} pass."
     )
     check = f"{sys.executable} -m pytest -q"
-    argv = [sys.executable, "-m", "bough", "run", goal, "--check", check, "--yes", "--flat", "--json"]
+    argv = [sys.executable, "-m", "bough", "run", goal, "--check", check, "--yes", "--flat", "--json", "--trust-config"]
     argv += ["--model", f"openai:{args.model}", "--base-url", args.url, "--max-tokens", str(args.tokens)]
     argv += ["--protocol", args.protocol, *options]
     status, out, err = program(argv, work, min(args.longest, args.deadline - time.time()))

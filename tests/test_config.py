@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from bough.core.errors import UsageError
 def load(tmp_path: Path, text: str = "", file: str = "bough.toml", **env: str) -> config.Config:
     if text:
         (tmp_path / file).write_text(text)
-    return config.load(tmp_path, env)
+    return config.load(tmp_path, env, allow=lambda wishes: wishes)
 
 
 def test_defaults(tmp_path: Path) -> None:
@@ -28,6 +30,53 @@ def test_file_then_environment(tmp_path: Path) -> None:
     assert (loaded.models.main, loaded.budget.rounds, loaded.budget.cost) == ("openai:a", 9, 1.5)
     assert loaded.limits.strict
     assert loaded.sandbox.writable == ("/a", "/b")
+
+
+@pytest.mark.parametrize(
+    ("text", "wishes"),
+    [
+        ("[budget]\nrounds = 7\ntokens = 9\ncost = 1.0\nminutes = 1\n", {}),
+        ("[budget]\nrounds = 1_000_000\n", {"budget.rounds": "1000000"}),
+        ('[budget]\nrounds = "1000000"\n', {"budget.rounds": "1000000"}),  # a number all the same
+        ("[limits]\nmax_repairs = 2\ncheck_timeout = 900.0\nstrict = true\n", {}),
+        (
+            "[limits]\nmax_repairs = 99\n[ladder]\nattempts = 50\n",
+            {"limits.max_repairs": "99", "ladder.attempts": "50"},
+        ),
+        ("[check]\ntimeout = 900.0\n[models]\nwindow = 16000\n", {}),
+        ('[models]\nfast = "openai:x"\n', {"models.fast": "openai:x"}),
+    ],
+)
+def test_a_repository_may_lower_limits_and_wish_for_the_rest(tmp_path: Path, text: str, wishes: dict[str, str]) -> None:
+    (tmp_path / "bough.toml").write_text(text)
+    asked: list[Mapping[str, str]] = []
+
+    def refuse(wishes: Mapping[str, str]) -> tuple[str, ...]:
+        asked.append(wishes)
+        return ()
+
+    refused = config.load(tmp_path, {}, refuse)
+    assert asked == ([wishes] if wishes else [])
+    for name in wishes:
+        section, _, key = name.partition(".")
+        assert str(getattr(getattr(refused, section), key)) == config.usual(name).replace("none", "None")
+    assert (refused != load(tmp_path)) == bool(wishes)
+
+
+def test_what_the_person_sets_is_no_wish(tmp_path: Path) -> None:
+    (tmp_path / "bough.toml").write_text('[models]\nmain = "openai:x"\n[budget]\nrounds = 99\n')
+    loaded = config.load(tmp_path, {"BOUGH_BUDGET_ROUNDS": "500", "BOUGH_MODELS_MAIN": "ollama:y"})
+    assert (loaded.budget.rounds, loaded.models.main) == (500, "ollama:y")
+
+
+def test_settings_are_read_from_plain_files(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bough.toml")
+    with pytest.raises(UsageError, match="holds no settings"):
+        config.load(tmp_path, {})
+    (tmp_path / "bough.toml").unlink()
+    (tmp_path / "bough.toml").symlink_to("/dev/zero")
+    with pytest.raises(UsageError, match="holds no settings"):
+        config.load(tmp_path, {})
 
 
 def test_pyproject(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
 import sys
 import tempfile
@@ -177,12 +178,14 @@ async def trial(variant: Variant, ask: Ask) -> Document:
     """What came of it, as one line of the results."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+        folder = Path(name) / "project"
+        folder.mkdir()
         (folder / "bough.toml").write_text(SETTINGS)
+        os.environ["XDG_STATE_HOME"] = f"{name}/state"  # where it is kept that they are trusted
         (folder / "conftest.py").write_text("")
         with Stage(variant, ask) as stage:
             choices = app.Choices(model="openai:planted", base_url=stage.base_url, flat=True)
-            async with app.session(folder, create=True) as session:
+            async with app.session(folder, create=True, choices=app.Choices(trust_config=True)) as session:
                 goal = goal_step(variant.work.goal, check=CHECK)
                 outcome = await session.start(goal, choices, app.Watch())
                 records = await session.store.read(outcome.run)

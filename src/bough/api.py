@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
@@ -32,6 +34,14 @@ class Chosen(TypedDict, total=False):
     fresh: bool
     sandbox: Literal["auto", "namespaces", "landlock", "none"]
     network: str
+    trust_config: bool
+
+
+def _warn(ignored: Mapping[str, str]) -> None:
+    listed = ", ".join(f"{name} = {value}" for name, value in ignored.items())
+    warnings.warn(
+        f"Settings of this repository are ignored ({listed}): allow them with trust_config=True.", stacklevel=2
+    )
 
 
 async def run(
@@ -57,7 +67,7 @@ async def run(
     if isinstance(step, str):
         step = goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
     choices = Choices(**chosen)
-    async with session(dir, create=True, choices=choices) as opened:
+    async with session(dir, create=True, choices=choices, tell=_warn) as opened:
         outcome = await opened.start(step, choices, watch or Watch())
         if apply and outcome.completed:
             await opened.apply(outcome.run)

@@ -1,12 +1,15 @@
 """Settings: `bough.toml` or `[tool.bough]` in `pyproject.toml`, then `BOUGH_*` variables, then flags.
 
-A repository's file is untrusted input. It may tune thresholds and name models, but where requests (and the key with
-them) go and how commands are confined is for the person alone: those keys are refused in a file.
+A repository's file is untrusted input. It may tune thresholds and lower limits. Raising them and choosing models are
+*wishes*, which hold when the person allows them. Where requests (and the key with them) go and how commands are
+confined is for the person alone: those keys are refused in a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import stat
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -120,6 +123,12 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "check": CheckSettings.__struct_fields__,
     "workspace": WorkspaceSettings.__struct_fields__,
 }
+BOUNDS = ("budget", "limits", "planning", "ladder")
+"""Sections whose numbers bound what a run may use: a repository may lower them."""
+OF_THE_PROJECT = frozenset({("limits", "check_timeout")})
+"""How long a project's own tests take is for the project to know."""
+CHOSEN = frozenset({("models", "main"), ("models", "fast"), ("models", "strong")})
+"""Who is asked, and paid: for the person, though a repository may wish for one."""
 NAMED = frozenset({"services", "prices"})
 """Sections whose keys are names of the person's own."""
 MANY = frozenset(
@@ -128,17 +137,58 @@ MANY = frozenset(
     | {("workspace", "link"), ("workspace", "copy")}
 )
 """Keys with several values: `a:b` in the environment."""
+LONGEST = 4 << 20
+"""Bytes of a settings file. `pyproject.toml` belongs to others too."""
 NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK"})
 """Variables with our prefix that mark processes and set nothing."""
 
 Table = dict[str, dict[str, Any]]
+Allow = Callable[[Mapping[str, str]], Collection[str]]
+"""Which of a repository's wishes (`budget.rounds` and its value) the person allows."""
 
 
-def load(folder: Path, env: Mapping[str, str]) -> Config:
-    """The settings that hold in a project folder."""
-    table = _from_file(folder)
-    for section, values in _from_env(env).items():
+def load(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
+    """The settings that hold in a project folder. Wishes that are not allowed are as if nobody had them."""
+    table, own = _from_file(folder), _from_env(env)
+    asked = {name: value for name, value in _wishes(table).items() if not _is_set(own, name)}
+    for name in asked.keys() - set(allow(asked) if asked else ()):
+        section, _, key = name.partition(".")
+        del table[section][key]
+    for section, values in own.items():
         table.setdefault(section, {}).update(values)
+    return _converted(table)
+
+
+def _wishes(table: Table) -> dict[str, str]:
+    """What of a repository's settings goes beyond the defaults, or chooses a model. As they are understood, not as they
+    are written: `"1000"` is a number too."""
+    if not any(section in (*BOUNDS, "models") for section in table):
+        return {}
+    understood, defaults = _converted(table), Config()
+    found = {}
+    for name in [f"{section}.{key}" for section in table.keys() - NAMED for key in table[section]]:
+        section, _, key = name.partition(".")
+        value, default = (getattr(getattr(each, section), key) for each in (understood, defaults))
+        numbers = isinstance(value, int | float) and isinstance(default, int | float) and not isinstance(value, bool)
+        raised = section in BOUNDS and (section, key) not in OF_THE_PROJECT and numbers and value > default
+        if raised or (section, key) in CHOSEN:
+            found[name] = str(value)
+    return found
+
+
+def usual(name: str) -> str:
+    """What a setting is when nobody says otherwise."""
+    section, _, key = name.partition(".")
+    value = getattr(getattr(Config(), section), key)
+    return "none" if value is None else str(value)
+
+
+def _is_set(table: Table, name: str) -> bool:
+    section, _, key = name.partition(".")
+    return key in table.get(section, {})
+
+
+def _converted(table: Table) -> Config:
     _check_numbers(table)
     try:
         loaded = msgspec.convert(table, Config, strict=False)
@@ -174,7 +224,7 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
 def _from_file(folder: Path) -> Table:
     for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
         try:
-            text = path.read_text()
+            text = _text(path)
             if within and within[-1] not in text:
                 continue
             import tomllib  # not quickly loaded
@@ -191,6 +241,19 @@ def _from_file(folder: Path) -> Table:
         if table:
             return _checked(table, str(path))
     return {}
+
+
+def _text(path: Path) -> str:
+    """Of a plain file, and not of a pipe that nobody writes to or a device without an end."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (IsADirectoryError, NotADirectoryError):
+        raise FileNotFoundError(path) from None
+    with os.fdopen(handle, "rb") as file:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST:
+            raise UsageError(f"{path} holds no settings: it is not a file of at most {LONGEST >> 20} MB.")
+        return file.read(LONGEST).decode()
 
 
 def _checked(table: Any, place: str) -> Table:

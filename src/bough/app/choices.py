@@ -58,6 +58,8 @@ class Choices(Struct, frozen=True):
     jobs: int | None = None
     sandbox: Mode | None = None
     """How commands are confined: `auto`, `namespaces`, `landlock` or `none`."""
+    trust_config: bool = False
+    """What the project's settings ask for beyond the defaults is allowed, now and later."""
     network: str | None = None
     """What they reach: `off`, `loopback`, `registries`, `allow:HOST,…` or `on`."""
     allow_test_changes: tuple[str, ...] = ()

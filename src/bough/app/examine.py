@@ -11,8 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.app.choices import Choices
+from bough.app.consent import consent
 from bough.app.project import existing_folder
-from bough.core.errors import BoughError, Unavailable, UsageError
+from bough.core.errors import BoughError, Unavailable
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -36,10 +37,15 @@ async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
     env = dict(os.environ)
     root = find_root(existing_folder(folder))
     findings = [await _examine_journal(root)]
+    ignored: dict[str, str] = {}
     try:
-        config = settings.load(root, env)
-    except UsageError as error:
+        config = settings.load(root, env, consent(root, env, tell=ignored.update))
+    except BoughError as error:
         return [*findings, Finding("settings", False, str(error))]
+    if ignored:
+        listed = ", ".join(f"{name} = {value}" for name, value in ignored.items())
+        says = f"bough.toml asks for {listed}, which you have not allowed: `bough run --trust-config` does"
+        findings.append(Finding("settings", False, says, needed=False))
     findings.append(await _examine_sandbox(config.sandbox, env))
     return [*findings, *await _examine_models(config, choices, env)]
 
@@ -120,7 +126,7 @@ async def try_out(folder: Path | str, choices: Choices) -> list[Finding]:
 
     env = dict(os.environ)
     root = find_root(existing_folder(folder))
-    config = settings.load(root, env)
+    config = settings.load(root, env, consent(root, env))
     base_url = choices.base_url or config.models.base_url
     client = Client()
     try:

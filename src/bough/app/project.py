@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 import bough
 from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
+from bough.app.consent import Ask, Tell, consent
 from bough.core import events as e
 from bough.core.budget import Limits
 from bough.core.edges import Edge
@@ -748,10 +749,16 @@ async def journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
 
 @asynccontextmanager
 async def session(
-    folder: Path | str = ".", *, create: bool = False, choices: Choices | None = None
+    folder: Path | str = ".",
+    *,
+    create: bool = False,
+    choices: Choices | None = None,
+    ask: Ask = lambda folder, wishes: None,
+    tell: Tell = lambda ignored: None,
 ) -> AsyncIterator[Session]:
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
-    `choices`, how commands are confined holds for the whole session."""
+    `choices`, how commands are confined holds for the whole session, and so does whether the project's settings are
+    trusted; else `ask` asks the person about those that go beyond the defaults, and `tell` says which are ignored."""
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
     from bough.adapters.models.wire import Client
@@ -764,8 +771,9 @@ async def session(
     here = existing_folder(folder)
     env = dict(os.environ)
     root = find_root(here)
-    loaded = settings.load(root, env)
-    loaded = replace(loaded, sandbox=(choices or Choices()).confined(loaded.sandbox))
+    chosen = choices or Choices()
+    loaded = settings.load(root, env, consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
+    loaded = replace(loaded, sandbox=chosen.confined(loaded.sandbox))
     check_home(root / ".bough")
     home = prepare_home(root) if create else root / ".bough"
     known = [*secrets_of(env), *in_addresses(env), *in_files(root)]

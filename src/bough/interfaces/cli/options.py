@@ -63,6 +63,14 @@ def _models() -> tuple[Callable[[F], F], ...]:
     )
 
 
+def _trust() -> Callable[[F], F]:
+    return click.option(
+        "--trust-config",
+        is_flag=True,
+        help="Let this folder's bough.toml raise limits and choose models, from now on.",
+    )
+
+
 def _record() -> Callable[[F], F]:
     return click.option(
         "--record",
@@ -74,7 +82,7 @@ def _record() -> Callable[[F], F]:
 
 def for_asking(command: F) -> F:
     """Which models are asked, where nothing is carried out."""
-    for option in reversed((*_models(), _record(), as_json("The plan as JSON."))):
+    for option in reversed((*_models(), _trust(), _record(), as_json("The plan as JSON."))):
         command = option(command)
     return command
 
@@ -83,6 +91,7 @@ def for_carrying_out(command: F) -> F:
     """How a run is carried out, when it starts and when it is resumed."""
     options = (
         *_models(),
+        _trust(),
         click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
         click.option(
             "--max-tokens",

@@ -61,8 +61,11 @@ def command(
 
 async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, as_json: bool) -> int:
     from bough.app import Watch, session
+    from bough.interfaces.cli.wishes import ask, tell
+    from bough.interfaces.terminal.paper import somebody_there
 
-    async with session(folder, create=True) as opened:
+    asking: dict[str, Any] = {"ask": ask} if somebody_there() and not as_json else {}
+    async with session(folder, create=True, choices=choices, tell=tell, **asking) as opened:
         planned = await opened.plan(step, choices, Watch())
     if save is not None:
         from bough.core.workflow.writing import written

@@ -164,13 +164,15 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     from bough.core.plan import Plan
     from bough.interfaces.cli.carry import carry, make_display
     from bough.interfaces.cli.ending import ending
+    from bough.interfaces.cli.wishes import ask, tell
     from bough.interfaces.terminal.paper import somebody_there
 
     display = make_display(as_json)
-    async with session(folder, create=True, choices=choices) as opened:
+    there = not as_json and not yes and somebody_there()
+    asking: dict[str, Any] = {"ask": ask} if there else {}
+    async with session(folder, create=True, choices=choices, tell=tell, **asking) as opened:
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
-        there = not as_json and not yes and somebody_there()
         asked = None if isinstance(step, Plan) or not there else step
         outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked, there)
         return await ending(opened, outcome, apply=apply, as_json=as_json)

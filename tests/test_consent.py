@@ -1,0 +1,94 @@
+"""A repository's wishes: asked about once, answered by the person, kept outside of the repository."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from bough.adapters.consents import Consents
+from bough.app.consent import consent
+from bough.core.errors import BoughError
+
+WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path / "home")}
+
+
+@pytest.mark.parametrize("answer", [True, False])
+def test_the_person_is_asked_once_for_each_folder(tmp_path: Path, env: dict[str, str], answer: bool) -> None:
+    asked: list[tuple[str, Mapping[str, str]]] = []
+    ignored: list[Mapping[str, str]] = []
+
+    def ask(folder: Path, wishes: Mapping[str, str]) -> bool:
+        asked.append((folder.name, wishes))
+        return answer
+
+    def allow(folder: str, wishes: Mapping[str, str]) -> set[str]:
+        return set(consent(tmp_path / folder, env, ask=ask, tell=ignored.append)(wishes))
+
+    for _ in range(2):
+        assert allow("a", WISHES) == (set(WISHES) if answer else set())
+    assert asked == [("a", WISHES)]
+    more = {**WISHES, "budget.rounds": "2000"}
+    allow("a", more)  # another wish is another question
+    allow("b", WISHES)  # and so is another folder
+    assert asked[1:] == [("a", {"budget.rounds": "2000"}), ("b", WISHES)]
+    assert ignored == ([] if answer else [WISHES, WISHES, more, WISHES])
+    assert (tmp_path / "home/.local/state/bough").stat().st_mode & 0o077 == 0
+
+
+def test_nobody_there_is_no_answer(tmp_path: Path, env: dict[str, str]) -> None:
+    assert not consent(tmp_path, env)(WISHES)
+    assert not Consents(env).path.exists()
+    assert consent(tmp_path, env, trust=True)(WISHES)
+    assert set(consent(tmp_path, env)(WISHES)) == set(WISHES)
+
+
+def test_answers_are_kept_where_no_repository_is(tmp_path: Path) -> None:
+    assert Consents({"HOME": "/home/p", "XDG_STATE_HOME": "state"}).path == Path(
+        "/home/p/.local/state/bough/consents.json"
+    )
+    assert Consents({"XDG_STATE_HOME": "/state"}).path == Path("/state/bough/consents.json")
+    kept = Consents({"XDG_STATE_HOME": str(tmp_path)})
+    kept.path.parent.mkdir()
+    kept.path.write_text("no")
+    with pytest.raises(BoughError, match="cannot be read"):
+        kept.of(tmp_path)
+
+
+def start(project: Path, env: dict[str, str], *arguments: str, terminal: int = subprocess.DEVNULL) -> str:
+    command = [sys.executable, "-m", "bough", "run", "x", "--flat", *arguments]
+    out = subprocess.PIPE if terminal == subprocess.DEVNULL else terminal
+    done = subprocess.run(
+        command, cwd=project, env={**os.environ, **env}, stdin=terminal, stdout=out, stderr=subprocess.PIPE, text=True
+    )
+    return done.stderr
+
+
+def test_on_the_command_line(tmp_path: Path, env: dict[str, str]) -> None:
+    project = tmp_path / "p"
+    project.mkdir()
+    (project / "bough.toml").write_text('[models]\nmain = "nobody:x"\n')
+    said = start(project, env)
+    assert "Settings of this repository are ignored (models.main = nobody:x): allow them with --trust-config" in said
+    assert "No model is configured" in said
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, b"maybe\ny\n")
+        assert "nobody" in start(project, env, terminal=theirs)  # allowed: there is no such provider
+        shown = os.read(ours, 65536).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "models.main = nobody:x  (default: none)" in shown and shown.count("Allow that here") == 2
+    said = start(project, env)
+    assert "ignored" not in said and "nobody" in said
