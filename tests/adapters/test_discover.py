@@ -278,6 +278,8 @@ def test_the_projects_own_test_command(files: dict[str, str], command: str, why:
     ("files", "on_disk", "command", "why"),
     [
         ({"tox.ini": "[testenv]\n"}, ".tox/py311", "tox -e py311", "its environment is in .tox/py311 (before Python)"),
+        ({"tox.ini": "[testenv]\n", "src/a/__init__.py": ""}, ".tox/py", "tox --skip-pkg-install -e py", ""),
+        ({"noxfile.py": "def tests(session): ...\n", "a/__init__.py": ""}, ".nox/tests", "nox -R -s tests", ""),
         ({"tox.ini": "[testenv]\n"}, ".venv", ".venv/bin/python -m pytest", ""),
         ({"tox.ini": "[testenv]\n"}, ".tox/docs", "python3 -m pytest", ""),
         (
@@ -289,7 +291,8 @@ def test_the_projects_own_test_command(files: dict[str, str], command: str, why:
     ],
 )
 def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk: str, command: str, why: str) -> None:
-    """They hold what was installed from another state of the sources: only tox and nox build it anew."""
+    """They hold what was installed from another state of the sources: only tox and nox build it anew. That is left out
+    where the checkout's own packages come first anyway."""
     tree = {**files, "tests/test_a.py": PYTEST_FILE}
     disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}
     check = discover(STEP, "goal", list(tree), disk.get)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bough.adapters.verifiers.missing import Missing, network
 from bough.app import Choices, Watch, session
 from bough.core import events as e
 from bough.core.messages import Answer
@@ -175,3 +176,28 @@ def test_the_check_can_be_replaced_on_the_way_and_afterwards(library: Path) -> N
             assert (await opened.outcome(first.run)).exit_status == 5
 
     asyncio.run(go_on())
+
+
+def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
+    """Installed as editable in the environment, it would be the person's: not seen, and not what was changed."""
+    packages = environment(library)
+    (library / "lib" / "src").mkdir(parents=True)
+    (library / "lib" / "src" / "helper.py").write_text("def help():\n    return 1\n")
+    (library / "lib" / "pyproject.toml").write_text("[project]\nname = 'helper'\n")
+    (packages / "__editable__.helper.pth").write_text(f"{library}/lib/src\n")
+    app = library / "app"
+    app.mkdir()
+    (app / "pyproject.toml").write_text("[project]\nname = 'app'\n[tool.pytest.ini_options]\n")
+    (app / "test_app.py").write_text("import helper\n\ndef test_it():\n    assert helper.help() == 1\n")
+    assert carry_out(app, DONE, goal="Write NOTES.txt.", check=None)[0].completed
+    worse = [call("write", path="../lib/src/helper.py", content="def help():\n    return 2\n"), DONE[1]]
+    outcome, journal = carry_out(app, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    assert not outcome.completed
+    assert journal.of(e.BaseChecked)[0].command == "cd app && ../.venv/bin/python -m pytest"
+
+
+def test_a_check_that_wants_the_network_says_so() -> None:
+    said = "HTTPSConnection(host='pypi.org'): Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)"
+    assert str(network(said)) == "it needs the network (pypi.org), which commands do not have"
+    assert network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
+    assert network("1 failed: expected `Temporary failure`") is None

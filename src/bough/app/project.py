@@ -488,7 +488,8 @@ class Session(Journal, frozen=True):
         from bough.adapters.workspaces.fingerprint import fingerprint
 
         check, around = self.config.check, self.surroundings
-        chosen = (check.before, sorted(check.env.items()), self.config.workspace.setup, self.config.services)
+        settings = (self.config.workspace.setup, self.config.services, self.config.sandbox)
+        chosen = (check.before, sorted(check.env.items()), *settings)
         return Door(
             root=self.root,
             remedies=Remedies(self.root, around.environment, self.workspaces.ignored),
@@ -762,6 +763,7 @@ async def session(
     from bough import config as settings
     from bough.adapters.models.providers import secrets_of
     from bough.adapters.models.wire import Client
+    from bough.adapters.sandboxes.levels import find_level
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.secrets import in_addresses, in_files
     from bough.adapters.stores.sqlite import SqliteStore
@@ -778,7 +780,7 @@ async def session(
     home = prepare_home(root) if create else root / ".bough"
     known = [*secrets_of(env), *in_addresses(env), *in_files(root)]
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), known)
-    client = Client()
+    client, mode = Client(), loaded.sandbox.mode
     around = surroundings_of(root, folder_in(root, here), loaded, env)
     try:
         yield Session(
@@ -787,7 +789,7 @@ async def session(
             folder=folder_in(root, here),
             config=loaded,
             store=store,
-            workspaces=GitWorkspaces(root, home, loaded.sandbox.mode != "none", around),
+            workspaces=GitWorkspaces(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
             surroundings=around,
             env=env,
             client=client,
@@ -803,7 +805,7 @@ def folder_in(root: Path, here: Path) -> str:
 
 def surroundings_of(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
     """What comes along into checkouts of the project, for whoever stands in that folder of it."""
-    from bough.adapters.workspaces.environment import find_environment
+    from bough.adapters.workspaces.environment import editable_sources, find_environment
     from bough.adapters.workspaces.surroundings import Surroundings
 
     chosen = config.workspace
@@ -812,8 +814,10 @@ def surroundings_of(root: Path, folder: str, config: settings.Config, env: Mappi
         from bough.adapters.workspaces.variables import read_variables
 
         variables = read_variables(root / chosen.env_file)
+    environment = find_environment(root, folder, env)
     return Surroundings(
-        environment=find_environment(root, folder, env),
+        environment=environment,
+        sources=editable_sources(environment, root) if environment is not None else (),
         link=chosen.link,
         copy=chosen.copy,
         variables={**variables, **chosen.env},

@@ -111,6 +111,8 @@ class BaseChecked(Event, frozen=True):
     """What brings that in."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names: they are not in the checkout."""
+    said: str = ""
+    """The end of a failing check's output."""
 
 
 class RunHalted(Event, frozen=True):

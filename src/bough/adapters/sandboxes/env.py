@@ -46,6 +46,7 @@ _SECRET_VALUE = re.compile(
     r"|-----BEGIN [A-Z ]*PRIVATE KEY"
     r"|\b(sk-[\w-]{16,}|gh[pousr]_\w{16,}|github_pat_\w{16,}|glpat-[\w-]{16,}|xox[abprs]-[\w-]{10,}|AKIA[0-9A-Z]{16}|AIza[\w-]{30,})"
 )
+_PYTHON_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
 _SHORTEST_SECRET = 6
 """A shorter "secret" is found in innocent values."""
 
@@ -66,13 +67,15 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
     return {"PATH": os.defpath, **env, **FIXED}
 
 
-def own_sources(root: Path) -> dict[str, str]:
-    """For a Python project: its sources in this checkout come before any installed ones. A virtual environment in
-    which the project is installed as editable would import the person's files, and a check prove the wrong code."""
-    if not any((root / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
-        return {}
-    places = [root / "src", root] if (root / "src").is_dir() else [root]
-    return {"PYTHONPATH": os.pathsep.join(map(str, places))}
+def own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
+    """For whoever stands in a Python project: its sources in this checkout come before any installed ones, and so do
+    those of the projects around it and `also` others. A virtual environment in which a project is installed as editable
+    would import the person's files, and a check prove the wrong code."""
+    around = [place for place in (folder, *folder.parents) if place.is_relative_to(root)]
+    projects = [place for place in around if any((place / name).is_file() for name in _PYTHON_PROJECT)]
+    places = [place for project in projects for place in (project / "src", project) if place.is_dir()]
+    paths = dict.fromkeys([*map(str, places), *filter(None, also.split(os.pathsep))])
+    return {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
 
 
 def looks_secret(name: str, value: str) -> bool:

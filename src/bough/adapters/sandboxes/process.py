@@ -209,7 +209,8 @@ class ProcessSandbox:
             request["writable"] = self._landlock.writable(workspace)
             request["readable"] = self._landlock.readable(workspace)
             own |= self._landlock.home(workspace, self._env)
-        request["env"] = {**self._env, **workspace.env, **own_sources(workspace.root), **env, **own}
+        sources = own_sources(workspace.root, workspace.folder, workspace.env.get("PYTHONPATH", ""))
+        request["env"] = {**self._env, **workspace.env, **sources, **env, **own}
         return request
 
 

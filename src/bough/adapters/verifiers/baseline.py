@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from bough.core.acceptance import Case, Check, Report
 
-FORMAT = 3
+FORMAT = 4
 """Of what is kept: what an earlier bough kept says too little."""
 CRASHED = 126
 """Exit statuses from here on are the system's or a signal's, not the runner's."""
@@ -45,6 +45,8 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     """What brings that in."""
     left_out: tuple[str, ...] = ()
     """Ignored files that a failing check's output names."""
+    said: str = ""
+    """The end of a failing check's output."""
 
     @property
     def mute(self) -> bool:

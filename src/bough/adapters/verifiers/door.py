@@ -10,13 +10,15 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.missing import missing
+from bough.adapters.verifiers.missing import missing, network
 from bough.adapters.verifiers.remedies import Remedies
 from bough.adapters.verifiers.rulings import Ran
 from bough.core.acceptance import Check
 from bough.core.events import BaseChecked
 
 Read = Callable[[str], str | None]
+SHOWN, SHOWN_LINES = 2_000, 20
+"""Characters and lines of a failing check's output that are told before a run."""
 
 
 class Door(Struct, frozen=True):
@@ -58,7 +60,9 @@ class Door(Struct, frozen=True):
             return known
         said = [case.message for case in ran.report.failing]
         lacks = missing(known.exit_status, ran.text, said, manifests, paths)
-        known = replace(known, left_out=self.remedies.mentioned(ran.text))
+        if lacks is None and not known.report.passed:
+            lacks = network(ran.text)
+        known = replace(known, left_out=self.remedies.mentioned(ran.text), said=_end(ran.text))
         return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks)) if lacks else known
 
     def told(self, check: Check, known: Known, accepts: bool) -> BaseChecked:
@@ -75,4 +79,10 @@ class Door(Struct, frozen=True):
             lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
             way_out=known.way_out,
             left_out=known.left_out,
+            said=known.said,
         )
+
+
+def _end(text: str) -> str:
+    """The last lines of an output."""
+    return "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN:]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-Kind = Literal["command", "module", "package", "service"]
+Kind = Literal["command", "module", "package", "service", "network"]
 
 RUNNERS = frozenset({"pytest", "nose", "nose2", "tox", "nox", "unittest2", "coverage", "xdist", "pytest_cov", "django"})
 ALIASES: Mapping[str, str] = {
@@ -53,7 +53,7 @@ _MANIFEST = re.compile(
 class Missing(Struct, frozen=True):
     kind: Kind
     name: str
-    """The command, module or package; for a service, where it was looked for."""
+    """The command, module or package; for a service, where it was looked for; for the network, a host."""
     why: str = ""
     """What says that it belongs here: a manifest."""
 
@@ -61,6 +61,8 @@ class Missing(Struct, frozen=True):
         match self.kind:
             case "command":
                 return f"the command `{self.name}` is not found"
+            case "network":
+                return f"it needs the network ({self.name}), which commands do not have"
             case "service":
                 return f"nothing answers at {self.name}: a service that the tests need is not running"
             case _:
@@ -159,6 +161,19 @@ def _package(texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | No
         if found_cargo := _CARGO.search(text):
             return Missing("package", found_cargo[1] or found_cargo[2] or "a crate", "Cargo.toml")
     return None
+
+
+_UNRESOLVED = re.compile(
+    r"(?:Failed to resolve '|Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
+    r"|failed to lookup address information.*?//)([\w.-]+)"
+)
+
+
+def network(text: str) -> Missing | None:
+    """A host whose name could not be looked up. For a check of which no test ran: a suite may well have tests that
+    fail where there is no network."""
+    found = _UNRESOLVED.search(text)
+    return Missing("network", found[1]) if found else None
 
 
 _REFUSED = re.compile(

@@ -30,6 +30,12 @@ class Remedies:
                 )
             case "module":
                 return self._python(missing.name) + self._left_out()
+            case "network":
+                return (
+                    "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
+                    "your settings), or install what it wants to fetch beforehand and give a check that uses it: "
+                    f"`--check CMD`.{self._left_out()}"
+                )
             case "service":
                 return (
                     'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '

@@ -6,6 +6,7 @@ is activated.
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
 import os
@@ -101,6 +102,34 @@ def _active(env: Mapping[str, str]) -> Path | None:
         if value and not base and has_interpreter(Path(value)):
             return Path(value).absolute()
     return None
+
+
+_MAPPING = re.compile(r"^MAPPING[^=\n]*= (\{.*\})$", re.MULTILINE)
+
+
+def editable_sources(environment: Environment, root: Path) -> tuple[str, ...]:
+    """Folders of the project that are installed there as editable, relative to its `root`: a checkout has them too, and
+    its own are meant, not the person's."""
+    places: list[Path] = []
+    for site in environment.prefix.glob("lib/python*/site-packages"):
+        for file in sorted(site.glob("*.pth")):
+            places += [Path(line.strip()) for line in _text(file).splitlines() if line.startswith("/")]
+        for finder in sorted(site.glob("__editable__*finder.py")):
+            places += _mapped(_text(finder))
+    inside = [place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)]
+    return tuple(dict.fromkeys(inside))
+
+
+def _mapped(finder: str) -> list[Path]:
+    """The folders whose packages an editable install of setuptools names one by one."""
+    found = _MAPPING.search(finder)
+    try:
+        mapping = ast.literal_eval(found[1]) if found else {}
+    except (SyntaxError, ValueError):
+        return []
+    pairs = mapping.items() if isinstance(mapping, dict) else ()
+    places = [(name, Path(place)) for name, place in pairs if isinstance(place, str)]
+    return [place.parent for name, place in places if place.stem == name.split(".")[-1]]
 
 
 # ── kept elsewhere ──────────────────────────────────────────────────────────────────────────────────────────────────

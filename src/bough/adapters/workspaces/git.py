@@ -242,7 +242,7 @@ class GitWorkspaces:
         home: Path,
         link_ignored: bool,
         surroundings: Surroundings = Surroundings(),  # noqa: B008 - it is frozen
-        layered: bool = False,
+        layered: Callable[[], bool] = lambda: False,
     ) -> None:
         self._surroundings = surroundings
         self._layered = layered
@@ -411,7 +411,7 @@ class GitWorkspaces:
         if not self._link_ignored:
             shared.unshare(self._top, top)
             return []
-        paths = list(shared.candidates(self._top, self._layered))
+        paths = list(shared.candidates(self._top, self._layered()))
         ignored = self._repository.ignores(self._top, paths) if paths else set()
         return shared.share(self._top, top, [path for path in paths if path in ignored])
 

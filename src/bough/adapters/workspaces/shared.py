@@ -42,10 +42,15 @@ def candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
             if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
                 continue
             path = join(folder, entry.name)
-            if entry.name in names:
+            if entry.name in names and _is_kept_current(entry):
                 yield path
             elif depth < _DEEPEST and not entry.name.startswith(b"."):
                 folders.append((path, depth + 1))
+
+
+def _is_kept_current(folder: os.DirEntry[bytes]) -> bool:
+    """Cargo builds anew what a checkout has changed; others may go on using what was made of a file that is gone."""
+    return folder.name != b"target" or os.path.lexists(join(folder.path, b".rustc_info.json"))
 
 
 def is_shared(person: bytes, path: bytes, link: bytes) -> bool:

@@ -24,6 +24,8 @@ class Surroundings(Struct, frozen=True):
     """Ignored files and folders of the person's that a checkout shows by a link."""
     copy: tuple[str, ...] = ()
     """… and those that it gets a copy of, fresh for every check."""
+    sources: tuple[str, ...] = ()
+    """Folders of the project that are installed in the environment as editable."""
     variables: Mapping[str, str] = field(default_factory=dict)
     path: str = os.defpath
     """The PATH that the environment's programs come before."""
@@ -36,6 +38,8 @@ class Surroundings(Struct, frozen=True):
             found |= self.environment.variables(root, path)
         elif path != self.path:
             found["PATH"] = path
+        if self.sources:
+            found["PYTHONPATH"] = os.pathsep.join(str(root / source) for source in self.sources)
         return {**found, **self.variables}
 
     def _programs(self, root: Path) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import as_json, confined, example, in_dir, print_json, wait_for
 
 if TYPE_CHECKING:
+    from bough.app import Choices
     from bough.core.events import BaseChecked
 
 NOT_FOUND = 5
@@ -22,8 +23,9 @@ NOT_FOUND = 5
 )
 @in_dir
 @click.option("--check", metavar="CMD", help="Try this command in place of the one that is found.")
+@confined
 @as_json("As a JSON object.")
-def command(folder: Path, check: str | None, as_json: bool) -> int:
+def command(folder: Path, check: str | None, sandbox: Any, network: str | None, as_json: bool) -> int:
     """Run the project's check as bough finds it, before any work.
 
     Says which check a run would be proven by, why, in which environment, and what it says of your files as they are:
@@ -31,7 +33,9 @@ def command(folder: Path, check: str | None, as_json: bool) -> int:
 
     Exit status: 0 it passes, 1 it fails, 2 it cannot start (something is missing), 5 no check was found.
     """
-    found = wait_for(_check(folder, check, as_json))
+    from bough.app import Choices
+
+    found = wait_for(run_check(folder, check, Choices(sandbox=sandbox, network=network), as_json))
     if as_json:
         import msgspec
 
@@ -43,11 +47,12 @@ def command(folder: Path, check: str | None, as_json: bool) -> int:
     return 0 if found.exit_status == 0 else 1
 
 
-async def _check(folder: Path, check: str | None, as_json: bool) -> BaseChecked:
-    from bough.app import Choices, Watch, session
+async def run_check(folder: Path, check: str | None, choices: Choices, as_json: bool = False) -> BaseChecked:
+    """What the check says of the files as they are, told as it comes unless `as_json`."""
+    from bough.app import Watch, session
     from bough.core import events as e
     from bough.core.plan import goal_step
-    from bough.interfaces.terminal.opening import opening
+    from bough.interfaces.terminal.opening import opening, show_failing
     from bough.interfaces.terminal.paper import paper
 
     page = paper()
@@ -58,10 +63,9 @@ async def _check(folder: Path, check: str | None, as_json: bool) -> BaseChecked:
                 page.line(*line)
             page.flush()
 
-    async with session(folder, create=True) as opened:
-        found = await opened.check(goal_step("Check it.", check=check), Choices(), Watch(recorded=recorded))
-    if found.lacking and not as_json:
-        page.line("")
-        page.paragraph("  ", text=found.way_out, indent=2)
+    async with session(folder, create=True, choices=choices) as opened:
+        found = await opened.check(goal_step("Check it.", check=check), choices, Watch(recorded=recorded))
+    if not as_json:
+        show_failing(page, found)
         page.flush()
     return found

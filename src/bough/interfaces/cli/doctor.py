@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bough.core.errors import BoughError
 from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ def command(folder: Path, model: str | None, base_url: str | None, protocol: Any
     """Say what works here, and what is missing.
 
     Looks at Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), keys (which are never
-    shown) and whether the model can be reached. No model is asked anything, unless you name one with --model: that one
-    is tried on three tiny tasks, in a folder that is thrown away, and doctor says how it is spoken to and why; what it
-    learns of the model is kept for later runs. Exit status: 0 when a run could start, else 1.
+    shown) and whether the model can be reached; then it runs the project's check, as `bough check` does. No model is
+    asked anything, unless you name one with --model: that one is tried on three tiny tasks, in a folder that is thrown
+    away, and doctor says how it is spoken to and why; what it learns of the model is kept for later runs. Exit status:
+    0 when a run could start, else 1.
     """
     from bough.app import Choices
     from bough.app.examine import examine, try_out
@@ -43,13 +45,48 @@ def command(folder: Path, model: str | None, base_url: str | None, protocol: Any
     findings = [_python(), _git(), _ripgrep(), *wait_for(examine(folder, choices))]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
         findings += wait_for(try_out(folder, choices))
+    if not as_json:
+        _print(findings)
+    if all(finding.ok for finding in findings if finding.what in ("git", "journal", "settings", "sandbox")):
+        checked = _check(folder)
+        findings.append(checked)
+        if not as_json:
+            _print([checked])
     ready = all(finding.ok for finding in findings if finding.needed)
     if as_json:
         listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]
         print_json({"ready": ready, "findings": listed})
     else:
-        _print(findings, ready)
+        verdict = "A run can start here." if ready else "A run cannot start here until the problems above are solved."
+        sys.stdout.write(f"\n{verdict}\n")
     return 0 if ready else 1
+
+
+def _check(folder: Path) -> Finding:
+    """The project's check, run as a run would. A suite that is red can still be worked on."""
+    from bough.adapters.workspaces import disk
+    from bough.adapters.workspaces.home import find_root
+    from bough.app import Choices
+    from bough.app.examine import Finding
+    from bough.interfaces.cli.check import run_check
+    from bough.interfaces.terminal.lines import base_words
+    from bough.interfaces.terminal.opening import check_words
+
+    home = find_root(folder.resolve()) / ".bough"
+    leave_nothing = not home.exists()
+    try:
+        found = wait_for(run_check(folder, None, Choices(), as_json=True))
+    except BoughError as error:
+        return Finding("check", False, str(error))
+    finally:
+        if leave_nothing:
+            disk.remove(bytes(home))
+    if not found.command:
+        return Finding("check", False, "none was found: give one with `bough run --check CMD`", needed=False)
+    says = f"{check_words(found)}: {base_words(found)}"
+    if found.lacking:
+        return Finding("check", False, f"{says}. {found.way_out}")
+    return Finding("check", True, says)
 
 
 def _python() -> Finding:
@@ -82,7 +119,7 @@ def _ripgrep() -> Finding:
     return Finding("ripgrep", where is not None, says, needed=False)
 
 
-def _print(findings: list[Finding], ready: bool) -> None:
+def _print(findings: list[Finding]) -> None:
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.words import pad
 
@@ -93,6 +130,4 @@ def _print(findings: list[Finding], ready: bool) -> None:
         else:
             mark, style = ("✘ problem ", "red") if finding.needed else ("○ not here", "yellow")
         page.paragraph((mark, style), "  ", (pad(finding.what, 8), "bold"), "  ", text=finding.says, indent=22)
-    page.line("")
-    verdict = "A run can start here." if ready else "A run cannot start here until the problems above are solved."
-    page.paragraph(text=verdict)
+    page.flush()

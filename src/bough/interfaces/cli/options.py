@@ -80,6 +80,29 @@ def _record() -> Callable[[F], F]:
     )
 
 
+def _confined() -> tuple[Callable[[F], F], ...]:
+    return (
+        click.option(
+            "--sandbox",
+            metavar="MODE",
+            type=click.Choice(("auto", "namespaces", "landlock", "none")),
+            help="How commands are confined (default: auto; none: they have all your rights).",
+        ),
+        click.option(
+            "--network",
+            metavar="WHAT",
+            help="What commands reach: off (default), loopback, registries, allow:HOST,… or on.",
+        ),
+    )
+
+
+def confined(command: F) -> F:
+    """`--sandbox` and `--network`"""
+    for option in reversed(_confined()):
+        command = option(command)
+    return command
+
+
 def for_asking(command: F) -> F:
     """Which models are asked, where nothing is carried out."""
     for option in reversed((*_models(), _trust(), _record(), as_json("The plan as JSON."))):
@@ -115,17 +138,7 @@ def for_carrying_out(command: F) -> F:
             type=click.FloatRange(0, min_open=True),
             help="Minutes of work it may take.",
         ),
-        click.option(
-            "--sandbox",
-            metavar="MODE",
-            type=click.Choice(("auto", "namespaces", "landlock", "none")),
-            help="How commands are confined (default: auto; none: they have all your rights).",
-        ),
-        click.option(
-            "--network",
-            metavar="WHAT",
-            help="What commands reach: off (default), loopback, registries, allow:HOST,… or on.",
-        ),
+        *_confined(),
         click.option(
             "--accept-failing",
             is_flag=True,

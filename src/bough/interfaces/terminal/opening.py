@@ -7,7 +7,7 @@ import re
 from bough.core import events as e
 from bough.core.plan import most_leaves
 from bough.interfaces.terminal.lines import base_words
-from bough.interfaces.terminal.paper import Line
+from bough.interfaces.terminal.paper import Line, Paper
 from bough.interfaces.terminal.words import first_line, ledger, many, one_line, pad
 
 LABEL = 9
@@ -60,6 +60,17 @@ def _base(event: e.BaseChecked) -> list[Line]:
         names = ", ".join(event.left_out)
         lines.append(_fact("", f"not in the checkout, because git ignores it: {names} ([workspace] link or copy)"))
     return lines
+
+
+def show_failing(page: Paper, event: e.BaseChecked) -> None:
+    """The end of a failing check's output, and what brings in what it lacks."""
+    if event.said:
+        page.line("")
+        for line in event.said.splitlines():
+            page.text(f"    {line}", "dim")
+    if event.lacking:
+        page.line("")
+        page.paragraph("  ", text=event.way_out, indent=2)
 
 
 def _examined(event: e.RunStarted) -> str:
