@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.app.choices import Choices
+from bough.app.choices import Choices, Watch
 from bough.app.consent import consent
 from bough.app.project import existing_folder
 from bough.core.errors import BoughError, Unavailable
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.core.events import BaseChecked
 
 
 class Finding(Struct, frozen=True):
@@ -114,6 +115,23 @@ async def _examine_models(config: settings.Config, choices: Choices, env: Mappin
     finally:
         await client.close()
     return findings
+
+
+async def run_check(folder: Path | str) -> BaseChecked:
+    """What the project's check says of the files as they are. Where bough has kept nothing yet, nothing stays."""
+    from bough.adapters.workspaces import disk
+    from bough.adapters.workspaces.home import find_root
+    from bough.app.project import session
+    from bough.core.plan import goal_step
+
+    home = find_root(existing_folder(folder)) / ".bough"
+    is_new = not home.exists()
+    try:
+        async with session(folder, create=True) as opened:
+            return await opened.check(goal_step("Check it."), Choices(), Watch())
+    finally:
+        if is_new:
+            disk.remove(bytes(home))
 
 
 async def try_out(folder: Path | str, choices: Choices) -> list[Finding]:

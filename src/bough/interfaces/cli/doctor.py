@@ -64,23 +64,14 @@ def command(folder: Path, model: str | None, base_url: str | None, protocol: Any
 
 def _check(folder: Path) -> Finding:
     """The project's check, run as a run would. A suite that is red can still be worked on."""
-    from bough.adapters.workspaces import disk
-    from bough.adapters.workspaces.home import find_root
-    from bough.app import Choices
-    from bough.app.examine import Finding
-    from bough.interfaces.cli.check import run_check
+    from bough.app.examine import Finding, run_check
     from bough.interfaces.terminal.lines import base_words
     from bough.interfaces.terminal.opening import check_words
 
-    home = find_root(folder.resolve()) / ".bough"
-    leave_nothing = not home.exists()
     try:
-        found = wait_for(run_check(folder, None, Choices(), as_json=True))
+        found = wait_for(run_check(folder))
     except BoughError as error:
         return Finding("check", False, str(error))
-    finally:
-        if leave_nothing:
-            disk.remove(bytes(home))
     if not found.command:
         return Finding("check", False, "none was found: give one with `bough run --check CMD`", needed=False)
     says = f"{check_words(found)}: {base_words(found)}"
