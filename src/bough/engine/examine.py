@@ -100,12 +100,13 @@ async def _left_out(task: Task, site: Site, check: Check) -> str:
         return f"it has had its share of the budget ({rules.share:.0%})"
     if rules.examine == "always":
         return ""
-    own = task.id == GOAL and not task.steps and task.step.test_command == site.run.plan.goal.test_command
-    if own and few and task.step.test_command and await site.ports.verifier.failed_before(site.run, task, check):
+    lines = probes.changed_lines(await site.ports.workspaces.diff(task.base, task.tree))
+    small = lines <= rules.trivial
+    command = task.step.test_command
+    own = command and task.id == GOAL and not task.steps and command == site.run.plan.goal.test_command
+    if own and (few or small) and await site.ports.verifier.failed_before(site.run, task, check):
         return "your own check failed before the work and passes now"
-    diff = await site.ports.workspaces.diff(task.base, task.tree)
-    lines = probes.changed_lines(diff)
-    if few and lines <= rules.trivial:
+    if few and small:
         return f"the change is small ({lines} lines)"
     if not lines:
         return "only tests and documents were changed"
