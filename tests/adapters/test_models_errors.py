@@ -185,7 +185,22 @@ def test_a_certificate_that_is_not_accepted_is_final() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("after", [0, 1, 200])
+def test_a_server_may_take_its_time_before_the_first_byte(dialect: str) -> None:
+    """A local model may read a long prompt for minutes: only the engine's limit of the whole call ends it."""
+
+    async def go(url: str) -> None:
+        client = wires.Client()
+        try:
+            await asyncio.wait_for(model(dialect, client, url, 0.15).ask(PROMPT, lambda text: None), 0.6)
+        finally:
+            await client.close()
+
+    with WireModel([Hang(WHOLE, 0)]) as wire, pytest.raises(TimeoutError):
+        asyncio.run(go(wire.url))
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("after", [1, 200])
 def test_a_server_that_falls_silent(dialect: str, after: int) -> None:
     error = fails(dialect, Hang(WHOLE, after), timeout=0.15)
     assert isinstance(error, Passing) and "sent nothing for 0.15 s" in str(error)
