@@ -63,6 +63,23 @@ def test_a_repository_may_lower_limits_and_wish_for_the_rest(tmp_path: Path, tex
     assert (refused != load(tmp_path)) == bool(wishes)
 
 
+def test_what_the_person_wants_to_see_first_is_said_by_the_person_alone(tmp_path: Path) -> None:
+    own = tmp_path / "home" / ".config" / "bough"
+    own.mkdir(parents=True)
+    (own / "config.toml").write_text('[approve]\ncommands = ["git push", "*deploy*"]\n')
+    env = {"HOME": str(tmp_path / "home")}
+    assert config.load(tmp_path, env).approve.commands == ("git push", "*deploy*")
+    assert config.load(tmp_path, {**env, "XDG_CONFIG_HOME": str(tmp_path)}).approve.commands == ()
+    assert config.load(tmp_path, {**env, "BOUGH_APPROVE_COMMANDS": "a:b"}).approve.commands == ("a", "b")
+    (tmp_path / "bough.toml").write_text("[approve]\ncommands = []\n")
+    with pytest.raises(UsageError, match=r"`approve\.commands` is not for a repository to set"):
+        config.load(tmp_path, env)
+    (tmp_path / "bough.toml").unlink()
+    (own / "config.toml").write_text("[approve]\ncommand = 1\n")
+    with pytest.raises(UsageError, match=r"config\.toml: \[approve\] has one key"):
+        config.load(tmp_path, env)
+
+
 def test_what_the_person_sets_is_no_wish(tmp_path: Path) -> None:
     (tmp_path / "bough.toml").write_text('[models]\nmain = "openai:x"\n[budget]\nrounds = 99\n')
     loaded = config.load(tmp_path, {"BOUGH_BUDGET_ROUNDS": "500", "BOUGH_MODELS_MAIN": "ollama:y"})

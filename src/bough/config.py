@@ -58,6 +58,13 @@ class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """Further environment variables that commands may see."""
 
 
+class ApproveSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What you want to see before it happens. Not in a repository's file."""
+
+    commands: tuple[str, ...] = ()
+    """Command lines that run only when you say yes: `git push`, `npm publish`, `*deploy*`."""
+
+
 class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the project as a whole is proven, and how that is run."""
 
@@ -99,6 +106,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     checks: CheckRules = field(default_factory=CheckRules)
     acceptance: AcceptanceRules = field(default_factory=AcceptanceRules)
     sandbox: SandboxSettings = field(default_factory=SandboxSettings)
+    approve: ApproveSettings = field(default_factory=ApproveSettings)
     check: CheckSettings = field(default_factory=CheckSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
     services: dict[str, Service] = field(default_factory=dict)
@@ -106,7 +114,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """By model: `"openai:my-model" = {input = 3, output = 15}`."""
 
 
-PERSON_ONLY = {("models", "base_url"), *(("sandbox", key) for key in SandboxSettings.__struct_fields__)}
+PERSON_ONLY = {
+    ("models", "base_url"),
+    ("approve", "commands"),
+    *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
+}
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
 """Parts of the rules that have a section to themselves."""
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -120,6 +132,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "checks": CheckRules.__struct_fields__,
     "acceptance": AcceptanceRules.__struct_fields__,
     "sandbox": SandboxSettings.__struct_fields__,
+    "approve": ApproveSettings.__struct_fields__,
     "check": CheckSettings.__struct_fields__,
     "workspace": WorkspaceSettings.__struct_fields__,
 }
@@ -134,7 +147,7 @@ NAMED = frozenset({"services", "prices"})
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
     | {("checks", "allow_test_changes"), ("sandbox", "readable")}
-    | {("workspace", "link"), ("workspace", "copy")}
+    | {("workspace", "link"), ("workspace", "copy"), ("approve", "commands")}
 )
 """Keys with several values: `a:b` in the environment."""
 LONGEST = 4 << 20
@@ -154,7 +167,7 @@ def load(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ())
     for name in asked.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
-    for section, values in own.items():
+    for section, values in (*_from_person(env).items(), *own.items()):
         table.setdefault(section, {}).update(values)
     return _converted(table)
 
@@ -241,6 +254,25 @@ def _from_file(folder: Path) -> Table:
         if table:
             return _checked(table, str(path))
     return {}
+
+
+def _from_person(env: Mapping[str, str]) -> Table:
+    """What is for the person alone to say and has its place in their own file: `[approve]`."""
+    home, chosen = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_CONFIG_HOME") or "")
+    path = (chosen if chosen.is_absolute() else home / ".config") / "bough" / "config.toml"
+    try:
+        text = _text(path)
+        import tomllib
+
+        table = tomllib.loads(text)
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}.") from None
+    wanted = table.get("approve", {})
+    if not isinstance(wanted, dict) or wanted.keys() - set(SECTIONS["approve"]):
+        raise UsageError(f"{path}: [approve] has one key, `commands`: a list of patterns.")
+    return {"approve": wanted} if wanted else {}
 
 
 def _text(path: Path) -> str:

@@ -148,6 +148,8 @@ class Watch(Struct, frozen=True):
     """Asks the person whether a plan is good."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person what they would do; None: they will say it later."""
+    permit: Callable[[str], Awaitable[str | None]] | None = None
+    """Shows the person a command line that they want to see first; anything but yes is a no."""
 
     def or_later(self, later: bool) -> Watch:
         """Where nobody is there to be asked, and the answer may come later: everything waits for it."""

@@ -390,6 +390,7 @@ class Session(Journal, frozen=True):
     ) -> AsyncIterator[Ports]:
         from bough.adapters.held import held_model, held_sandbox, held_tools, held_workspaces
         from bough.adapters.models.providers import make_model, secrets_of
+        from bough.adapters.sandboxes.approval import approved_sandbox
         from bough.adapters.sandboxes.env import make_env
         from bough.adapters.sandboxes.process import make_sandbox
         from bough.adapters.stores.workers import worker_id
@@ -412,7 +413,8 @@ class Session(Journal, frozen=True):
         )
         commands.start()
         fence = Fence()
-        sandbox, workspaces = held_sandbox(commands, fence), held_workspaces(self.workspaces, fence)
+        seen_first = approved_sandbox(commands, self.config.approve.commands, watch.permit)
+        sandbox, workspaces = held_sandbox(seen_first, fence), held_workspaces(self.workspaces, fence)
         given = choices.given()
         known = await knowledge(
             [name for name in models.values() if name not in given],

@@ -148,7 +148,8 @@ def _watch(
             person.requirements = record.event.requirements
         recorded(record)
 
-    return Watch(stop, display.progress, seen, person.approve if asked is not None else None, person.ask)
+    approve = person.approve if asked is not None else None
+    return Watch(stop, display.progress, seen, approve, person.ask, person.permit)
 
 
 def announcement(session: Session, record: e.Record) -> list[Line]:

@@ -66,6 +66,13 @@ class Person:
             click.echo("Ctrl-D leaves it for later: the run waits, and `bough answer` goes on with it.")
             return await self._line("> ", stops=False)
 
+    async def permit(self, line: str) -> str | None:
+        """What they say to a command that they want to see first; None: nothing."""
+        with self._display.aside():
+            shown = line.replace("\n", "\n  ")
+            click.echo(f"This is about to run, and you want to see it first:\n\n  {shown}\n")
+            return await self._line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
+
     def _show(self, plan: Plan, advice: Advice) -> None:
         page = paper()
         if len(self.requirements) > 1:

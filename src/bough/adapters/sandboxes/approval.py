@@ -1,0 +1,88 @@
+"""Commands that a person wants to see before they run: push, publish, deploy.
+
+Promise: a command line that fits one of the person's patterns runs only after a yes. This is for what is meant well: a
+command can be written so that no pattern fits. What commands can *reach* is for the sandbox below to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, cast
+
+from bough.ports import Finished, Sandbox, Workspace
+
+Permit = Callable[[str], Awaitable[str | None]]
+"""Shows a command line to the person: what they say to it, or None when nobody does."""
+YES = ("y", "yes", "ok", "allow")
+REFUSED = 126
+"""The exit status, as of a command that may not be run."""
+_SHOWN = 2_000
+
+
+def approved_sandbox(sandbox: Sandbox, patterns: Sequence[str], permit: Permit | None) -> Sandbox:
+    return cast(Sandbox, _Approved(sandbox, patterns, permit)) if patterns else sandbox
+
+
+class _Approved:
+    def __init__(self, sandbox: Sandbox, patterns: Sequence[str], permit: Permit | None) -> None:
+        self._sandbox, self._patterns, self._permit = sandbox, patterns, permit
+        self._one_question = asyncio.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
+
+    @property
+    def says(self) -> str:
+        listed = ", ".join(f"`{pattern}`" for pattern in self._patterns)
+        return f"{self._sandbox.says} Commands like {listed} run only when the person allows them."
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Workspace,
+        timeout: float,
+        limit: int,
+        progress: Callable[[str], None] = lambda line: None,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
+        if (pattern := fitting(self._patterns, argv)) and (why := await self._refused(argv)):
+            said = f"Not run: a command like `{pattern}` needs the person's approval, and {why}. Do not try it another "
+            said += "way: go on without it, and say at the end what is left to do.\n"
+            return Finished(REFUSED, said.encode(errors="replace"), 0.0)
+        return await self._sandbox.run(
+            argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
+        )
+
+    async def _refused(self, argv: Sequence[str]) -> str:
+        """Why it must not run; empty when it may."""
+        if self._permit is None:
+            return "nobody is there to ask"
+        async with self._one_question:
+            said = await self._permit(visible(line(argv)))
+        if said is None:
+            return "nobody answered"
+        said = said.strip()
+        if said.lower() in YES:
+            return ""
+        return "they said no" if said.lower() in ("", "n", "no") else f"they said: {said}"
+
+
+def line(argv: Sequence[str]) -> str:
+    """The command line, as a person would write it."""
+    return argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
+
+
+def visible(text: str) -> str:
+    """All of it can be seen: what would move a terminal's cursor, or turn the writing round, is spelled out."""
+    shown = "".join(one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
+    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} … ({len(shown) - _SHOWN:,} more characters)"
+
+
+def fitting(patterns: Sequence[str], argv: Sequence[str]) -> str | None:
+    """The first pattern that fits a part of the command line, however its words are spaced."""
+    words = " ".join(line(argv).lower().replace("\\\n", " ").split())
+    return next((one for one in patterns if fnmatchcase(words, f"*{' '.join(one.lower().split())}*")), None)
