@@ -67,10 +67,15 @@ class Store(Protocol):
         ...
 
     async def read(
-        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+        self,
+        run: str,
+        task: str | None = None,
+        since: int = 0,
+        kinds: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> list[Record]:
         """The events of a stream (or of all streams of a run) with a `seq` above `since`, in order of `seq`,
-        optionally only those of the named kinds (class names of events)."""
+        optionally only those of the named kinds (class names of events), and no more than `limit`."""
         ...
 
     async def runs(self) -> list[str]:

@@ -135,6 +135,16 @@ async def reading_goes_on_from_a_sequence_number(store: Store, clock: Clock) -> 
 
 
 @promise
+async def reading_can_be_in_parts(store: Store, clock: Clock) -> None:
+    records = await fill(store, "run", "a", 4)
+    later = await fill(store, "run", "b", 2)
+    assert await store.read("run", limit=3) == records[:3]
+    assert await store.read("run", since=records[2].seq, limit=3) == [records[3], *later]
+    assert await store.read("run", "b", limit=1) == later[:1]
+    assert await store.read("run", "a", kinds=["NoteKept"], limit=9) == records
+
+
+@promise
 async def reading_can_be_of_some_kinds_only(store: Store, clock: Clock) -> None:
     async with store.claim("run", GOAL, "w", LEASE) as claim:
         kept = await store.append(claim, [note("a"), DoneClaimed("b"), note("c"), ToolFinished("d", True, "")], 0)

@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import islice
 
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
 from bough.core.events import AnyEvent, Record
@@ -74,15 +75,21 @@ class MemoryStore:
         return record
 
     async def read(
-        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+        self,
+        run: str,
+        task: str | None = None,
+        since: int = 0,
+        kinds: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> list[Record]:
-        return [
+        found = (
             record
             for record in self._records[max(since, 0) :]
             if record.run == run
             and task in (None, record.task)
             and (kinds is None or type(record.event).__name__ in kinds)
-        ]
+        )
+        return list(islice(found, limit))
 
     async def runs(self) -> list[str]:
         return list(dict.fromkeys(record.run for record in self._records))

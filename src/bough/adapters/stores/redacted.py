@@ -49,9 +49,14 @@ class RedactedStore:
         return await self._store.post(run, task, self._clean(event))
 
     async def read(
-        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+        self,
+        run: str,
+        task: str | None = None,
+        since: int = 0,
+        kinds: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> list[Record]:
-        return await self._store.read(run, task, since, kinds)
+        return await self._store.read(run, task, since, kinds, limit)
 
     async def runs(self) -> list[str]:
         return await self._store.runs()

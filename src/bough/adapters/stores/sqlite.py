@@ -216,7 +216,12 @@ class SqliteStore:
         return records
 
     async def read(
-        self, run: str, task: str | None = None, since: int = 0, kinds: Sequence[str] | None = None
+        self,
+        run: str,
+        task: str | None = None,
+        since: int = 0,
+        kinds: Sequence[str] | None = None,
+        limit: int | None = None,
     ) -> list[Record]:
         query = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = ?"
         values: list[str | int] = [run]
@@ -230,7 +235,10 @@ class SqliteStore:
         # plus sign keeps SQLite from walking the index of the whole run for a single stream.
         query += " AND seq > ? ORDER BY seq" if task is None else " AND +seq > ? ORDER BY version"
         values.append(since)
-        whole = since == 0 and kinds is None
+        if limit is not None:
+            query += " LIMIT ?"
+            values.append(limit)
+        whole = since == 0 and kinds is None and limit is None
 
         def find(db: sqlite3.Connection) -> list[Record]:
             if not is_chained(db):  # of an earlier bough, where nothing can be written

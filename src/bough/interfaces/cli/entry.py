@@ -41,6 +41,7 @@ COMMANDS = {
     "plan": "Show how a goal would be carried out, and do nothing.",
     "workflow": "Check, list and show written plans.",
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
+    "serve": "Show the runs in a browser, live, and steer them there.",
     "demo": "A whole run on a recorded model: no key, no network.",
     "doctor": "Say what works here, and what is missing.",
 }

@@ -161,6 +161,7 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     from msgspec.structs import replace
 
     from bough.app import session
+    from bough.app.places import remember_project
     from bough.core.plan import Plan
     from bough.interfaces.cli.carry import carry, make_display
     from bough.interfaces.cli.ending import ending
@@ -171,6 +172,7 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     there = not as_json and not yes and somebody_there()
     asking: dict[str, Any] = {"ask": ask} if there else {}
     async with session(folder, create=True, choices=choices, tell=tell, **asking) as opened:
+        remember_project(opened.root)
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step

@@ -1,0 +1,44 @@
+"""The projects that the person has run bough in: a list of folders, for `bough serve --all`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+MOST = 200
+
+
+def _list() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
+    return Path(state).expanduser() / "bough" / "projects"
+
+
+def known_projects() -> list[Path]:
+    """Those that are still there, the latest first."""
+    try:
+        lines = _list().read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [root for root in map(Path, lines) if root.is_absolute() and (root / ".bough" / "journal.db").is_file()]
+
+
+def remember_project(root: Path) -> None:
+    """Put it first. Where the list cannot be kept (no home, a read-only one), runs go on without it."""
+    known = known_projects()
+    if known[:1] == [root] or "\n" in str(root):
+        return
+    file = _list()
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = file.with_suffix(f".{os.getpid()}")
+        new.write_text("".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST]), "utf-8")
+        new.replace(file)
+
+
+def project_root(folder: Path) -> Path:
+    """The top of the project around a folder."""
+    from bough.adapters.workspaces.home import find_root
+    from bough.app.project import existing_folder
+
+    return find_root(existing_folder(folder))

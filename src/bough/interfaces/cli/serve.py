@@ -1,0 +1,47 @@
+"""`bough serve`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, stay
+
+
+@click.command(
+    "serve",
+    short_help="Show the runs in a browser, live, and steer them there.",
+    epilog=example("bough serve", "bough serve --open", "bough serve --all --port 8300"),
+)
+@in_dir
+@click.option("--all", "everything", is_flag=True, help="The runs of every project that you have run bough in.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last one used here, or any.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option("--new-token", is_flag=True, help="Make another key: pages that are open lose their access.")
+@click.option("--open", "browse", is_flag=True, help="Open it in your browser.")
+@as_json("The address as a JSON object on one line.")
+def command(
+    folder: Path, everything: bool, port: int | None, host: str, new_token: bool, browse: bool, as_json: bool
+) -> int:
+    """Show the runs in a browser, live, and steer them there.
+
+    Prints an address with a random token in it. Who has the address can read and steer the runs, so keep it to
+    yourself; without it, nothing is answered. Only programs on this machine reach it, unless you give --host: then
+    what is sent is not encrypted, so use it in a network that you trust, or through a tunnel.
+
+    The address stays the same when you start it again, so that open pages go on. Ctrl-C ends it; runs go on.
+    Needs the extra: pip install 'bough[web]'.
+    """
+    from bough.core.errors import UsageError
+
+    try:
+        from bough.interfaces.web.serving import serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
+            raise
+        raise UsageError(f"The dashboard needs {error.name}: install it with `pip install 'bough[web]'`.") from None
+    stay()
+    return serve(
+        folder, everything=everything, host=host, port=port, new_token=new_token, browse=browse, as_json=as_json
+    )

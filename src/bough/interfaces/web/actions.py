@@ -1,0 +1,128 @@
+"""What a person may do from the page. Each is what the command of the same name does, through the same functions."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bough.app import session
+from bough.core.errors import UsageError
+from bough.core.ids import GOAL
+from bough.interfaces.terminal.words import many
+
+Act = Callable[[Path, str, bytes], Awaitable[str]]
+PATIENCE = 1.5
+"""Seconds in which a run that cannot be resumed says so."""
+
+
+class _Stop(msgspec.Struct, forbid_unknown_fields=True):
+    now: bool = False
+
+
+class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
+    pass
+
+
+class _Approve(msgspec.Struct, forbid_unknown_fields=True):
+    allow: bool
+    say: str = ""
+
+
+class _Rewind(msgspec.Struct, forbid_unknown_fields=True):
+    to: int
+    task: str = GOAL
+    say: str = ""
+
+
+class _Apply(msgspec.Struct, forbid_unknown_fields=True):
+    edges: bool = False
+    partial: bool = False
+
+
+async def stop(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Stop)
+    async with session(root) as opened:
+        holder = await opened.stop(name, asked.now)
+    if holder is None:
+        return f"Nobody is carrying {name} out: there is nothing to stop."
+    return f"Asked {name} to stop {'now' if asked.now else 'after its current effect'}."
+
+
+async def resume(root: Path, name: str, body: bytes) -> str:
+    """In a process of its own, so that it goes on when the dashboard ends."""
+    msgspec.json.decode(body, type=_Nothing)
+    command = [sys.executable, "-m", "bough", "resume", name, "--dir", str(root), "--json"]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    try:
+        said = await asyncio.wait_for(process.stderr.read(), PATIENCE)
+    except TimeoutError:
+        return f"{name} goes on."
+    await process.wait()
+    text = said.decode("utf-8", "replace").strip().removeprefix("bough: ")
+    if process.returncode and text:
+        raise UsageError(text.splitlines()[-1])
+    return f"{name} went on, and rests again."
+
+
+async def approve(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Approve)
+    async with session(root) as opened:
+        tests = await opened.rule_on_changes(name, allow=asked.allow, say=asked.say)
+    said = f"{'Allowed' if asked.allow else 'Not allowed'}: {', '.join(tests)}."
+    return f"{said} {await resume(root, name, b'{}')}"
+
+
+async def rewind(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Rewind)
+    async with session(root) as opened:
+        await opened.rewind(name, asked.to, asked.task, asked.say)
+    return f"Took {name} back to point {asked.to} of {asked.task}. Resume it to go on from there."
+
+
+async def apply(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Apply)
+    async with session(root) as opened:
+        view = await opened.view(name)
+        if view.status != "completed" and not asked.partial:
+            raise UsageError(f"{name} is not completed, so its work is not verified: look at the changes first.")
+        changes = await opened.apply(name, asked.edges)
+    return f"Applied {name}: {many(len(changes), 'file')} in your files now."
+
+
+async def undo(root: Path, name: str, body: bytes) -> str:
+    msgspec.json.decode(body, type=_Nothing)
+    async with session(root) as opened:
+        changes = await opened.undo(name)
+    return f"Took {name} back out of your files: {many(len(changes), 'file')}."
+
+
+ACTIONS: dict[str, Act] = {
+    "stop": stop,
+    "resume": resume,
+    "approve": approve,
+    "rewind": rewind,
+    "apply": apply,
+    "undo": undo,
+}
+
+
+async def act(root: Path, run: str, name: str, body: bytes) -> dict[str, Any]:
+    """Carry out what the page asks, and say what came of it."""
+    if name not in ACTIONS:
+        raise UsageError(f"There is no action `{name}`.")
+    try:
+        return {"said": await ACTIONS[name](root, run, body)}
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"The page asked for `{name}` in a way that cannot be read: {error}.") from None

@@ -1,0 +1,108 @@
+"""Who may read and who may post.
+
+Promises: without the token nothing is answered but the way to get in; no page of another origin can read or post, in
+whatever browser the person has the dashboard open; nothing from outside is ever loaded.
+
+A cookie does not know ports: another page on this machine is "the same site" and would have it sent along. So what
+counts is the origin that the browser names, and a header of our own, which no page of another origin may set.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from hashlib import sha256
+from urllib.parse import parse_qs
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+MARK = "x-bough"
+"""The header that our own page sends with every post."""
+LOCKED = """\
+<!doctype html><meta charset="utf-8"><title>bough</title>
+<h1>This page needs its key</h1>
+<p>Open the address that <code>bough serve</code> printed: it ends in <code>?token=…</code>.</p>
+"""
+ENTER = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=/"><title>bough</title>'
+"""Not a redirect: a link from elsewhere (a chat, a mail) would not have the strict cookie sent along with one."""
+
+
+class Guard:
+    """Stands before everything else."""
+
+    def __init__(self, app: ASGIApp, *, token: str, port: int, hosts: tuple[str, ...] = ()) -> None:
+        self._app = app
+        self._token = token
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._cookie = f"bough-{port}"
+        # What the browser keeps is not the token: who finds it in a cookie store cannot make the address from it.
+        self._key = hmac.new(token.encode(), b"cookie", sha256).hexdigest()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        answer = self._refusal(scope) or self._entry(scope)
+        await (answer or self._app)(scope, receive, sealed)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self._known(host):
+            # A name that an attacker made to point here: their page would be of "the same origin".
+            return PlainTextResponse("This server does not go by that name.\n", 421)
+        if scope["method"] not in ("GET", "HEAD"):
+            origin = headers.get("origin")
+            if scope["method"] != "POST" or origin != f"{scope['scheme']}://{host}" or headers.get(MARK) != "1":
+                return PlainTextResponse("Only the dashboard itself may post here.\n", 403)
+        elif headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and scope["path"] != "/":
+            return PlainTextResponse("Only the dashboard itself may read this.\n", 403)
+        return None
+
+    def _known(self, host: str) -> bool:
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        if name.lower() in self._hosts or name.lower() == "localhost":
+            return True
+        try:
+            ipaddress.ip_address(name.strip("[]"))  # An address is nobody's to point elsewhere.
+        except ValueError:
+            return False
+        return True
+
+    def _entry(self, scope: Scope) -> Response | None:
+        """Lets in who has the cookie, gives it to who has the token, and turns away everybody else."""
+        given = cookie_parser(Headers(scope=scope).get("cookie", "")).get(self._cookie, "")
+        if hmac.compare_digest(given.encode(), self._key.encode()):
+            return None
+        token = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+        if scope["path"] == "/" and hmac.compare_digest(token.encode(), self._token.encode()):
+            response = HTMLResponse(ENTER)
+            response.set_cookie(self._cookie, self._key, httponly=True, samesite="strict", path="/")
+            return response
+        return HTMLResponse(LOCKED, 401) if scope["path"] == "/" else PlainTextResponse("The token is missing.\n", 401)

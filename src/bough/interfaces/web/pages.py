@@ -1,0 +1,368 @@
+"""What each screen shows, as JSON: the views that the terminal has too, with its words, and nothing of its own."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import asdict
+
+from bough.core import events as e
+from bough.core.acceptance import Verdict
+from bough.core.errors import NotFound
+from bough.core.ids import GOAL, parent
+from bough.core.ids import depth as levels
+from bough.core.states import State
+from bough.interfaces.cli.facts import run_facts, task_facts
+from bough.interfaces.stats import KINDS as STATS_KINDS
+from bough.interfaces.stats import stats
+from bough.interfaces.terminal.lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
+from bough.interfaces.terminal.next import next_steps
+from bough.interfaces.terminal.tree import Row, about, stuck_words
+from bough.interfaces.terminal.tree import standing as state_words
+from bough.interfaces.terminal.verdicts import verdict_words
+from bough.interfaces.terminal.words import first_sentence, one_line, plain
+from bough.interfaces.views import RunView
+from bough.interfaces.web.charts import WORK
+from bough.interfaces.web.live import LiveRun, Lives
+
+Json = dict[str, Any]
+LONG = 3000
+"""Characters of a text in a list of events; the rest is loaded when somebody wants it."""
+EVENTS = 400
+"""In one answer, at most."""
+ROUNDS = 25
+LANES = 200
+FILES = 300
+LINES = 1500
+"""Of one file's diff."""
+
+
+class Raw(str):
+    """Names something and comes back to us: it stays as it is. All other text is cleaned."""
+
+
+def clean(value: Any) -> Any:
+    """Text as the terminal would show it: escape sequences are gone, other control characters are spelt out."""
+    if isinstance(value, str):
+        return str(value) if isinstance(value, Raw) else plain(value)
+    if isinstance(value, dict):
+        return {plain(str(key)): clean(inner) for key, inner in value.items()}
+    return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+# ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def runs(project: str, root: Path, lives: Lives, start: int, limit: int) -> Json:
+    names = await lives.names()
+    found = [await lives.run(name) for name in names[start : start + limit]]
+    return {
+        "project": project,
+        "root": str(root),
+        "total": len(names),
+        "runs": [{"project": project, **summary(run)} for run in found],
+    }
+
+
+def summary(run: LiveRun) -> Json:
+    """A run in a line."""
+    view = run.view
+    facts = run_facts(view, run.status, run.holder)
+    leaves = [row for row in run.rows if row.leaf]
+    settled = (State.COMPLETED, State.SKIPPED)
+    now = time.time()
+    return {
+        **facts,
+        "title": first_sentence(view.goal),
+        "words": STATUS_WORDS.get(run.status, run.status),
+        "seq": run.seq,
+        "seconds": round(view.elapsed(now if run.holder else None), 1),
+        "last_at": view.last_at,
+        "now": now,
+        "tasks": len(run.rows),
+        "leaves": len(leaves),
+        "done": sum(row.task.state in settled for row in leaves),
+        "waiting": waiting(run),
+        "next": [{"command": command, "why": why} for command, why in next_steps(view, run.status, _changed(view))],
+    }
+
+
+def waiting(run: LiveRun) -> list[Json]:
+    """What a person is asked."""
+    if run.status != "needs_approval":
+        return []
+    asked = [row.task for row in run.rows if row.task.verdict and row.task.verdict.ruling == "needs_approval"]
+    return [
+        {
+            "kind": "tests",
+            "task": Raw(task.path),
+            "question": task.verdict.reason,
+            "tests": [msgspec.to_builtins(one) for one in task.verdict.disagreements],
+        }
+        for task in asked
+        if task.verdict is not None
+    ]
+
+
+def _changed(view: RunView) -> bool:
+    goal = view.tasks.get(GOAL)
+    return goal is not None and goal.tree != goal.base
+
+
+# ── the tree ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def tree(run: LiveRun, start: int, limit: int) -> Json:
+    """A part of the tree's lines, and the order of them all with the first."""
+    part = run.rows[start : start + limit]
+    more = start + limit if start + limit < len(run.rows) else None
+    made: Json = {"seq": run.seq, "tasks": [line(row) for row in part], "next": more}
+    return {**made, "order": [Raw(row.task.path) for row in run.rows]} if start == 0 else made
+
+
+def line(row: Row) -> Json:
+    task = row.task
+    verdict = task.verdict
+    return {
+        "path": Raw(task.path),
+        "name": row.name,
+        "parent": (above := parent(task.path)) and Raw(above),
+        "depth": levels(task.path),
+        "leaf": row.leaf,
+        "title": first_sentence(task.title),
+        "about": about(task),
+        "state": task.state.value,
+        "words": state_words(task),
+        "why": one_line(task.why),
+        "doing": one_line(task.doing),
+        "stuck": stuck_words(task),
+        "halted": STATUS_WORDS.get(task.halted, task.halted),
+        "role": task.role.replace("_", " "),
+        "attempt": task.attempt,
+        "rounds": [row.spend.rounds, row.subtree.rounds, task.limits.rounds],
+        "cost": [round(row.spend.cost, 6), round(row.subtree.cost, 6)],
+        "tokens": [row.spend.tokens, row.subtree.tokens],
+        "unpriced": row.subtree.unpriced,
+        "check": verdict and {"ruling": verdict.ruling, "passed": verdict.passed, "failed": verdict.failed},
+        "files": len(task.files),
+        "started_at": task.started_at,
+        "last_at": task.last_at,
+    }
+
+
+def change(run: LiveRun, since: int) -> Json:
+    """What is different from how it was at an event: for a page that knows the rest."""
+    made: Json = {"seq": run.seq, "run": summary(run), "tasks": [line(row) for row in run.changed_since(since)]}
+    return {**made, "order": [Raw(row.task.path) for row in run.rows]} if run.reshaped > since else made
+
+
+# ── charts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def charts(run: LiveRun, start: int, pixels: int) -> Json:
+    view, made = run.view, run.charts
+    now = time.time() if run.holder else view.last_at
+    lanes = [row.task.path for row in run.rows if row.task.started_at or row.task.path in made.lanes]
+    drawn = made.timeline(lanes[start : start + LANES], view.started_at, now, now, pixels)
+    return {
+        "seq": run.seq,
+        "from": view.started_at,
+        "to": now,
+        "work": list(WORK),
+        "lanes": [_lane(lane) for lane in drawn],
+        "total": len(lanes),
+        "burn": {**made.burn(), "limits": asdict(view.limits)},
+        "tests": made.tests_over_time(),
+    }
+
+
+def _lane(lane: Json) -> Json:
+    path = lane["path"]
+    return {**lane, "path": Raw(path), "name": path.rpartition("/")[2], "depth": levels(path)}
+
+
+# ── one task ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def task(run: LiveRun, path: str) -> Json:
+    found = next((row for row in run.rows if row.task.path == path), None)
+    if found is None:
+        raise NotFound(f"{run.view.name} has no task `{path}`: the run's own page lists them.")
+    verdict = found.task.verdict
+    children = [line(row) for row in run.rows if row.task.path != path and parent(row.task.path) == path]
+    return {
+        "seq": run.seq,
+        "line": line(found),
+        "facts": task_facts(found),
+        "verdict": verdict and verdict_facts(verdict),
+        "report": found.task.report,
+        "children": children[:EVENTS],
+        "rounds": len(run.charts.lanes[path].rounds) if path in run.charts.lanes else 0,
+    }
+
+
+def verdict_facts(verdict: Verdict) -> Json:
+    return {**msgspec.to_builtins(verdict), "words": verdict_words(verdict), "ruling": verdict.ruling}
+
+
+async def rounds(run: LiveRun, lives: Lives, path: str, start: int | None) -> Json:
+    """Some rounds of a task's conversation, the last ones unless it is said which."""
+    lane = run.charts.lanes.get(path)
+    begun = lane.rounds if lane is not None else []
+    first = max(0, len(begun) - ROUNDS) if start is None else max(0, min(start, len(begun)))
+    since = begun[first] - 1 if first else 0
+    until = begun[first + ROUNDS] if first + ROUNDS < len(begun) else None
+    records = await lives.journal.store.read(run.view.name, path, since=since, limit=EVENTS)
+    kept = [record for record in records if until is None or record.seq < until]
+    return {"from": first, "total": len(begun), "events": told(kept), "seq": run.seq}
+
+
+async def events(run: LiveRun, lives: Lives, path: str | None, since: int, limit: int) -> Json:
+    """What happened after an event, in order."""
+    most = max(1, min(limit, EVENTS))
+    records = await lives.journal.store.read(run.view.name, path, since=since, limit=most)
+    return {"events": told(records), "next": records[-1].seq if len(records) == most else None}
+
+
+async def event(run: LiveRun, lives: Lives, seq: int) -> Json:
+    """One event, whole."""
+    found = await lives.journal.store.read(run.view.name, since=seq - 1, limit=1)
+    if not found or found[0].seq != seq:
+        raise NotFound(f"{run.view.name} has no event {seq}.")
+    return told(found, whole=True)[0]
+
+
+def told(records: Sequence[e.Record], whole: bool = False) -> list[Json]:
+    teller = Teller()
+    made = []
+    for record in records:
+        words, style = teller.tell(record)
+        body = msgspec.to_builtins(record.event)
+        cut: dict[str, int] = {}
+        made.append(
+            {
+                "seq": record.seq,
+                "task": Raw(record.task),
+                "version": record.version,
+                "at": record.at,
+                "kind": body.pop("event"),
+                "words": one_line(words),
+                "style": style,
+                "event": body if whole else _shortened(body, cut),
+                **({"cut": cut} if cut else {}),
+            }
+        )
+    return made
+
+
+def _shortened(value: Any, cut: dict[str, int], where: str = "") -> Any:
+    if isinstance(value, str) and len(value) > LONG:
+        cut[where] = len(value)
+        return value[:LONG]
+    if isinstance(value, dict):
+        return {key: _shortened(inner, cut, f"{where}.{key}".lstrip(".")) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_shortened(inner, cut, f"{where}.{number}") for number, inner in enumerate(value)]
+    return value
+
+
+def files_of(diff: str) -> list[Json]:
+    """A diff, file by file; long ones are cut."""
+    parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE)
+    made = []
+    for part in [part for part in parts if part.startswith("diff --git ")][:FILES]:
+        lines = part.splitlines()
+        added = sum(each.startswith("+") and not each.startswith("+++") for each in lines)
+        removed = sum(each.startswith("-") and not each.startswith("---") for each in lines)
+        made.append(
+            {
+                "name": _name(lines),
+                "added": added,
+                "removed": removed,
+                "lines": lines[:LINES],
+                "left_out": max(0, len(lines) - LINES),
+            }
+        )
+    return made
+
+
+def _name(lines: Sequence[str]) -> str:
+    for start in ("+++ b/", "--- a/", "rename to "):
+        if found := next((each.removeprefix(start) for each in lines if each.startswith(start)), None):
+            return found
+    return lines[0].rpartition(" b/")[2]
+
+
+# ── why it was stuck ────────────────────────────────────────────────────────────────────────────────────────────────
+
+LADDER_KINDS = ("SignalRaised", "Escalated", "StateChanged", "PlanRefused", "PersonAnswered", "Reported", "TaskHalted")
+
+
+def ladder(records: Sequence[e.Record]) -> list[Json]:
+    """What was stuck, what was tried about it, and what came of that."""
+    made: list[Json] = []
+    last: dict[str, Json] = {}
+    for record in records:
+        match record.event:
+            case e.SignalRaised(signal=signal):
+                signal_facts = msgspec.to_builtins(signal)
+                last.setdefault(record.task, {})["signal"] = {
+                    **signal_facts,
+                    "words": PATTERNS.get(signal.pattern, signal.pattern.replace("_", " ")),
+                }
+            case e.Escalated(decision=decision, trouble=trouble):
+                _came(last.get(record.task), "did not help: it was stuck again", record.at, helped=False)
+                made.append(
+                    {
+                        "seq": record.seq,
+                        "at": record.at,
+                        "task": Raw(record.task),
+                        "signal": last.get(record.task, {}).get("signal"),
+                        "stuck": PATTERNS.get(trouble.pattern, ""),
+                        "says": trouble.says,
+                        "cause": trouble.cause.replace("_", " "),
+                        "evidence": list(trouble.evidence),
+                        "rung": decision.rung,
+                        "tried": f"bough {RUNGS[decision.rung]}",
+                        "level": decision.level,
+                        "reason": decision.reason,
+                        "helped": None,
+                        "came": "under way",
+                    }
+                )
+                last[record.task] = made[-1]
+            case e.StateChanged(to=State.COMPLETED):
+                _came(last.pop(record.task, None), "helped: the task is completed", record.at, helped=True)
+            case e.StateChanged(to=State.BLOCKED | State.FAILED as to):
+                _came(last.pop(record.task, None), f"did not help: {to.value}", record.at, helped=False)
+            case e.PlanRefused(final=True):
+                _came(last.get(record.task), "did not help: no plan was good enough", record.at, helped=False)
+            case e.PersonAnswered(text=text):
+                entry = last.get(record.task)
+                if entry is not None and "came" in entry:
+                    entry["answer"] = text
+            case _:
+                pass
+    return made
+
+
+def _came(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
+    if entry is not None and entry.get("came") == "under way":
+        entry.update(helped=helped, came=words, after=round(at - entry["at"], 1))
+
+
+# ── how well it goes ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def statistics(lives: Lives, names: Sequence[str]) -> Json:
+    records: list[e.Record] = []
+    for name in names:
+        records += await lives.journal.store.read(name, kinds=STATS_KINDS)
+    made = stats(records)
+    words = {**PATTERNS, **{rung: f"bough {said}" for rung, said in RUNGS.items()}}
+    return {"runs": len(names), **msgspec.to_builtins(made), "warnings": made.warnings, "words": words}

@@ -1,0 +1,110 @@
+"""A dashboard that is really served, on loopback, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+
+from bough.core import events as e
+
+
+@dataclass
+class Served:
+    root: Path
+    process: subprocess.Popen[str]
+    address: str
+    client: httpx2.Client
+
+    @property
+    def url(self) -> str:
+        parts = urlsplit(self.address)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def token(self) -> str:
+        return parse_qs(urlsplit(self.address).query)["token"][0]
+
+    @property
+    def project(self) -> str:
+        projects: list[dict[str, str]] = self.get("/api/runs")["projects"]
+        return projects[0]["project"]
+
+    def of(self, run: str, end: str = "") -> str:
+        return f"/api/{self.project}/runs/{run}{end}"
+
+    def get(self, path: str) -> Any:
+        answer = self.client.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.text}"
+        return answer.json()
+
+    def post(self, run: str, action: str, body: object) -> httpx2.Response:
+        headers = {"origin": self.url, "x-bough": "1"}
+        return self.client.post(self.of(run, f"/do/{action}"), content=json.dumps(body), headers=headers)
+
+    def heard(self, run: str, most: int, last: int | None = None) -> list[tuple[int, Any]]:
+        """The first messages of a stream: their numbers and what they say."""
+        headers = {} if last is None else {"last-event-id": str(last)}
+        heard: list[tuple[int, Any]] = []
+        with self.client.stream("GET", self.of(run, "/live"), headers=headers) as stream:
+            number = 0
+            for line in stream.iter_lines():
+                if line.startswith("id: "):
+                    number = int(line[4:])
+                elif line.startswith("data: "):
+                    heard.append((number, json.loads(line[6:])))
+                if len(heard) == most:
+                    break
+        return heard
+
+    def append(self, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
+        append(self.root, run, task, events)
+
+
+def append(root: Path, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
+    """More events of a run, as whoever carries it out would write them."""
+    import time
+
+    database = sqlite3.connect(root / ".bough" / "journal.db", timeout=30)
+    with database:
+        for event in events:
+            query = "SELECT coalesce(max(version), 0) + 1 FROM events WHERE run = ? AND task = ?"
+            (version,) = database.execute(query, (run, task)).fetchone()
+            database.execute(
+                "INSERT INTO events (run, task, version, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
+                (run, task, version, time.time(), type(event).__name__, e.encode(event)),
+            )
+    database.close()
+
+
+@contextmanager
+def serve(root: Path, *options: str) -> Iterator[Served]:
+    command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), *options]
+    env = {**os.environ, "XDG_STATE_HOME": str(root / ".state")}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    assert process.stdout is not None
+    try:
+        address = next((line.strip() for line in process.stdout if "http://" in line), "")
+        assert address, "bough serve printed no address"
+        base = address.partition("/?")[0]
+        with httpx2.Client(base_url=base, timeout=60) as client:
+            assert client.get(address).status_code == 200
+            yield Served(root, process, address, client)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()

@@ -1,0 +1,195 @@
+"""The dashboard's addresses, asked without a browser: who is let in, what is answered, and how a stream goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="the dashboard needs the extra `web`: pip install 'bough[web]'")
+
+import httpx2
+
+from tests.web import journals
+from tests.web.serving import Served, serve
+from tests.web.sources import sources
+
+STATIC = Path(__file__).parents[2] / "src/bough/interfaces/web/static"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A project with three runs: one of a hundred tasks, a hostile one, and one that grows while it is watched."""
+    root = tmp_path_factory.mktemp("project")
+    journals.write(root, "amber-heron", journals.large(60, 30))
+    journals.write(root, "ruby-owl", journals.hostile())
+    journals.write(root, "jade-fox", journals.large(3, 2, over=False))
+    with serve(root) as made:
+        yield made
+
+
+def test_nothing_is_readable_without_the_token(served: Served) -> None:
+    for path in ("/", "/app.js", "/api/runs", served.of("amber-heron"), served.of("amber-heron", "/live"), "/nowhere"):
+        with httpx2.Client(base_url=served.url) as nobody:
+            answer = nobody.get(path)
+            assert answer.status_code == 401, path
+            assert "amber-heron" not in answer.text and served.project not in answer.text
+            assert nobody.get(f"{path}?token=wrong").status_code == 401
+            assert nobody.get(path, headers={"cookie": f"bough-{served.port}={served.token}"}).status_code == 401
+
+
+def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_gets(served: Served) -> None:
+    with httpx2.Client(base_url=served.url) as somebody:
+        answer = somebody.get(f"/?token={served.token}")
+        kept = answer.headers["set-cookie"].lower()
+        assert answer.status_code == 200 and "httponly" in kept and "samesite=strict" in kept
+        assert served.token not in kept
+        assert somebody.get("/api/runs").status_code == 200
+
+
+def test_every_answer_forbids_what_is_from_outside(served: Served) -> None:
+    for path in ("/", "/app.js", "/api/runs", "/nowhere"):
+        headers = served.client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'") and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy and "http" not in policy
+        assert headers["x-content-type-options"] == "nosniff" and headers["cache-control"] == "no-store"
+    page = (STATIC / "index.html").read_text() + (STATIC / "app.css").read_text()
+    assert "http://" not in page and "https://" not in page
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "127.0.0.1.evil.example:80"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+def test_another_page_cannot_read(served: Served, headers: dict[str, str]) -> None:
+    answer = served.client.get("/api/runs", headers=headers)
+    assert answer.status_code in (403, 421) and "amber-heron" not in answer.text
+
+
+def test_another_page_cannot_post(served: Served) -> None:
+    path = served.of("jade-fox", "/do/stop")
+    good = {"origin": served.url, "x-bough": "1"}
+    for changed in ({"origin": "http://127.0.0.1:1"}, {"origin": "null"}, {"x-bough": ""}, {"origin": ""}):
+        assert served.client.post(path, content=b"{}", headers={**good, **changed}).status_code == 403, changed
+    assert served.client.put(path, content=b"{}", headers=good).status_code == 403
+    assert "nothing to stop" in served.client.post(path, content=b"{}", headers=good).json()["said"]
+
+
+def test_a_run_is_read_in_parts(served: Served) -> None:
+    first = served.get(served.of("amber-heron", "/tree?limit=20"))
+    rest = served.get(served.of("amber-heron", f"/tree?from={first['next']}&limit=1000"))
+    assert len(first["tasks"]) == 20 and rest["next"] is None and "order" not in rest
+    assert [line["path"] for line in first["tasks"] + rest["tasks"]] == first["order"]
+    goal = first["tasks"][0]
+    assert goal["cost"][0] == 0 and goal["cost"][1] == pytest.approx(60 * 30 * 0.0021)
+    assert goal["rounds"][:2] == [0, 60 * 30]
+
+    seen: list[int] = []
+    since: int | None = 0
+    while since is not None:
+        page = served.get(served.of("amber-heron", f"/events?task=group-0/module-0-1&since={since}&limit=50"))
+        assert len(page["events"]) <= 50
+        seen += [each["version"] for each in page["events"]]
+        since = page["next"]
+    assert seen == list(range(1, len(seen) + 1)) and len(seen) == 3 + 30 * 4 + 4
+
+    last = served.get(served.of("amber-heron", "/rounds?task=group-0/module-0-1"))
+    assert (last["from"], last["total"]) == (5, 30)
+    assert sum(each["kind"] == "ModelAnswered" for each in last["events"]) == 25
+    before = served.get(served.of("amber-heron", "/rounds?task=group-0/module-0-1&from=0"))
+    assert before["events"][0]["kind"] == "TaskCreated" and before["events"][-1]["seq"] < last["events"][-1]["seq"]
+
+
+def test_long_texts_are_cut_and_can_be_had_whole(served: Served, tmp_path: Path) -> None:
+    served.append("jade-fox", "group-0/module-0-0", [journals.said("x" * 50_000)])
+    page = served.get(served.of("jade-fox", "/events?task=group-0/module-0-0&limit=400"))
+    told = page["events"][-1]
+    assert told["cut"] == {"text": 50_000} and len(told["event"]["text"]) == 3000
+    assert len(served.get(served.of("jade-fox", f"/event/{told['seq']}"))["event"]["text"]) == 50_000
+
+
+def test_a_stream_goes_on_where_it_was(served: Served) -> None:
+    """Each message is numbered like the journal; who comes back hears of what came since, and of nothing else."""
+    first = served.heard("jade-fox", 1)[0]
+    served.append("jade-fox", "group-0/module-0-1", [journals.said("one")])
+    again = served.heard("jade-fox", 1, last=first[0])[0]
+    assert again[0] > first[0] and again[1]["seq"] == again[0]
+    assert [line["path"] for line in again[1]["tasks"]] == ["goal", "group-0", "group-0/module-0-1"]
+    assert "order" not in again[1]
+    nothing = served.heard("jade-fox", 1, last=again[0])[0]
+    assert nothing[0] == again[0] and nothing[1]["tasks"] == []
+    everything = served.heard("jade-fox", 1, last=0)[0]
+    assert [line["path"] for line in everything[1]["tasks"]] == everything[1]["order"]
+
+
+def test_what_is_untrusted_is_data(served: Served) -> None:
+    """Nothing but JSON carries it, and no escape sequence or mark that reorders text is left in what is shown."""
+    paths = ["", "/tree", "/charts", "/evidence", "/ladder", "/events?limit=400", "/stats"]
+    for path in [*paths, "/task?task=%3Cb%3Ebold%3C/b%3E", "/rounds?task=%3Cb%3Ebold%3C/b%3E"]:
+        answer = served.client.get(served.of("ruby-owl", path))
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"] == "application/json"
+        text = json.dumps(answer.json(), ensure_ascii=False)
+        assert "\\u001b" not in text and "\\u0007" not in text and "\u202e" not in text, path
+
+
+def test_errors_say_what_to_do(served: Served) -> None:
+    for path, status, words in (
+        (served.of("no-such"), 404, "There is no run `no-such` here"),
+        (served.of("jade-fox", "/task?task=nope"), 404, "has no task `nope`"),
+        (served.of("jade-fox", "/tree?from=x"), 409, "`from` is not a number"),
+        ("/api/ffffffff/stats", 404, "does not serve a project"),
+        ("/nowhere", 404, "nothing at /nowhere"),
+    ):
+        answer = served.client.get(path)
+        assert (answer.status_code, words in answer.json()["error"]) == (status, True), answer.text
+    bad = served.post("jade-fox", "rewind", {"to": "x"})
+    assert bad.status_code == 409 and "cannot be read" in bad.json()["error"]
+    assert served.post("jade-fox", "explode", {}).status_code == 409
+
+
+def test_the_pages_are_built_from_these_sources() -> None:
+    assert (STATIC / "sources.txt").read_text() == sources(), "web/ has changed: run scripts/web and commit it"
+
+
+def test_the_pages_are_small() -> None:
+    import gzip
+
+    size = sum(len(gzip.compress((STATIC / name).read_bytes())) for name in ("index.html", "app.js", "app.css"))
+    assert size <= 150_000
+
+
+def test_no_page_makes_markup_of_text() -> None:
+    web = Path(__file__).parents[2] / "web" / "src"
+    for file in web.rglob("*.ts*"):
+        for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
+            assert forbidden not in file.read_text(), f"{file.name}: {forbidden}"
+
+
+def test_what_was_stuck_and_what_helped() -> None:
+    from bough.core import events as e
+    from bough.core.escalation import Decision, Trouble
+    from bough.core.states import State
+    from bough.interfaces.web.pages import ladder
+
+    trouble = Trouble("signal", "It goes round.", "circular_tools", "prune")
+    told: list[Any] = [
+        e.Escalated(Decision("nudge", "task", "first"), trouble),
+        e.Escalated(Decision("prune", "task", "second"), trouble),
+        e.StateChanged(State.COMPLETED, "done"),
+    ]
+    records = [e.Record(n, "r", "t", n, 10.0 * n, event) for n, event in enumerate(told, 1)]
+    first, second = ladder(records)
+    assert (first["rung"], first["helped"], first["after"]) == ("nudge", False, 10.0)
+    assert (second["rung"], second["helped"]) == ("prune", True)
+    (alone,) = ladder(records[:1])
+    assert alone["helped"] is None and alone["came"] == "under way"

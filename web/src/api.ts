@@ -1,0 +1,96 @@
+// Everything the pages know comes from here: the server, or (in an exported file) the answers that it gave once.
+
+export interface Spend { rounds: number; tokens_in: number; tokens_out: number; cost: number; unpriced: number; estimated: number }
+export interface Limits { rounds: number; tokens: number | null; cost: number | null; minutes: number | null }
+export interface Run {
+  project: string; run: string; status: string; words: string; summary: string; holder: string | null; goal: string; title: string;
+  models: Record<string, string>; started_at: number; last_at: number; now: number; seconds: number; limits: Limits; spend: Spend;
+  applied: boolean; seq: number; tasks: number; leaves: number; done: number; next: { command: string; why: string }[];
+  waiting?: Waiting[];
+}
+export interface Waiting { kind: string; id?: string; task: string; question: string; detail?: string; tests?: Disagreement[]; choices?: string[]; plan?: string }
+export interface Disagreement { test: string; path?: string; was?: string; now?: string; said?: string }
+export interface Line {
+  path: string; name: string; parent: string | null; depth: number; leaf: boolean; title: string; about: string; state: string; words: string;
+  why: string; doing: string; stuck: string; halted: string; role: string; attempt: number; rounds: [number, number, number];
+  cost: [number, number]; tokens: [number, number]; unpriced: number; check: { ruling: string; passed: number; failed: number } | null;
+  files: number; started_at: number; last_at: number;
+}
+export interface Told {
+  seq: number; task: string; version: number; at: number; kind: string; words: string; style: string;
+  event: Record<string, any>; cut?: Record<string, number>;
+}
+export interface Change { seq: number; run: Run; tasks: Line[]; order?: string[] }
+
+declare global { interface Window { bough?: Record<string, unknown> } }
+
+const embedded = document.getElementById("bough-data");
+const kept: Record<string, unknown> | null = embedded ? JSON.parse(embedded.textContent ?? "{}") : null;
+export const exported = kept !== null;
+export const start: string = exported ? String(kept!["start"] ?? "") : "";
+
+export class Problem extends Error {}
+
+export function at(project: string, run: string, end = ""): string {
+  return `/api/${encodeURIComponent(project)}/runs/${encodeURIComponent(run)}${end}`;
+}
+
+export function query(values: Record<string, string | number | undefined>): string {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined);
+  return given.length ? "?" + given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&") : "";
+}
+
+export async function get<T>(address: string): Promise<T> {
+  if (kept) {
+    if (address in kept) return kept[address] as T;
+    throw new Problem("This part is not in the exported file: look at it with bough serve.");
+  }
+  let answer: Response;
+  try {
+    answer = await fetch(address, { credentials: "same-origin" });
+  } catch {
+    throw new Problem("The dashboard's server does not answer. Start it again with bough serve.");
+  }
+  return read<T>(answer);
+}
+
+export async function post(project: string, run: string, action: string, body: unknown): Promise<string> {
+  const answer = await fetch(at(project, run, `/do/${action}`), {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-bough": "1" },
+    body: JSON.stringify(body),
+  });
+  return (await read<{ said: string }>(answer)).said;
+}
+
+async function read<T>(answer: Response): Promise<T> {
+  if (answer.status === 401) throw new Problem("This page has lost its key: open the address that bough serve prints.");
+  if (!answer.ok) {
+    const text = await answer.text();
+    let said = text;
+    try { said = JSON.parse(text).error ?? text; } catch { /* it is plain text */ }
+    throw new Problem(said || `The server answered ${answer.status}.`);
+  }
+  return (await answer.json()) as T;
+}
+
+// What changes, as it happens. Only pages that can be seen keep a connection: browsers allow six to one server.
+export function follow(project: string, run: string, since: () => number, heard: (change: Change) => void, up: (on: boolean) => void): () => void {
+  if (exported) return () => undefined;
+  let source: EventSource | null = null;
+  let timer = 0;
+  const open = () => {
+    source = new EventSource(at(project, run, `/live?since=${since()}`));
+    source.onopen = () => up(true);
+    source.onmessage = (message) => heard(JSON.parse(message.data));
+    source.onerror = () => {
+      up(false);
+      if (source?.readyState === EventSource.CLOSED) { close(); timer = window.setTimeout(look, 1000); }
+    };
+  };
+  const close = () => { window.clearTimeout(timer); source?.close(); source = null; };
+  const look = () => { if (document.visibilityState === "visible") { if (!source) open(); } else close(); };
+  document.addEventListener("visibilitychange", look);
+  look();
+  return () => { document.removeEventListener("visibilitychange", look); close(); };
+}

@@ -1,0 +1,53 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { exported, start } from "./api";
+import { Compare } from "./compare";
+import { RunPage } from "./run";
+import { Runs } from "./runs";
+import { Stats } from "./stats";
+import { TaskPage } from "./task";
+
+function where(): string[] {
+  const hash = window.location.hash || start;
+  return hash.replace(/^#\/?/, "").split("/").filter(Boolean).map(decodeURIComponent);
+}
+
+const THEMES = ["system", "light", "dark"];
+
+function App() {
+  const [place, setPlace] = useState(where());
+  const [theme, setTheme] = useState(() => { try { return window.localStorage.getItem("bough-theme") ?? "system"; } catch { return "system"; } });
+  useEffect(() => {
+    const moved = () => { setPlace(where()); window.scrollTo(0, 0); };
+    window.addEventListener("hashchange", moved);
+    return () => window.removeEventListener("hashchange", moved);
+  }, []);
+  useEffect(() => {
+    if (theme === "system") document.documentElement.removeAttribute("data-theme");
+    else document.documentElement.setAttribute("data-theme", theme);
+    try { window.localStorage.setItem("bough-theme", theme); } catch { /* a file has no storage in some browsers */ }
+  }, [theme]);
+  const [screen, ...rest] = place;
+  useEffect(() => { document.title = [rest[rest.length > 2 && screen === "task" ? 2 : 1], "bough"].filter(Boolean).join(" · "); }, [place.join("/")]);
+  const next = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
+  return (
+    <>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.querySelector<HTMLElement>("#content")?.focus(); }}>Skip to the content</a>
+      <header class="site">
+        {exported ? <strong>bough</strong> : <a href="#/"><strong>bough</strong></a>}
+        {!exported && <a href="#/">Runs</a>}
+        <span class="push" />
+        <button type="button" class="quiet" aria-label={`Colours: ${theme}. Change to ${next}.`} onClick={() => setTheme(next)}>{theme}</button>
+      </header>
+      <div id="content" tabIndex={-1}>
+        {screen === "run" && rest[1] ? <RunPage key={rest[1]} project={rest[0]} name={rest[1]} tab={rest[2] ?? "tree"} />
+          : screen === "task" && rest[2] ? <TaskPage key={rest[1]} project={rest[0]} name={rest[1]} path={rest[2]} tab={rest[3] ?? "talk"} />
+          : screen === "compare" && rest[0] ? <Compare project={rest[0]} one={rest[1] ?? ""} other={rest[2] ?? ""} />
+          : screen === "stats" && rest[0] ? <Stats project={rest[0]} />
+          : <Runs />}
+      </div>
+    </>
+  );
+}
+
+render(<App />, (document.getElementById("app")!.replaceChildren(), document.getElementById("app")!));

@@ -1,0 +1,112 @@
+import { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { at, exported, get, post, query, Run, Waiting } from "./api";
+import { clock } from "./format";
+
+type Refresh = () => void;
+
+// A button that does what a command does, and says what came of it.
+function useAction(project: string, run: Run, refresh: Refresh) {
+  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
+  const [busy, setBusy] = useState(false);
+  const act = async (action: string, body: unknown): Promise<boolean> => {
+    setBusy(true);
+    try {
+      setSaid({ text: await post(project, run.run, action, body), bad: false });
+      refresh();
+      return true;
+    } catch (error) {
+      setSaid({ text: error instanceof Error ? error.message : String(error), bad: true });
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  const note: ComponentChildren = said && <p class={said.bad ? "problem" : "said"} role={said.bad ? "alert" : "status"}>{said.text}</p>;
+  return { act, busy, note };
+}
+
+export function Steer({ project, run, refresh }: { project: string; run: Run; refresh: Refresh }) {
+  const { act, busy, note } = useAction(project, run, refresh);
+  const [partial, setPartial] = useState(false);
+  if (exported) return null;
+  const live = run.holder !== null;
+  const over = ["completed", "not_verified", "failed"].includes(run.status);
+  return (
+    <div class="steer">
+      {(run.waiting ?? []).map((waiting) => <Question key={`${waiting.kind}${waiting.id}${waiting.task}`} project={project} run={run} waiting={waiting} refresh={refresh} />)}
+      <p class="actions">
+        {live && <button type="button" disabled={busy} onClick={() => act("stop", { now: false })}>Stop</button>}
+        {live && <button type="button" class="quiet" disabled={busy} onClick={() => act("stop", { now: true })}>Stop now</button>}
+        {!live && !over && <button type="button" class="first" disabled={busy} onClick={() => act("resume", {})}>Resume</button>}
+        {!live && run.status === "completed" && !run.applied && <button type="button" class="first" disabled={busy} onClick={() => act("apply", {})}>Apply</button>}
+        {!live && over && run.status !== "completed" && !run.applied && !partial && <button type="button" disabled={busy} onClick={() => setPartial(true)}>Apply anyway…</button>}
+        {partial && <button type="button" class="bad" disabled={busy} onClick={() => act("apply", { partial: true }).then(() => setPartial(false))}>The work is not verified: apply it</button>}
+        {!live && run.applied && <button type="button" disabled={busy} onClick={() => act("undo", {})}>Undo apply</button>}
+        <Copy text={run.next[0]?.command ?? ""} />
+      </p>
+      {note}
+    </div>
+  );
+}
+
+function Copy({ text }: { text: string }) {
+  return text ? <span class="dim twin">or in a terminal: <code>{text}</code></span> : null;
+}
+
+function Question({ project, run, waiting, refresh }: { project: string; run: Run; waiting: Waiting; refresh: Refresh }) {
+  const { act, busy, note } = useAction(project, run, refresh);
+  const [text, setText] = useState("");
+  if (waiting.kind === "tests")
+    return (
+      <section class="question" aria-label="Waiting for your approval">
+        <h2>May these tests change?</h2>
+        <p>{waiting.question}</p>
+        {waiting.tests?.map((one) => (
+          <details key={one.test} open><summary><code>{one.test}</code></summary>
+            {one.said && <pre>{one.said}</pre>}{one.was && <pre class="del">{one.was}</pre>}{one.now && <pre class="ins">{one.now}</pre>}
+          </details>
+        ))}
+        <label>What the agent hears if you do not allow it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+        <p class="actions">
+          <button type="button" class="first" disabled={busy} onClick={() => act("approve", { allow: true })}>Allow</button>
+          <button type="button" disabled={busy} onClick={() => act("approve", { allow: false, say: text })}>Do not allow</button>
+        </p>
+        {note}
+      </section>
+    );
+  return null;
+}
+
+interface Point { at: number; words: string }
+
+export function Rewind({ project, run, task, refresh }: { project: string; run: Run; task: string; refresh: Refresh }) {
+  const { act, busy, note } = useAction(project, run, refresh);
+  const [points, setPoints] = useState<Point[] | null>(null);
+  const [to, setTo] = useState(0);
+  const [say, setSay] = useState("");
+  if (run.holder !== null) return null;
+  const open = async () => {
+    const { points: found } = await get<{ points: Point[] }>(at(project, run.run, `/points${query({ task })}`));
+    setPoints(found);
+    setTo(Math.max(0, found.length - 1));
+  };
+  if (!points) return <button type="button" onClick={() => void open()}>Rewind…</button>;
+  return (
+    <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("rewind", { to, task, say }).then((done) => done && setPoints(null)); }}>
+      <label>Take the run back to{" "}
+        <select value={String(to)} onChange={(event) => setTo(Number(event.currentTarget.value))}>
+          {points.map((point, n) => <option key={n} value={String(n)}>{n}: {clock(point.at)} {point.words.slice(0, 90)}</option>)}
+        </select>
+      </label>
+      <label>Tell the next agent <input value={say} onInput={(event) => setSay(event.currentTarget.value)} /></label>
+      <button type="submit" class="first" disabled={busy}>Rewind</button>
+      <button type="button" class="quiet" onClick={() => setPoints(null)}>Cancel</button>
+      {note}
+    </form>
+  );
+}
+
+export function Say(_: { project: string; run: Run; task: string; refresh: Refresh }) {
+  return null;
+}
