@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
-from bough.adapters.stores.sqlite import SCHEMA
+from bough.adapters.stores.sqlite import SqliteStore, _end, encoded_event
 from bough.core import events as e
 from bough.core.acceptance import Failure, Verdict
 from bough.core.budget import Limits, Spend
@@ -26,21 +29,31 @@ Told = tuple[str, e.AnyEvent]
 
 def write(root: Path, run: str, told: Iterable[Told], pace: float = 0.4) -> int:
     """A project whose journal holds these events; how many there are."""
-    home = root / ".bough"
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    database = sqlite3.connect(home / "journal.db")
-    with database:
-        database.executescript(SCHEMA)
-        database.execute("INSERT OR REPLACE INTO meta VALUES ('format', ?)", (e.FORMAT,))
-        versions: dict[str, int] = {}
-        rows = []
-        for number, (task, event) in enumerate(told):
-            versions[task] = versions.get(task, 0) + 1
-            at = BEGIN + number * pace
-            rows.append((run, task, versions[task], at, type(event).__name__, e.encode(event)))
-        database.executemany("INSERT INTO events (run, task, version, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)", rows)
-    database.close()
-    return len(rows)
+    events = list(told)
+    at = iter(count())
+    asyncio.run(_write(root, run, events, lambda: BEGIN + next(at) * pace))
+    return len(events)
+
+
+def append(root: Path, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
+    """More events of a run, as whoever carries it out would write them."""
+    asyncio.run(_write(root, run, [(task, event) for event in events], time.time))
+
+
+async def _write(root: Path, run: str, told: Sequence[Told], clock: Callable[[], float]) -> None:
+    (root / ".bough").mkdir(parents=True, exist_ok=True, mode=0o700)
+    store = SqliteStore(root / ".bough" / "journal.db", clock=clock)
+    ends: dict[str, tuple[int, bytes]] = {}
+
+    def insert(db: sqlite3.Connection) -> None:
+        """In one go: a hundred thousand transactions take minutes."""
+        for task, event in told:
+            version, link = ends.get(task) or _end(db, run, task)
+            store._insert(db, run, task, version, link, [encoded_event(event)])
+            ends[task] = _end(db, run, task)
+
+    await store._database.write(insert)
+    await store.close()
 
 
 def large(tasks: int, rounds: int, *, fanout: int = 20, over: bool = True) -> Iterator[Told]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from bough.core import events as e
+from tests.web import journals
 
 
 @dataclass
@@ -72,23 +72,7 @@ class Served:
         return heard
 
     def append(self, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
-        append(self.root, run, task, events)
-
-
-def append(root: Path, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
-    """More events of a run, as whoever carries it out would write them."""
-    import time
-
-    database = sqlite3.connect(root / ".bough" / "journal.db", timeout=30)
-    with database:
-        for event in events:
-            query = "SELECT coalesce(max(version), 0) + 1 FROM events WHERE run = ? AND task = ?"
-            (version,) = database.execute(query, (run, task)).fetchone()
-            database.execute(
-                "INSERT INTO events (run, task, version, at, kind, body) VALUES (?, ?, ?, ?, ?, ?)",
-                (run, task, version, time.time(), type(event).__name__, e.encode(event)),
-            )
-    database.close()
+        journals.append(self.root, run, task, events)
 
 
 @contextmanager
