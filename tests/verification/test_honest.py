@@ -73,3 +73,28 @@ def test_what_is_found_at_the_top_runs_at_the_top(path: str, tmp_path: Path) -> 
     outcome, _ = play(case, tmp_path, path.partition("/")[0])
     assert outcome.completed, explained(outcome)
     assert verdict_of(outcome).passed == 2
+
+
+FEWER = """\
+import pathlib
+
+import pytest
+
+place = pathlib.Path({place!r})
+(place / f"run{{len(list(place.iterdir()))}}").touch()
+
+
+@pytest.mark.parametrize("n", range(20 - len(list(place.iterdir()))))
+def test_many(n):
+    assert n >= 0
+"""
+
+
+def test_a_number_of_tests_that_changes_by_itself_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each time they are collected there is one less, at the base too."""
+    place = tmp_path / "outside"
+    place.mkdir()
+    monkeypatch.setenv("BOUGH_SANDBOX_WRITABLE", str(place))
+    case = Case(name="fewer", does=["fix"], files={"test_many.py": FEWER.format(place=str(place))})
+    outcome, _ = play(case, tmp_path)
+    assert verdict_of(outcome).ruling == "passed", explained(outcome)

@@ -88,7 +88,7 @@ class Judge:
     ) -> Judgement:
         ran, flaky = await self._again(run, check, ran, task, workspace, say)
         known = await self._runner.at(run, task, check, task.base)
-        lost = await self._lost(task, check, ran, known, question)
+        lost = await self._lost(run, task, check, ran, known, question)
         reason, passed = rulings.ruling(check, ran, known, lost, worked=for_agents(task.step))
         if not passed and task.rules.accept_failing and (why := rulings.accepted(ran, known, lost)):
             reason, passed = why, True
@@ -129,14 +129,20 @@ class Judge:
         )
         return _with_output(verdict, ran, task)
 
-    async def _lost(self, task: Task, check: Check, ran: Ran, known: Known, question: Question | None) -> str:
+    async def _lost(
+        self, run: Run, task: Task, check: Check, ran: Ran, known: Known, question: Question | None
+    ) -> str:
         """Tests that ran at the base and do not run now. Where the original tests are asked, they answer for these."""
         if task.step.may_edit_tests or question is not None:
             return ""
         before = await self._texts.of(task.base, check.command)
         after = await self._texts.of(task.tree, check.command, task.base)
         same = {path for path, text in before.items() if after.get(path) == text}
-        return rulings.lost(ran.report, known.report, same)
+        if not rulings.lost(ran.report, known.report, same):
+            return ""
+        # How many tests there are may be left to chance at the base already: only what runs there twice can be lost.
+        again = await self._runner.apart(run, task, check, task.base)
+        return rulings.lost(ran.report, known.report, same, again.report)
 
     async def _not_the_tree(self, check: Check, ran: Ran, known: Known, task: Task, workspace: Workspace) -> str:
         """Something else than the tree was tested; empty: it was the tree."""

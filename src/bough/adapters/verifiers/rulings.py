@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
@@ -128,9 +129,14 @@ def _left_out(ran: Ran) -> str:
     return f"; it ran without files that are ignored and so not part of the work ({named})" if paths else ""
 
 
-def lost(now: Report, baseline: Report, same: Collection[str]) -> str:
+def lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
     """Tests that ran at the base and no longer do: skipped, left out, fewer than there were, or not to be seen at all.
-    `same` are the files that are as they were: whatever of them ran has to run still."""
+    `same` are the files that are as they were: whatever of them ran has to run still. `again` is a second run at the
+    base: what does not run there either is left to chance, and so is a number of tests that differs."""
+    steady = again is None or again.passed + again.failed == baseline.passed + baseline.failed
+    if again is not None and again.cases:
+        ids = {case.id for case in again.cases if case.outcome != "skipped"}
+        baseline = replace(baseline, cases=tuple(case for case in baseline.cases if case.id in ids))
     ran, ran_before = now.passed + now.failed, baseline.passed + baseline.failed
     if baseline.how == "exit status" or not ran_before:
         return ""
@@ -147,7 +153,7 @@ def lost(now: Report, baseline: Report, same: Collection[str]) -> str:
             return f"{case.id} ran at the base and is skipped now"
         if names and case.outcome != "skipped" and _file(case.id) in same and _test(case.id) not in names:
             return f"{_test(case.id)} ran at the base and does not run now"
-    if ran < ran_before:
+    if steady and ran < ran_before:
         return f"only {ran} tests ran, where {ran_before} ran at the base"
     return ""
 
