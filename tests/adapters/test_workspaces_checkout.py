@@ -754,3 +754,22 @@ def test_any_edits_give_the_tree_that_git_gives(tmp_path: Path, edits: list[tupl
         await task.workspaces.discard("amber-heron", "goal")
 
     with_task(root, body)
+
+
+def test_empty_folders_of_the_persons_are_there(tmp_path: Path) -> None:
+    """A program writes its log into one; the agent may have put something else there."""
+    root = project(tmp_path, FILES)
+    (root / "logs" / "old").mkdir(parents=True)
+    (root / "spool").mkdir()
+    (root / "kept.log").write_text("ignored\n")
+
+    async def body(task: Task) -> None:
+        assert (task.top / "logs" / "old").is_dir() and (task.top / "spool").is_dir()
+        assert await task.workspace.snapshot() == task.base
+        (task.top / "spool").rmdir()
+        (task.top / "spool").symlink_to(tmp_path)
+        (task.top / "logs" / "old").rmdir()
+        await task.workspace.furnish()
+        assert (task.top / "logs" / "old").is_dir() and (task.top / "spool").is_symlink()
+
+    with_task(root, body)

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
-from bough.adapters.workspaces import agents, disk, person, shared
+from bough.adapters.workspaces import agents, disk, handles, person, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
@@ -301,6 +301,7 @@ class GitWorkspaces:
             id = tree(found, batch)
             batch.flush()
         person.save(kept, found)
+        person.save_empty(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
         return id.hex()
 
@@ -376,8 +377,11 @@ class GitWorkspaces:
         return [Mount(place, "overlay") for place in places] + [Mount(self._root / name) for name in around.link]
 
     def _furnish(self, checkout: Path) -> None:
-        """The links and copies that the person asked for, where the tree has nothing in their place."""
+        """What no tree holds, where the tree has nothing in its place: empty folders of the person's, and the links and
+        copies that the person asked for."""
         top = os.fsencode(checkout)
+        for path in person.load_empty(self._repository.path):
+            handles.make_folder(top, path)
         for name in self._surroundings.link:
             if self._comes_along(name):
                 shared.share(self._top, top, [os.fsencode(name)])

@@ -46,6 +46,14 @@ def open_below(parent: int, name: bytes, writing: bool = False) -> int:
         return os.open(name, _FOLDER, dir_fd=parent)
 
 
+def make_folder(top: bytes, path: bytes) -> None:
+    """Make a folder below `top` where nothing is in its way; what is there stays as it is."""
+    parent, _, name = path.rpartition(b"/")
+    # Something that is no folder is in its way, or on the way there nothing is, any more.
+    with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), folder(top, parent) as handle:
+        _with_access(handle, partial(os.mkdir, name, dir_fd=handle))
+
+
 def _made(parent: int, name: bytes) -> int:
     for _ in range(8):
         try:

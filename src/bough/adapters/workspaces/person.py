@@ -89,6 +89,25 @@ def save(path: Path, found: Found) -> None:
     disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False)
 
 
+MANY = 1_000
+"""Empty folders that come along at most."""
+
+
+def save_empty(repository: Path, folders: Sequence[bytes]) -> None:
+    """Remember the person's empty folders: no tree of git's holds them, and programs write into them."""
+    body, place = b"\0".join(folders[:MANY]), repository / "empty"
+    if (place.read_bytes() if place.exists() else b"") != body:
+        disk.write_whole(place, body, durable=False)
+
+
+def load_empty(repository: Path) -> list[bytes]:
+    try:
+        body = (repository / "empty").read_bytes()
+    except FileNotFoundError:
+        return []
+    return [path for path in body.split(b"\0") if path and b".." not in path.split(b"/")]
+
+
 def load(path: Path, existing: Callable[[Sequence[bytes]], set[bytes]]) -> Found | None:
     """None when there is nothing to trust: missing, cut off or damaged, or contents that are no longer there."""
     try:

@@ -108,13 +108,19 @@ class Found(Struct):
             rules = folder.files.get(b".gitignore")
             folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
 
-    def hollow(self) -> list[bytes]:
-        """Folders with nothing in them that is kept, ignored or shared, the topmost ones."""
+    def empty(self) -> list[bytes]:
+        """Folders with nothing in them that is kept, ignored or shared, every one after the one that it is in."""
         full = {b""}
         for path, folder in reversed(self.folders.items()):
             if folder.files or folder.ignored or folder.shared or path in full:
                 full |= {path, path.rpartition(b"/")[0]}
-        return [p for p in self.folders if p not in full and p.rpartition(b"/")[0] in full]
+        return [path for path in self.folders if path not in full]
+
+    def hollow(self) -> list[bytes]:
+        """The topmost of the empty folders."""
+        empty = self.empty()
+        inside = set(empty)
+        return [path for path in empty if path.rpartition(b"/")[0] not in inside]
 
 
 class Tracked:
