@@ -129,9 +129,7 @@ class Judge:
         )
         return _with_output(verdict, ran, task)
 
-    async def _lost(
-        self, run: Run, task: Task, check: Check, ran: Ran, known: Known, question: Question | None
-    ) -> str:
+    async def _lost(self, run: Run, task: Task, check: Check, ran: Ran, known: Known, question: Question | None) -> str:
         """Tests that ran at the base and do not run now. Where the original tests are asked, they answer for these."""
         if task.step.may_edit_tests or question is not None:
             return ""
