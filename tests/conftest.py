@@ -24,6 +24,7 @@ def _one_piece_of_work() -> None:
     """Most tests script a model that works on one leaf: the complexity gate would ask it a question it has no answer
     to. Tests of planning turn it on again for themselves."""
     os.environ["BOUGH_PLANNING_FLAT"] = "true"
+    os.environ["XDG_CONFIG_HOME"] = "/nonexistent"  # what the developer has set for themselves
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,8 +1,9 @@
-"""Settings: `bough.toml` or `[tool.bough]` in `pyproject.toml`, then `BOUGH_*` variables, then flags.
+"""Settings: the person's `~/.config/bough/config.toml`, then the repository's `bough.toml` or `[tool.bough]` in
+`pyproject.toml`, then `BOUGH_*` variables, then flags.
 
 A repository's file is untrusted input. It may tune thresholds and lower limits. Raising them and choosing models are
-*wishes*, which hold when the person allows them. Where requests (and the key with them) go and how commands are
-confined is for the person alone: those keys are refused in a file.
+*wishes*, which hold when the person allows them and has not set those keys. Where requests (and the key with them) go
+and how commands are confined is for the person alone: those keys are refused in a repository's file.
 """
 
 from __future__ import annotations
@@ -28,6 +29,21 @@ from bough.core.services import Service
 from bough.core.signals import StuckRules
 
 
+class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Models that go together, under a name: `--model NAME`."""
+
+    main: str
+    fast: str | None = None
+    strong: str | None = None
+    base_url: str | None = None
+    """Where they are asked."""
+
+    def named(self, tier: Literal["main", "fast", "strong"]) -> str:
+        """The model of a tier, with the address where it is asked."""
+        name = getattr(self, tier) or self.main
+        return f"{name}@{self.base_url}" if self.base_url else str(name)
+
+
 class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """`provider:model` by tier."""
 
@@ -42,6 +58,8 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Tokens that a model can be shown at once, for models of which bough does not know it."""
     protocol: Literal["auto", "tools", "text"] = "auto"
     """How models act: by native tool calls, by blocks in their text, or whichever the evidence speaks for."""
+    presets: dict[str, Preset] = field(default_factory=dict)
+    """By name, for `--model NAME`. Not in a repository's file."""
 
 
 class SandboxSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -116,6 +134,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
 
 PERSON_ONLY = {
     ("models", "base_url"),
+    ("models", "presets"),
     ("approve", "commands"),
     *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
 }
@@ -162,22 +181,58 @@ Allow = Callable[[Mapping[str, str]], Collection[str]]
 
 def load(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
     """The settings that hold in a project folder. Wishes that are not allowed are as if nobody had them."""
-    table, own = _from_file(folder), _from_env(env)
-    asked = {name: value for name, value in _wishes(table).items() if not _is_set(own, name)}
-    for name in asked.keys() - set(allow(asked) if asked else ()):
+    merged: Table = {}
+    for _, table in layers(folder, env, allow):
+        for section, values in table.items():
+            merged.setdefault(section, {}).update(values)
+    return _converted(merged)
+
+
+def layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
+    """What sets something, and what it sets, the weakest first: the person's file, the repository's, variables."""
+    home, mine = _from_person(env)
+    place, table = _from_file(folder)
+    own = _from_env(env)
+    wishes = _wishes(table, mine)
+    asked = {name: value for name, value in wishes.items() if not _is_set(own, name) and not _is_set(mine, name)}
+    for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
         del table[section][key]
-    for section, values in (*_from_person(env).items(), *own.items()):
-        table.setdefault(section, {}).update(values)
-    return _converted(table)
+    return [(home, mine), (place, table), ("environment", own)]
 
 
-def _wishes(table: Table) -> dict[str, str]:
-    """What of a repository's settings goes beyond the defaults, or chooses a model. As they are understood, not as they
-    are written: `"1000"` is a number too."""
+def person_file(env: Mapping[str, str]) -> Path | None:
+    """Where a person keeps settings for all their projects; None for somebody without a home."""
+    base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
+    if not base.startswith("/") and not home:
+        return None
+    return (Path(base) if base.startswith("/") else Path(home) / ".config") / "bough" / "config.toml"
+
+
+def _from_person(env: Mapping[str, str]) -> tuple[str, Table]:
+    path = person_file(env)
+    if path is None:
+        return "", {}
+    try:
+        text = _text(path)
+        import tomllib  # not quickly loaded
+
+        table = tomllib.loads(text)
+    except FileNotFoundError:
+        return str(path), {}
+    except PermissionError:
+        raise UsageError(f"{path} cannot be read: is it yours?") from None
+    except ValueError as error:
+        raise UsageError(f"{path} is not valid TOML: {error}.") from None
+    return str(path), _checked(table, str(path), of_the_person=True)
+
+
+def _wishes(table: Table, mine: Table) -> dict[str, str]:
+    """What of a repository's settings goes beyond the person's and the defaults, or chooses a model. As they are
+    understood, not as they are written: `"1000"` is a number too."""
     if not any(section in (*BOUNDS, "models") for section in table):
         return {}
-    understood, defaults = _converted(table), Config()
+    understood, defaults = _converted(table), _converted(mine)
     found = {}
     for name in [f"{section}.{key}" for section in table.keys() - NAMED for key in table[section]]:
         section, _, key = name.partition(".")
@@ -234,7 +289,8 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
             raise UsageError(f"[workspace] {key}: `{name}` is not a path within the project.")
 
 
-def _from_file(folder: Path) -> Table:
+def _from_file(folder: Path) -> tuple[str, Table]:
+    """The repository's file, and what it sets."""
     for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
         try:
             text = _text(path)
@@ -252,27 +308,8 @@ def _from_file(folder: Path) -> Table:
         for key in within:
             table = table.get(key, {})
         if table:
-            return _checked(table, str(path))
-    return {}
-
-
-def _from_person(env: Mapping[str, str]) -> Table:
-    """What is for the person alone to say and has its place in their own file: `[approve]`."""
-    home, chosen = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_CONFIG_HOME") or "")
-    path = (chosen if chosen.is_absolute() else home / ".config") / "bough" / "config.toml"
-    try:
-        text = _text(path)
-        import tomllib
-
-        table = tomllib.loads(text)
-    except FileNotFoundError:
-        return {}
-    except ValueError as error:
-        raise UsageError(f"{path} is not valid TOML: {error}.") from None
-    wanted = table.get("approve", {})
-    if not isinstance(wanted, dict) or wanted.keys() - set(SECTIONS["approve"]):
-        raise UsageError(f"{path}: [approve] has one key, `commands`: a list of patterns.")
-    return {"approve": wanted} if wanted else {}
+            return str(path), _checked(table, str(path))
+    return str(folder / "bough.toml"), {}
 
 
 def _text(path: Path) -> str:
@@ -288,7 +325,7 @@ def _text(path: Path) -> str:
         return file.read(LONGEST).decode()
 
 
-def _checked(table: Any, place: str) -> Table:
+def _checked(table: Any, place: str, *, of_the_person: bool = False) -> Table:
     for section, values in table.items():
         if section not in SECTIONS and section not in NAMED:
             raise UsageError(f"{place}: there is no section [{section}].{_nearest(section, [*SECTIONS, *NAMED])}")
@@ -297,21 +334,24 @@ def _checked(table: Any, place: str) -> Table:
         for key in () if section in NAMED else values:
             if key not in SECTIONS[section]:
                 raise UsageError(f"{place}: [{section}] has no key `{key}`.{_nearest(key, SECTIONS[section])}")
+            if of_the_person:
+                continue
             if (section, key) in PERSON_ONLY:
                 raise UsageError(
                     f"{place}: `{section}.{key}` is not for a repository to set; "
-                    f"set {_variable(section, key)} in your environment."
+                    f"set {variable(section, key)} in your environment, or put it into your own file (`bough config`)."
                 )
             if section == "models" and "@http" in str(values[key]):
                 raise UsageError(
                     f"{place}: an address behind a model's name is not for a repository to set; "
-                    f"set {_variable(section, key)} in your environment."
+                    f"set {variable(section, key)} in your environment."
                 )
     return {section: dict(values) for section, values in table.items()}
 
 
 def _from_env(env: Mapping[str, str]) -> Table:
-    known = {_variable(section, key): (section, key) for section, keys in SECTIONS.items() for key in keys}
+    known = {variable(section, key): (section, key) for section, keys in SECTIONS.items() for key in keys}
+    del known[variable("models", "presets")]
     table: Table = {}
     for name, value in env.items():
         if not name.startswith("BOUGH_") or name in NOT_SETTINGS:
@@ -324,7 +364,7 @@ def _from_env(env: Mapping[str, str]) -> Table:
     return table
 
 
-def _variable(section: str, key: str) -> str:
+def variable(section: str, key: str) -> str:
     return f"BOUGH_{section}_{key}".upper()
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget import Limits, Spend
-from bough.core.errors import Unavailable
+from bough.core.errors import Unavailable, UsageError
 from bough.core.grants import TOKENS_PER_ROUND, root_grant, with_tokens
 from bough.core.plan import Plan, Step, most_leaves
 from bough.core.requirements import Requirement
@@ -116,10 +116,21 @@ class Choices(Struct, frozen=True):
         main = _name(self.model) or configured.main or otherwise
         if main is None:
             raise Unavailable(NO_MODEL)
+        presets = configured.presets
+        if main in presets:
+            # Models that go together: what is configured for another one is not meant.
+            configured = replace(configured, fast=presets[main].named("fast"), strong=presets[main].named("strong"))
+            main = presets[main].named("main")
+        elif presets and main == self.model and ":" not in main:
+            known = ", ".join(sorted(presets))
+            raise UsageError(
+                f"`{main}` is neither provider:model nor one of your presets ({known}): see `bough config`."
+            )
+        fast, strong = _name(self.fast_model) or configured.fast, _name(self.strong_model) or configured.strong
         return {
-            "fast": _name(self.fast_model) or configured.fast or main,
+            "fast": presets[fast].named("fast") if fast in presets else fast or main,
             "main": main,
-            "strong": _name(self.strong_model) or configured.strong or main,
+            "strong": presets[strong].named("strong") if strong in presets else strong or main,
         }
 
     def given(self) -> dict[str, Model]:

@@ -318,8 +318,9 @@ class Session(Journal, frozen=True):
         run = await self.run(name)
         if run.end is not None:
             return await self.outcome(name)
-        chosen = settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong"))
-        models = choices.models(chosen)
+        main, fast, strong = (run.models.get(tier) for tier in ("main", "fast", "strong"))
+        before = settings.Models(main, fast, strong, presets=self.config.models.presets)
+        models = choices.models(before)
         try:
             async with self._hold(name):
                 await self._take_back(name)

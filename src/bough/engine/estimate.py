@@ -72,13 +72,13 @@ async def known_of(task: Task, site: Site) -> dict[str, str]:
     """What every planning prompt says of the repository."""
     workspaces = site.ports.workspaces
     paths = await workspaces.paths(task.tree)
-    own = await workspaces.texts(task.tree, [INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
+    own = await workspaces.texts(task.tree, [*INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
     return {
         "command": await check_command(task, site),
         "files": "\n".join(sorted(paths, key=lambda path: (path.count("/"), path))),
         "built": "".join(built).strip(),
-        "project": own.get(INSTRUCTIONS, "")[:INSTRUCTIONS_LIMIT].strip(),
+        "project": next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
     }
 
 

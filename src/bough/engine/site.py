@@ -26,7 +26,8 @@ from bough.core.states import State
 from bough.core.task import Task
 from bough.ports import Judgement, Ports, Workspace
 
-INSTRUCTIONS = "AGENTS.md"
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+"""The first of these that a folder has."""
 INSTRUCTIONS_LIMIT = 32_000
 DIFF_LIMIT = 24_000
 FILES = 12
@@ -154,8 +155,9 @@ def _project_instructions(workspace: Workspace) -> str:
     """The repository's own words for agents: from the top, then from the folder where the work starts."""
     folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
     texts = []
-    for path in (folder / INSTRUCTIONS for folder in folders):
-        if path.is_file() and not path.is_symlink():
+    for folder in folders:
+        found = [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
+        for path in (path for path in found[:1] if not path.is_symlink()):
             with path.open("rb") as file:
                 texts.append(file.read(INSTRUCTIONS_LIMIT).decode(errors="replace").strip())
     return "\n\n".join(texts)

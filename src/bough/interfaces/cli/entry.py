@@ -40,9 +40,11 @@ COMMANDS = {
     "check": "Run the project's check as bough finds it, before any work.",
     "plan": "Show how a goal would be carried out, and do nothing.",
     "workflow": "Check, list and show written plans.",
+    "config": "Show which settings are in force, and where they come from.",
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
     "demo": "A whole run on a recorded model: no key, no network.",
+    "completion": "Print what makes your shell complete bough's commands.",
     "doctor": "Say what works here, and what is missing.",
 }
 """In the order of use, each with the first line of its own help."""
@@ -53,6 +55,8 @@ It works in a private copy; a task is done when a check that bough ran has passe
 It may be stopped or killed at any time and goes on where it was.
 """
 INTERRUPTED = 6
+COMPLETE = "_BOUGH_COMPLETE"
+"""By this variable a shell asks for completions: `bash_complete`, `zsh_source` …"""
 
 
 class Commands(click.Group):
@@ -120,11 +124,18 @@ def enter(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    status = _carried_out(list(arguments))
+    status = _completed() if COMPLETE in os.environ else _carried_out(list(arguments))
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # nobody reads our output any more
             stream.flush()
     return status
+
+
+def _completed() -> int:
+    """The shell asks how a word could go on, or for the script that makes it ask."""
+    from click.shell_completion import shell_complete
+
+    return shell_complete(bough, {}, "bough", COMPLETE, os.environ[COMPLETE])
 
 
 def _open_streams() -> None:

@@ -33,7 +33,22 @@ def as_json(help: str) -> Callable[[F], F]:
 
 def run_argument(command: F) -> F:
     """`[RUN]`: a name, the beginning of one, or `latest`."""
-    return click.argument("run", required=False)(command)
+    return click.argument("run", required=False, shell_complete=complete_run)(command)
+
+
+def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The runs of the project whose names begin so, newest first. A shell is told of no errors."""
+    from bough.app import journal
+    from bough.core.errors import BoughError
+
+    async def names() -> list[str]:
+        async with journal(ctx.params.get("folder") or ".") as opened:
+            return await opened.store.runs()
+
+    try:
+        return [name for name in reversed(wait_for(names())) if name.startswith(incomplete)]
+    except (BoughError, OSError):
+        return []
 
 
 def task_argument(command: F) -> F:
@@ -50,7 +65,8 @@ def _models() -> tuple[Callable[[F], F], ...]:
         click.option(
             "--model",
             metavar="M",
-            help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; @URL behind it: at that address.",
+            help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; @URL behind it: at that address; "
+            "or the name of a preset in your settings.",
         ),
         click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: the model)."),
         click.option("--strong-model", metavar="M", help="For the last repair and stuck work (default: the model)."),

@@ -1,0 +1,58 @@
+"""`bough config`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json
+
+
+@click.command(
+    "config",
+    short_help="Show which settings are in force, and where they come from.",
+    epilog=example("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config"),
+)
+@in_dir
+@click.option("--all", "everything", is_flag=True, help="Also what nobody has set.")
+@as_json("As a JSON object.")
+def command(folder: Path, everything: bool, as_json: bool) -> None:
+    """Show which settings are in force, and where they come from.
+
+    The later ones count: your own file (~/.config/bough/config.toml), the project's (bough.toml, or [tool.bough] in
+    pyproject.toml), BOUGH_SECTION_KEY variables, and what you say to a command. The project's file may lower limits; to
+    raise them or to choose a model it needs your consent.
+    """
+    from bough.app.inforce import settings_in_force
+
+    found = settings_in_force(folder, everything)
+    if as_json:
+        import msgspec
+
+        print_json(msgspec.to_builtins(found))
+        return
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.words import cells, pad
+
+    page = paper()
+    home = str(Path.home())
+    for label, place in (("yours", found.person_file), ("project", found.project_file)):
+        there = "" if place and Path(place).exists() else " (not there)"
+        page.line((pad(label, 9), "dim"), _short(place, home) + there)
+    page.line("")
+    if not found.settings:
+        page.paragraph(text="Nothing is set: `bough config --all` shows the defaults.")
+    width = max((cells(setting.name) for setting in found.settings), default=0)
+    for setting in found.settings:
+        style = "dim" if setting.source == "default" else ""
+        value = setting.value or "(none)"
+        page.line((pad(setting.name, width), style), "  ", (value, style), "  ", (_short(setting.source, home), "dim"))
+    for name, value in found.ignored.items():
+        page.paragraph(
+            text=f"{name} = {value} is what the project asks for, and is ignored: `bough run --trust-config` allows it."
+        )
+
+
+def _short(place: str, home: str) -> str:
+    return f"~{place.removeprefix(home)}" if place.startswith(f"{home}/") else place

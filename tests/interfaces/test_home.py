@@ -1,0 +1,84 @@
+"""At home: the person's own settings, presets, and a shell that completes."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bough import config
+from bough.app.choices import Choices
+from bough.core.errors import UsageError
+from tests.interfaces.shell import BOUGH, bough, environment
+
+MINE = """
+[models]
+main = "local"
+[models.presets.local]
+main = "openai:big"
+fast = "openai:small"
+base_url = "http://127.0.0.1:9/v1"
+[budget]
+rounds = 100
+[sandbox]
+network = "registries"
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> dict[str, str]:
+    """Variables of somebody who has settings of their own."""
+    file = tmp_path / "xdg" / "bough" / "config.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(MINE)
+    return {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}
+
+
+def test_a_person_may_what_a_repository_may_not(tmp_path: Path, mine: dict[str, str]) -> None:
+    (tmp_path / "bough.toml").write_text('[budget]\nrounds = 1000\nminutes = 5\n[models]\nmain = "openai:theirs"\n')
+    loaded = config.load(tmp_path, mine, allow=lambda wishes: pytest.fail(f"asked for {wishes}"))
+    assert (loaded.budget.rounds, loaded.budget.minutes, loaded.models.main) == (100, 5, "local")
+    assert loaded.sandbox.network == "registries"
+    (tmp_path / "bough.toml").write_text("[budget]\nrounds = 60\n")
+    assert config.load(tmp_path, mine).budget.rounds == 60, "beyond the default, but not beyond the person's"
+    assert config.load(tmp_path, {**mine, "BOUGH_BUDGET_ROUNDS": "70"}).budget.rounds == 70
+    (tmp_path / "bough.toml").write_text("[models.presets.local]\nmain = 'openai:x'\nbase_url = 'http://elsewhere'\n")
+    with pytest.raises(UsageError, match="not for a repository"):
+        config.load(tmp_path, mine)
+
+
+def test_presets(tmp_path: Path, mine: dict[str, str]) -> None:
+    models = config.load(tmp_path, mine).models
+    at = "@http://127.0.0.1:9/v1"
+    local = {"main": f"openai:big{at}", "fast": f"openai:small{at}", "strong": f"openai:big{at}"}
+    assert Choices().models(models) == Choices(model="local").models(models) == local
+    assert Choices(model="ollama:a", fast_model="local").models(models)["fast"] == f"openai:small{at}"
+    with pytest.raises(UsageError, match="`lokal` is neither provider:model nor one of your presets"):
+        Choices(model="lokal").models(models)
+
+
+def test_config_says_what_is_in_force_and_where_from(tmp_path: Path, mine: dict[str, str]) -> None:
+    (tmp_path / "bough.toml").write_text('[budget]\nminutes = 5\n[check]\ncommand = "make verify"\n')
+    said = bough(tmp_path, "config", "--json", BOUGH_BUDGET_COST="3", **mine).json
+    sources = {setting["name"]: (setting["value"], setting["source"]) for setting in said["settings"]}
+    assert sources["budget.rounds"] == ("100", said["person_file"])
+    assert sources["check.command"] == ('"make verify"', said["project_file"])
+    assert sources["budget.cost"] == ("3.0", "$BOUGH_BUDGET_COST")
+    assert "limits.max_repairs" not in sources
+    assert "limits.max_repairs" in bough(tmp_path, "config", "--all").out
+
+
+def test_bash_completes(tmp_path: Path) -> None:
+    """The real script in a real bash."""
+    (tmp_path / "bough").write_text(f'#!/bin/sh\nexec {" ".join(BOUGH)} "$@"\n')
+    (tmp_path / "bough").chmod(0o755)
+    script = (
+        'eval "$(bough completion bash)"; complete -p bough; COMP_WORDS=(bough run --sandbox na); COMP_CWORD=3; '
+        '_bough_completion bough; echo "${COMPREPLY[@]}"'
+    )
+    env = environment()
+    env["PATH"] = f"{tmp_path}:{env['PATH']}"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "namespaces", done
+    assert "_bough_completion bough" in done.stdout
