@@ -76,7 +76,7 @@ def test_what_the_person_wants_to_see_first_is_said_by_the_person_alone(tmp_path
         config.load(tmp_path, env)
     (tmp_path / "bough.toml").unlink()
     (own / "config.toml").write_text("[approve]\ncommand = 1\n")
-    with pytest.raises(UsageError, match=r"config\.toml: \[approve\] has one key"):
+    with pytest.raises(UsageError, match=r"config\.toml: \[approve\] has no key `command`"):
         config.load(tmp_path, env)
 
 
