@@ -7,7 +7,7 @@ from bough.core import context
 from bough.core.budget import used_up
 from bough.core.ids import GOAL
 from bough.core.measure import fenced
-from bough.core.probes import Probe, failing
+from bough.core.probes import Probe, Probed, failing
 from bough.core.states import State
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents, kind
@@ -18,13 +18,13 @@ REPAIRS = 2
 
 def next_for(task: Task) -> c.Command | None:
     """What comes before it is completed; None: nothing."""
-    if not examinable(task):
+    if not examinable(task) and not task.probes:
         return None
     if open_contests(task) and (limit := used_up(task.spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
     if open_contests(task):
         return c.Rule()
-    if task.examined is None and not (task.id != GOAL and task.steps):
+    if examinable(task) and task.examined is None and not (task.id != GOAL and task.steps):
         return c.Examine()
     if live(task) and task.probed != task.tree:
         return c.RunProbes()
@@ -71,13 +71,18 @@ def may_contest(task: Task, name: str) -> str:
 
 
 def shown(task: Task) -> str:
-    """The failing probes, for whoever repairs the work: each with its text and what it printed."""
+    """The failing probes, for whoever repairs the work."""
     parts = []
     for probe in refuted(task):
         ruling = task.rulings.get(probe.name)
         ruled = f"\nIt was contested; the judge ruled that it is asked: “{ruling.quote}”." if ruling else ""
-        parts.append(
-            f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat asks for it: “{probe.quote}”{ruled}\n\n"
-            f"{fenced(probe.text.rstrip())}\n\nWhat it printed:\n\n{fenced(task.probe_results[probe.name].output)}"
-        )
+        parts.append(told(probe, task.probe_results[probe.name], ruled))
     return "\n\n".join(parts)
+
+
+def told(probe: Probe, result: Probed, ruled: str = "") -> str:
+    """A probe that fails, with its text and what it printed."""
+    return (
+        f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat asks for it: “{probe.quote}”{ruled}\n\n"
+        f"{fenced(probe.text.rstrip())}\n\nWhat it printed:\n\n{fenced(result.output)}"
+    )

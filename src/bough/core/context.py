@@ -208,12 +208,16 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
 def after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
     """How a step ended once its work is on the head: what holds there is what counts. `work`: the task that has it
     there; `said`: what those say who resolved conflicts."""
+    merged = work.merge is not None
+    dropped = {name for name, ruling in work.rulings.items() if not ruling.demanded} if merged else set[str]()
     return replace(
         settled,
         verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
         cases=verdict.cases if verdict is not None else settled.cases,
         result=results.ends(f"{settled.result}\n\nMerging it: {said}") if said else settled.result,
         files=tuple(sorted({*settled.files, *work.files})) if said else settled.files,
+        probes=tuple(probe for probe in settled.probes if probe.name not in dropped),
+        not_asked=tuple(sorted(dropped)),
     )
 
 

@@ -209,7 +209,7 @@ def standing_of(number: int, task: Task) -> str:
     """In short, while the run is under way: what a reviewer is told of a requirement."""
     steps = [step.name for step in task.steps if _covers(step, number, task)]
     passed = [probe for probe in task.probes if number in probe.requirements]
-    shown = f"{len(passed)} probes pass" if passed else "no probe"
+    shown = f"{len(passed)} {'probe passes' if len(passed) == 1 else 'probes pass'}" if passed else "no probe"
     return f"covered by {', '.join(steps) or 'no step'}; {shown}"
 
 

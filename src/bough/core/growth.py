@@ -144,11 +144,11 @@ def _child(task: Task, event: e.ChildSettled, at: float) -> Task:
 
 
 def _with_theirs(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
-    """With what a step has passed; what it passed in an earlier pass is replaced."""
-    if not event.probes or event.state is not State.COMPLETED:
+    """With what a step has passed; what it passed in an earlier pass is replaced, what nobody asks is dropped."""
+    if event.state is not State.COMPLETED:
         return task.probes
-    new = {probe.name for probe in event.probes}
-    return (*(probe for probe in task.probes if probe.name not in new), *event.probes)
+    gone = {*event.not_asked, *(probe.name for probe in event.probes)}
+    return (*(probe for probe in task.probes if probe.name not in gone), *event.probes)
 
 
 def _shared(event: e.ChildSettled) -> tuple[Note, ...]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from msgspec import Struct
 
 from bough.core.plan import Step
+from bough.core.probes import Probe
 
 OURS, BASE, THEIRS = "ours", "base", "theirs"
 """What the sides are called: in the markers, and as branches in the checkout of whoever resolves them."""
@@ -33,6 +34,8 @@ class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Its path."""
     cases: str = ""
     """Every test with its outcome, in the blob store; empty: nothing is known of single tests."""
+    probes: tuple[Probe, ...] = ()
+    """That the step has passed, as long as it is not accepted."""
 
 
 class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -46,6 +49,14 @@ class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     tree: str
     """Both, with markers where they disagree."""
     needed: tuple[Needed, ...] = ()
+    accepted: tuple[Probe, ...] = ()
+    """Probes of the steps that are finished."""
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """All that passed on either side: they have to pass on both together."""
+        needed = (probe for need in self.needed for probe in need.probes)
+        return tuple({probe.name: probe for probe in (*self.accepted, *needed)}.values())
 
     @property
     def sides(self) -> dict[str, str]:

@@ -122,6 +122,7 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         subject=event.subject,
         merge=event.merge,
         heard=event.heard,
+        probes=event.merge.probes if event.merge else (),
     )
 
 

@@ -10,9 +10,9 @@ from functools import partial, reduce
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import context, grants, joining, tree
+from bough.core import accepting, context, grants, joining, tree
 from bough.core import events as e
-from bough.core.acceptance import Verdict
+from bough.core.acceptance import Failure, Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.ids import below
 from bough.core.lockfiles import remake
@@ -82,11 +82,13 @@ class MergeQueue(Struct, eq=False):
         if merged.conflicts:
             return None
         car.comes_to(merged.tree)
-        merge = Merge(child.base, head, child.tree, merged.tree, (*self._needed(child), *car.needed))
+        needed = (*self._needed(child), *car.needed)
+        merge = Merge(child.base, head, child.tree, merged.tree, needed, self.book.task.probes)
         return Guess(merge, await self._proven(child, child, merge), merged.both)
 
     def need(self, child: Task) -> Needed:
-        return Needed(joining.check_of(child.step), child.id, child.verdict.cases if child.verdict else "")
+        cases = child.verdict.cases if child.verdict else ""
+        return Needed(joining.check_of(child.step), child.id, cases, context.passed_probes(child))
 
     async def bring(self, step: Step, child: Task, again: Tier | None, car: Car) -> Brought:
         """With `again` a merge that was given up is taken up again, with that model."""
@@ -101,8 +103,11 @@ class MergeQueue(Struct, eq=False):
                 head = self.book.task.tree
                 if head in (work.base, work.tree):
                     car.comes_to(work.tree)
-                    return Brought(work, total(spends), work.verdict, said)
-                tried = await self._try(step, child, work, head, car)
+                    tried = await self._still_accepted(step, child, work)
+                    if not tried.why:
+                        return Brought(work, total(spends), work.verdict, said)
+                else:
+                    tried = await self._try(step, child, work, head, car)
                 if tried.why == "" and tried.merge is not None:
                     return Brought(replace(work, tree=tried.merge.tree), total(spends), tried.verdict, said)
                 instructions = await self._brief(step, child, tried)
@@ -141,7 +146,7 @@ class MergeQueue(Struct, eq=False):
             return _Tried(guess.merge, verdict=guess.verdict)
         merged = await self.ports.workspaces.merge(work.base, head, work.tree)
         merged, remade = await self._remade(child, merged)
-        merge = Merge(work.base, head, work.tree, merged.tree, self._needed(child))
+        merge = Merge(work.base, head, work.tree, merged.tree, self._needed(child), self.book.task.probes)
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.book.write([made])
@@ -152,7 +157,7 @@ class MergeQueue(Struct, eq=False):
         await self.book.write([e.ChildMerged(step.name, merged.tree, (), verdict, merged.both, remade)])
         if verdict.ruling == "passed":
             return _Tried(merge, verdict=verdict)
-        why = f"Joined, they do not pass: {verdict.reason}"
+        why = _refused(verdict)
         if not merged.both:
             return _Tried(merge, why)
         # Taking both additions was not enough: whoever decides sees them apart.
@@ -175,7 +180,44 @@ class MergeQueue(Struct, eq=False):
         task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
         workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
         await workspace.restore(merge.tree)
-        return await Proof(self.run, self.ports, task, merge, workspace).verdict()
+        verdict = await Proof(self.run, self.ports, task, merge, workspace).verdict()
+        return await self._probed(task, merge, verdict) if verdict.ruling == "passed" else verdict
+
+    async def _still_accepted(self, step: Step, child: Task, work: Task) -> _Tried:
+        """The step began where the head still is. Its check was seen to pass on this very tree; what finished steps
+        have passed was not."""
+        accepted = self.book.task.probes
+        if work is not child or not accepted or child.verdict is None:
+            return _Tried()
+        merge = Merge(work.base, self.book.task.tree, work.tree, work.tree, self._needed(child), accepted)
+        verdict = await self._probed(work, replace(merge, needed=()), child.verdict)
+        if verdict.ruling == "passed":
+            return _Tried()
+        await self.book.write([e.ChildMerged(step.name, work.tree, (), verdict)])
+        return _Tried(merge, _refused(verdict))
+
+    async def _probed(self, task: Task, merge: Merge, verdict: Verdict) -> Verdict:
+        """The verdict with what the probes say that passed before: on either side, and of all finished steps."""
+        verifier = self.ports.verifier
+        check = await verifier.find(task) if merge.probes else None
+        if check is None:
+            return verdict
+        began = self.ports.clock()
+        results = await verifier.probe(self.run, task, check, merge.probes, partial(self.ports.progress, task.id))
+        verdict = replace(verdict, seconds=verdict.seconds + self.ports.clock() - began)
+        outcomes = {result.name: result for result in results}
+        failing = [probe for probe in merge.probes if outcomes[probe.name].outcome == "failed"]
+        if not failing:
+            return verdict
+        return replace(
+            verdict,
+            ruling="failed",
+            reason=f"a probe that passed before the merge fails: {failing[0].says}",
+            failed=len(failing),
+            failures=tuple(
+                Failure(probe.name, "regression", accepting.told(probe, outcomes[probe.name])) for probe in failing
+            ),
+        )
 
     async def _remade(self, child: Task, merged: Merged) -> tuple[Merged, tuple[str, ...]]:
         """Lock files that both changed are made again by their own program, out of what both wrote elsewhere; what it
@@ -214,6 +256,11 @@ class MergeQueue(Struct, eq=False):
             "conflicts": context.section("The conflicts", told),
         }
         return context.render(self.ports.prompt("merge"), values)
+
+
+def _refused(verdict: Verdict) -> str:
+    probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
+    return "\n\n".join((f"Joined, they do not pass: {verdict.reason}", *probes))
 
 
 def _listed(paths: tuple[str, ...]) -> str:
