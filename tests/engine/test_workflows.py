@@ -456,7 +456,7 @@ test_command = "test -s b.txt"
 [[steps.steps]]
 name = "critic"
 role = "critic"
-action = "Review it."
+action = "Is it good?"
 """
 
 
@@ -470,7 +470,7 @@ def builds(*versions: str) -> dict[str, Script]:
 def test_builder_and_critic_until_nothing_is_left(project: Path) -> None:
     scripts: dict[str, Script] = {
         **builds("bad", "good"),
-        "loop/critic#critic": review(finding("`bad` is no word for a treasure", "high", "b.txt")),
+        "loop/critic#critic": review(finding("It is a good one.", "Is it good?", "cat b.txt; grep -q good b.txt")),
         "loop/critic@2#critic": review(),
     }
     model = by_task(scripts)
@@ -478,11 +478,27 @@ def test_builder_and_critic_until_nothing_is_left(project: Path) -> None:
     assert run.outcome.completed
     assert run.text("b.txt") == "good"
     second = told(model, "loop/builder@2#")
-    assert "The critic said: 1. `b.txt:1` (high): `bad` is no word for a treasure" in second
+    assert "The critic said: ### Probe `loop/critic/probe-1`\n\nIt shows: It is a good one." in second
     assert "wrote bad" in second, "it shares the context: it knows what it did"
     seen = told(model, "loop/critic@2#")
-    assert "+good" in seen and "builder: the check passed" in seen and "is no word for a treasure" in seen
-    assert [len(event.findings) for event in run.journal.of(e.Reviewed)] == [1, 0]
+    assert "+good" in seen and "builder: the check passed" in seen and "grep -q good" not in seen
+    (first, again) = run.journal.of(e.ProbesFinished)
+    assert [(each.name, each.outcome) for each in first.results] == [("loop/critic/probe-1", "failed")]
+    assert [(each.name, each.outcome) for each in again.results] == [("loop/critic/probe-1", "passed")], "asked again"
+
+
+def test_a_judge_rules_on_a_probe_of_the_critics_that_fails_again(project: Path) -> None:
+    model = by_task(
+        {
+            **builds("bad", "bad"),
+            "loop/critic#critic": review(finding("It is a good one.", "Is it good?", "grep -q good b.txt")),
+            "loop/critic@2#critic": review(),
+            "loop/critic@2#judge": call("rule", reason="nobody asks for the word", demanded=False),
+        }
+    )
+    run = carried(project, LOOP, model)
+    assert run.outcome.completed and len(run.journal.of(e.ProbeRuled)) == 1
+    assert "was not changed to pass it" in told(model, "loop/critic@2#judge")
 
 
 def test_a_critic_that_errs_has_not_approved(project: Path) -> None:

@@ -26,13 +26,13 @@ def done(summary: str = "done") -> Answer:
     return call("done", summary=summary)
 
 
-def review(*findings: Mapping[str, Any]) -> Answer:
-    """A critic's answer; without findings, an approval."""
-    return call("review", looked_at="all of the change", findings=list(findings))
+def review(*probes: Mapping[str, Any]) -> Answer:
+    """A critic's answer; without probes, an approval."""
+    return call("probe", probes=list(probes))
 
 
-def finding(what: str, severity: str = "medium", file: str = "a.py") -> dict[str, Any]:
-    return {"file": file, "line": 1, "severity": severity, "what": what, "why": "because"}
+def finding(says: str, quote: str, text: str) -> dict[str, Any]:
+    return {"says": says, "quote": quote, "text": text}
 
 
 def by_task(scripts: Mapping[str, Script], default: Answer | None = None) -> ScriptedModel:

@@ -6,8 +6,7 @@ from bough.core import commands as c
 from bough.core import context
 from bough.core.budget import used_up
 from bough.core.ids import GOAL
-from bough.core.measure import fenced
-from bough.core.probes import Probe, Probed, failing
+from bough.core.probes import Probe, failing, told
 from bough.core.states import State
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents, kind
@@ -18,7 +17,7 @@ REPAIRS = 2
 
 def next_for(task: Task) -> c.Command | None:
     """What comes before it is completed; None: nothing."""
-    if not examinable(task) and not task.probes:
+    if not examinable(task) and task.merge is None:
         return None
     if open_contests(task) and (limit := used_up(task.spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
@@ -56,7 +55,7 @@ def refuted(task: Task) -> tuple[Probe, ...]:
 
 
 def open_contests(task: Task) -> tuple[Probe, ...]:
-    return tuple(probe for probe in live(task) if probe.name in task.contested and probe.name not in task.rulings)
+    return tuple(probe for probe in refuted(task) if probe.name in task.contested and probe.name not in task.rulings)
 
 
 def may_contest(task: Task, name: str) -> str:
@@ -78,11 +77,3 @@ def shown(task: Task) -> str:
         ruled = f"\nIt was contested; the judge ruled that it is asked: “{ruling.quote}”." if ruling else ""
         parts.append(told(probe, task.probe_results[probe.name], ruled))
     return "\n\n".join(parts)
-
-
-def told(probe: Probe, result: Probed, ruled: str = "") -> str:
-    """A probe that fails, with its text and what it printed."""
-    return (
-        f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat asks for it: “{probe.quote}”{ruled}\n\n"
-        f"{fenced(probe.text.rstrip())}\n\nWhat it printed:\n\n{fenced(result.output)}"
-    )

@@ -4,8 +4,10 @@ Nobody repairs such a step; when it does not end well, `on_error` says what foll
 
 from __future__ import annotations
 
+from bough.core import accepting
 from bough.core import commands as c
 from bough.core.budget import used_up
+from bough.core.events import ExaminationSkipped
 from bough.core.plan import Step
 from bough.core.states import State
 from bough.core.task import Task
@@ -49,14 +51,22 @@ def ended(task: Task) -> str:
 
 
 def _critic(task: Task) -> c.Command:
-    review = task.reviewed
-    if review is None:
-        limit = used_up(task.spend, task.limits)
-        return c.Rest("budget", f"the budget of {limit} is spent") if limit else c.Criticise()
-    if review.problems:
-        return c.Conclude(State.FAILED, f"the critic gave no review: {review.problems[0]}")
-    count = len(review.findings)
-    return c.ChangeState(State.TESTING, f"the critic found {count} things" if count else "the critic found nothing")
+    """An examination that a plan asks for: what the critic's probes show is what it found."""
+    if task.reviewed is not None:  # In old journals.
+        return c.ChangeState(State.TESTING, "the critic has given its review")
+    asks = task.examined is None or bool(accepting.open_contests(task))
+    if asks and (limit := used_up(task.spend, task.limits)):
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    if task.examined is None:
+        return c.Examine()
+    if isinstance(task.examined, ExaminationSkipped):
+        return c.Conclude(State.FAILED, f"the critic gave no review: {task.examined.why}")
+    if accepting.live(task) and task.probed != task.tree:
+        return c.RunProbes()
+    if accepting.open_contests(task):
+        return c.Rule()
+    count, of = len(accepting.refuted(task)), len(accepting.live(task))
+    return c.ChangeState(State.TESTING, f"{count} of {of} probes of the critic's fail")
 
 
 def short(text: str, room: int = 160) -> str:

@@ -109,10 +109,6 @@ class RecoverCommand(Struct, frozen=True):
     """The command was under way when the process died: restore the workspace and record it as interrupted."""
 
 
-class Criticise(Struct, frozen=True):
-    """Have the work around the task reviewed."""
-
-
 class Summarise(Struct, frozen=True):
     """Say in short what the task's steps came to."""
 
@@ -164,14 +160,14 @@ class Rest(Struct, frozen=True):
 
 Planning = Estimate | MakePlan | Agree | Review
 Stuck = Escalate | Climb | Focus | Split
-Alone = RunCommand | RecoverCommand | Criticise | Summarise
+Alone = RunCommand | RecoverCommand | Summarise
 Accepting = Examine | RunProbes | Rule
 Judging = RunCheck | RuleOnChanges | ReturnFinding
 Working = OpenWorkspace | StartAttempt | AskModel | Say | Relay | RunTools | Recover | RollBack | Judging | Compact
 Doing = Working | Alone | Planning | Stuck | Accepting
 Command = Doing | Conclude | ChangeState | Rest
 
-_LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Criticise, Summarise)
+_LONG = (AskModel, RunTools, RunCheck, RunCommand, Compact, Estimate, MakePlan, Review, Focus, Summarise)
 
 
 def takes_long(command: Command) -> bool:

@@ -199,6 +199,7 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         do=control.passed_on(child),
         task=child.id.rpartition("/")[2],
         probes=passed_probes(child) if state is State.COMPLETED else (),
+        refuting=results.found(child) if child.step.role == "critic" else (),
         key=child.key if state is State.COMPLETED else "",
         allowed=child.allowed if state is State.COMPLETED else (),
         cases=child.verdict.cases if child.verdict is not None else "",

@@ -692,6 +692,8 @@ class ChildSettled(Event, frozen=True):
     """Every test of its last verdict with its outcome, in the blob store."""
     probes: tuple[Probe, ...] = ()
     """That it passed, and that run once more on the whole."""
+    refuting: tuple[Probe, ...] = ()
+    """Of a critic: those that fail."""
     not_asked: tuple[str, ...] = ()
     """Probes of other steps that a judge dropped while its work was merged, by name."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from bough.core.acceptance import AllowedChange
+from bough.core.probes import Probe
 from bough.core.requirements import Requirement
 
 
@@ -43,4 +44,6 @@ class Subject(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     verdicts: tuple[str, ...] = ()
     """What checks said of it."""
     earlier: str = ""
-    """What this critic found the last time."""
+    """In old journals: what this critic found the last time."""
+    probes: tuple[Probe, ...] = ()
+    """Those of its probes that failed the last time: whether they still do decides too."""

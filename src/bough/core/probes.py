@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from bough.core.ids import slug
+from bough.core.measure import fenced
 from bough.core.messages import Answer, ToolSpec
 from bough.core.quotes import find_quote
 from bough.core.structured import Problems, read
@@ -206,3 +207,11 @@ def changed_lines(diff: str) -> int:
 
 def failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:
     return tuple(probe for probe in probes if probe.name in results and results[probe.name].outcome == "failed")
+
+
+def told(probe: Probe, result: Probed, ruled: str = "") -> str:
+    """A probe that fails, for whoever repairs the work: with its text and what it printed."""
+    return (
+        f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat asks for it: “{probe.quote}”{ruled}\n\n"
+        f"{fenced(probe.text.rstrip())}\n\nWhat it printed:\n\n{fenced(result.output)}"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bough.core.findings import Finding
+from bough.core.probes import Probe, failing, told
 from bough.core.states import State
 from bough.core.task import Task
 from bough.core.workflow.keys import kind
@@ -14,9 +15,11 @@ MOST = 20
 
 
 def given(task: Task) -> str:
-    """An agent's own summary, a command's output, a critic's findings; of a task with steps, what they gave."""
-    if task.step.role == "critic" and task.reviewed is not None:
+    """An agent's own summary, a command's output, a critic's probes that fail; of a task with steps, what they gave."""
+    if task.step.role == "critic" and task.reviewed is not None:  # In old journals.
         return ends(listed(task.reviewed.findings))
+    if task.step.role == "critic":
+        return ends("\n\n".join(told(probe, task.probe_results[probe.name]) for probe in found(task)))
     if task.steps:
         return ends(task.result if task.summarized else together(task))
     if kind(task.step) == "check" and task.verdict is not None:
@@ -31,8 +34,16 @@ def together(task: Task) -> str:
     return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
 
 
+def found(task: Task) -> tuple[Probe, ...]:
+    """Of a critic: the probes that fail, and that no judge has dropped."""
+    dropped = {name for name, ruling in task.rulings.items() if not ruling.demanded}
+    return tuple(probe for probe in failing(task.probes, task.probe_results) if probe.name not in dropped)
+
+
 def has_errors(task: Task) -> bool:
-    """It left a failing check; of a critic: something severe."""
+    """It left a failing check; of a critic: one of its probes fails."""
+    if task.step.role == "critic" and found(task):
+        return True
     if task.reviewed is not None:
         return bool(task.reviewed.problems) or any(each.severity == "high" for each in task.reviewed.findings)
     if task.ran is not None and not task.ran.ok:

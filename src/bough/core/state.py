@@ -24,6 +24,8 @@ LESS = 0.9
 """Of a conversation that was refused for its length, the share that is taken for the window when nobody says it."""
 EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
 """Helpers that hold the work against what was asked."""
+STILL_FAILS = "It was shown to whoever did the work, with what it printed, and the work was not changed to pass it."
+"""What is held against a critic's probe that fails again."""
 COMMANDS = 8
 """Test commands whose results are remembered."""
 
@@ -122,7 +124,8 @@ def _created(task: Task, event: e.TaskCreated, at: float) -> Task:
         subject=event.subject,
         merge=event.merge,
         heard=event.heard,
-        probes=event.merge.probes if event.merge else (),
+        probes=event.merge.probes if event.merge else event.subject.probes if event.subject else (),
+        contested={probe.name: STILL_FAILS for probe in event.subject.probes} if event.subject else {},
     )
 
 

@@ -1,4 +1,4 @@
-"""Steps that no agent carries out: a command, a critic's review, and the summary of a task's steps."""
+"""Steps that no agent carries out: a command, and the summary of a task's steps."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import shutil
 from functools import partial
 
 from bough.core import commands as c
-from bough.core import context, critique, results
 from bough.core import events as e
+from bough.core import results
 from bough.core.errors import Unavailable, Unkeepable
-from bough.core.messages import Answer
-from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.core.workflow.commands import filled_command
-from bough.engine.consult import consult, said
+from bough.engine.consult import consult
 from bough.engine.site import Site, put_back
 from bough.ports import Batches, Finished
 
@@ -66,48 +64,6 @@ async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> 
         e.WorkspaceRestored(task.tree, "a command was interrupted"),
         e.CommandFinished(False, "", interrupted=True),
     ]
-
-
-async def criticise(command: c.Criticise, task: Task, site: Site) -> Batches:
-    """One review. An answer that is none may be mended once; after that there is no review, which is no approval."""
-    values = await _subject(task, site)
-    problems: tuple[str, ...] = ()
-    answer: Answer | None = None
-    for _ in range(2):
-        more = _mend(site, problems, answer)
-        try:
-            asked = await consult(task, site, "critic", task.step.model, values, critique.CRITIQUE, more)
-        except Unavailable as error:
-            yield [e.HelperFailed("critic", str(error)), e.TaskHalted("unavailable", str(error))]
-            return
-        if asked.answer is None:
-            yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
-            return
-        found, answer = critique.findings(asked.answer), asked.answer
-        if not isinstance(found, Problems):
-            yield [*asked.events, e.Reviewed(found)]
-            return
-        problems = found.said
-        yield asked.events
-    yield [e.Reviewed(problems=problems)]
-
-
-def _mend(site: Site, problems: tuple[str, ...], answer: Answer | None) -> str:
-    if answer is None:
-        return ""
-    values = {"tool": critique.CRITIQUE.name, "problems": context.bullets(problems), "answer": said(answer)}
-    return context.render(site.ports.prompt("plan_repair"), values)
-
-
-async def _subject(task: Task, site: Site) -> dict[str, str]:
-    """What the critic sees: the change, what checks said of it, and what it found the last time."""
-    subject, workspaces = task.subject, site.ports.workspaces
-    since = subject.since if subject is not None else task.base
-    diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
-    verdict = context.bullets(subject.verdicts) if subject is not None else ""
-    values = critique.brief(task.step, verdict, diff)
-    earlier = subject.earlier if subject is not None else ""
-    return values | {"earlier": context.section("What the last review found, and the engineer was to change", earlier)}
 
 
 async def summarise(command: c.Summarise, task: Task, site: Site) -> Batches:

@@ -119,11 +119,10 @@ class Beginnings:
     def _subject(self, task: Task, step: Step) -> Subject:
         """What was changed since the nearest task above began, and what the checks of its steps said."""
         earlier = task.ended.get(step.name)
-        last = earlier.result if earlier is not None and earlier.state is State.COMPLETED else ""
         above = [task, *self._above(task.id)]
         changed = next((each for each in above if each.base != task.tree), task)
         said = next((found for each in above if (found := _verdicts(each))), ())
-        return Subject(changed.base, said, last)
+        return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
 
     def _above(self, path: str) -> list[Task]:
         """The tasks above one, the nearest first."""

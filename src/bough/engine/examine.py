@@ -25,7 +25,7 @@ from bough.engine.judge import judge
 from bough.engine.site import Site
 from bough.ports import Batches
 
-EXAMINER, REVIEWER = "examiner", "reviewer"
+EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
 FACE = 14_000
 """Characters of the interface that an examiner is shown."""
 DOCS = 6_000
@@ -43,22 +43,26 @@ _SOURCE = (
 
 
 async def examine(command: c.Examine, task: Task, site: Site) -> Batches:
-    """One examination: the examiner of a step, or for a goal that was done in steps the reviewer of the whole."""
-    check = await site.ports.verifier.find(task)
+    """One examination: the examiner of a step, for a goal that was done in steps the reviewer of the whole, or a critic
+    that the plan asks for."""
+    check = await _check(task, site)
     if check is None or (why := await _left_out(task, site, check)):
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to probe beside")]
         return
     form, example = await site.ports.verifier.form(task, check)
-    helper = REVIEWER if task.steps else EXAMINER
+    helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.steps else EXAMINER
+    tier = task.step.model if helper == CRITIC else "main"
+    in_text = site.ports.protocols.of(site.ports.models[tier].name).protocol == "text"  # One question, one answer.
     values = await _question(task, site, helper, form, example)
     request = "\n\n".join((values["asked"], values["step"], values.get("interface", ""), values.get("diff", "")))
+    request += "\n\n" + values.get("instructions", "")
     numbers = [one.number for one in task.asked]
     looked, mend, looks, problem = "", "", 0, "it only asked to see files"
     for _ in range(LOOKS + 2):
-        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend else (PROBE,)
+        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend and not in_text else (PROBE,)
         shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
         try:
-            asked = await consult(task, site, helper, "main", shown, tools, mend)
+            asked = await consult(task, site, helper, tier, shown, tools, mend)
         except Unavailable as error:
             yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
             return
@@ -84,6 +88,12 @@ async def examine(command: c.Examine, task: Task, site: Site) -> Batches:
     yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no probes that could be read: {problem}")]
 
 
+async def _check(task: Task, site: Site) -> Check | None:
+    """The check that probes are written beside; a critic can do without."""
+    found = await site.ports.verifier.find(task)
+    return found or (Check("", "there is none") if task.step.role == CRITIC else None)
+
+
 def _mending(site: Site, found: Problems, answer: Answer) -> str:
     return context.render(site.ports.prompt("plan_repair"), brief.repair(PROBE.name, found, said(answer)))
 
@@ -93,6 +103,8 @@ def _mending(site: Site, found: Problems, answer: Answer) -> str:
 
 async def _left_out(task: Task, site: Site, check: Check) -> str:
     """Why this work is not examined; empty when it is."""
+    if task.step.role == CRITIC:  # It was asked for.
+        return ""
     rules, few = task.rules.acceptance, len(task.asked) <= 1
     if used_up(task.spend, task.limits) or task.left.rounds < 1:
         return "nothing is left of the budget"
@@ -130,7 +142,7 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     code = [path for path in changed if path.endswith(_SOURCE) and not of_tests(path)]
     docs = [path for path in changed if path.endswith(_DOCS)]
-    step = "" if task.id == GOAL else task.step.instructions
+    step = "" if task.id == GOAL or helper == CRITIC else task.step.instructions
     values = {
         "asked": listed(task.asked) or goal.instructions,
         "step": context.section("The step that was to meet it", step)
@@ -140,6 +152,8 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
         "few": "3",
         "most": str(probes.MOST),
     }
+    if helper == CRITIC:
+        return values | await _subject(task, site)
     if helper == REVIEWER:
         diff = await workspaces.diff(task.base, task.tree)
         return values | {"diff": brief.cut(diff, WHOLE), "evidence": _evidence(task)}
@@ -147,6 +161,18 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
     documented = "\n\n".join(f"### {path}\n\n{context.shortened(texts[path], DOCS)}" for path in docs if path in texts)
     face = interface({path: texts[path] for path in code if path in texts}, FACE)
     return values | {"interface": "\n\n".join(part for part in (face, documented) if part)}
+
+
+async def _subject(task: Task, site: Site) -> dict[str, str]:
+    """What a critic sees: what it is to look for, the change, and what checks said of it."""
+    subject, workspaces = task.subject, site.ports.workspaces
+    since = subject.since if subject is not None else task.base
+    diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
+    return {
+        "instructions": task.step.instructions,
+        "verdict": (context.bullets(subject.verdicts) if subject is not None else "") or "No check was run.",
+        "diff": brief.cut(diff, WHOLE) or "(nothing was changed)",
+    }
 
 
 def _form(form: Form, example: str) -> str:
@@ -187,7 +213,7 @@ async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
     """All that count, in a checkout of their own that nobody works in."""
     ports, chosen = site.ports, accepting.live(task)
     yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
-    check = await ports.verifier.find(task)
+    check = await _check(task, site)
     began = ports.clock()
     progress = partial(ports.progress, task.id)
     results = await ports.verifier.probe(site.run, task, check, chosen, progress) if check is not None else ()

@@ -10,7 +10,7 @@ from functools import partial, reduce
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import accepting, context, grants, joining, tree
+from bough.core import context, grants, joining, tree
 from bough.core import events as e
 from bough.core.acceptance import Failure, Verdict
 from bough.core.budget import Limits, Spend
@@ -18,6 +18,7 @@ from bough.core.ids import below
 from bough.core.lockfiles import remake
 from bough.core.merging import Merge, Needed
 from bough.core.plan import Step, Tier
+from bough.core.probes import told
 from bough.core.run import Run
 from bough.core.scope import scope_of
 from bough.core.state import fold
@@ -214,9 +215,7 @@ class MergeQueue(Struct, eq=False):
             ruling="failed",
             reason=f"a probe that passed before the merge fails: {failing[0].says}",
             failed=len(failing),
-            failures=tuple(
-                Failure(probe.name, "regression", accepting.told(probe, outcomes[probe.name])) for probe in failing
-            ),
+            failures=tuple(Failure(probe.name, "regression", told(probe, outcomes[probe.name])) for probe in failing),
         )
 
     async def _remade(self, child: Task, merged: Merged) -> tuple[Merged, tuple[str, ...]]:

@@ -288,6 +288,5 @@ def _seldom() -> dict[type, Perform]:
         c.Split: split.split,
         c.RunCommand: alone.run_command,
         c.RecoverCommand: alone.recover_command,
-        c.Criticise: alone.criticise,
         c.Summarise: alone.summarise,
     }
