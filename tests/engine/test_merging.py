@@ -19,7 +19,8 @@ from bough.core.rules import Rules
 from bough.core.states import State
 from bough.interfaces.terminal.tree import about
 from bough.interfaces.views import view
-from bough.testing import ScriptedModel, call
+from bough.testing import Fuse, ScriptedModel, call
+from bough.testing.fuse import Blown
 from tests.engine.merge_victim import NAMES, model_answer
 from tests.engine.test_parallel import (
     DONE,
@@ -36,7 +37,7 @@ from tests.engine.test_parallel import (
     text_of,
     writes,
 )
-from tests.harness import by_progress, git, resume
+from tests.harness import begin, by_progress, git, resume
 
 
 def victim(verb: str, project: Path, point: int) -> tuple[int, str]:
@@ -128,6 +129,47 @@ def test_a_lock_file_is_made_again_by_its_own_program(
     assert merged.conflicts == (() if works else ("uv.lock",))
     assert {task.path for task in outcome.tree} >= {"goal", "x", "y"}
     assert any("merge" in task.path for task in outcome.tree) == (not works), "a model is asked only when it must be"
+
+
+def test_killed_while_a_lock_file_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At points between the merge and its record: it is made again, and nobody is asked."""
+    uv = tmp_path / "tools" / "uv"
+    uv.parent.mkdir()
+    uv.write_text("#!/bin/sh\ncat -n wants.txt > uv.lock\n")
+    uv.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{uv.parent}:{os.environ['PATH']}")
+    goal = both(*(step(name, f"grep -q {name} wants.txt && grep -q {name} uv.lock") for name in "xy"))
+    says = {
+        name: by_progress(call("bash", command=f"echo {name} >> wants.txt; cat -n wants.txt > uv.lock"), DONE)
+        for name in "xy"
+    }
+
+    def model() -> ScriptedModel:
+        return ScriptedModel(lambda prompt: says[prompt.key.partition("#")[0]](prompt))
+
+    def wanting(name: str) -> Path:
+        project = make_project(tmp_path / name, wants="a\n")
+        (project / "uv.lock").write_text("1 a\n")
+        git(project, "add", "-A")
+        git(project, "commit", "-qm", "more")
+        return project
+
+    fuse = Fuse()
+    asyncio.run(begin(wanting("whole"), model(), goal=goal, jobs=2, fuse=fuse))
+    recorded = fuse.points.index("before append ChildMerged")
+    merged = fuse.points.index("before merge")
+    assert recorded - merged > 4, "it is made in a workspace, which has points of its own"
+    for at in range(merged + 1, recorded + 1, 6):
+        project = wanting(f"p{at}")
+        with pytest.raises(Blown):
+            asyncio.run(begin(project, model(), goal=goal, jobs=2, fuse=Fuse(at)))
+        outcome = asyncio.run(resume(project, model()))
+        assert outcome.completed, outcome.summary
+        lock = git(project / ".bough" / "repo.git", "show", f"{outcome.tree[0].tree}:uv.lock")
+        assert {line.split()[1] for line in lock.splitlines()} == {"a", "x", "y"}
+        assert {task.path for task in outcome.tree} == {"goal", "x", "y"}, "nobody was asked to merge"
+        assert look(project).of(e.ChildMerged)[-1].remade == ("uv.lock",)
+        assert not left_behind(project)
 
 
 def test_a_ready_step_says_for_whom_it_waits(tmp_path: Path) -> None:
