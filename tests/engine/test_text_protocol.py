@@ -169,3 +169,15 @@ def test_a_small_window_is_shown_the_files_at_once_with_tools_too(tmp_path: Path
     (tmp_path / "p" / ".bough" / "models.json").unlink()
     _, asked = in_text([TALK, TALK, GOOD], tmp_path, protocol="auto")
     assert "return a - b" not in asked[0]["messages"][1]["content"]
+
+
+def test_a_model_that_calls_tools_sees_what_it_saw_without_the_text_protocol(tmp_path: Path) -> None:
+    """Byte for byte, in every round: choosing the protocol by evidence costs a strong model nothing."""
+    write = Call("1", "write", json.dumps({"path": "calc.py", "content": FIXED}))
+    done = Call("2", "done", json.dumps({"summary": "adds"}))
+    answers = [Answer(calls=(call,), usage=Usage(900, 60)) for call in (write, done)]
+    asked = {protocol: in_text(answers, tmp_path / protocol, protocol=protocol)[1] for protocol in ("tools", "auto")}
+    assert len(asked["tools"]) == 2
+    tools, auto = (json.dumps(asked[protocol]).replace(f"/{protocol}/", "/x/") for protocol in ("tools", "auto"))
+    assert tools == auto
+    assert asked["tools"][0]["tools"] and "```" not in asked["tools"][0]["messages"][0]["content"]
