@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces import disk, handles
+from bough.adapters.verifiers.evidence import marks, on_disk, report_at
+from bough.adapters.workspaces import disk, handles, scan
+from bough.adapters.workspaces.variables import read_variables
+from bough.core.errors import Unkeepable, UsageError
+from tests.adapters.test_sandbox import Checkout
 
 
 @pytest.fixture
@@ -83,3 +87,79 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_emptied(top: Path, thei
         stop.set()
         thread.join()
     assert (theirs / "inner/kept.txt").read_text() == "theirs"
+
+
+# ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def scanner(top: Path) -> scan.Scanner:
+    return scan.Scanner(os.fsencode(top), ignores=lambda paths: set(), clock=lambda: 0)
+
+
+@pytest.mark.parametrize("what", ["inner", "a file"])
+def test_what_is_swapped_for_a_link_while_bough_looks_is_not_followed(
+    top: Path, theirs: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Its folder was listed, and only then it becomes a link."""
+    (top / "inner").mkdir()
+    (top / "inner" / "kept.txt").write_text("mine")
+    listed = scan._items
+
+    def swap(folder: int) -> list[scan.Item]:
+        items = listed(folder)
+        place = top / "inner" if what == "inner" else top / "inner" / "kept.txt"
+        if not place.is_symlink() and (what == "inner" or items[0].kind == scan.PLAIN):
+            place.rename(top.with_name("away"))
+            place.symlink_to(theirs / "inner" if what == "inner" else theirs / "inner" / "kept.txt")
+        return items
+
+    monkeypatch.setattr(scan, "_items", swap)
+    found = dict(scanner(top).scan(None, scan.Tracked(), None).files())
+    contents = {file.id for file in found.values() if file.mode != scan.LINK}
+    assert disk.text_id(b"theirs") not in contents
+    assert set(found) <= {b"inner/kept.txt"}
+
+
+def test_many_folders_need_few_handles(top: Path) -> None:
+    for number in range(300):
+        (top / f"{number % 7}" / f"{number}").mkdir(parents=True)
+        (top / f"{number % 7}" / f"{number}" / "f").write_text(str(number))
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    most = 0
+
+    def ignores(paths: object) -> set[bytes]:
+        nonlocal most
+        most = max(most, len(os.listdir("/proc/self/fd")))  # noqa: PTH208
+        return set()
+
+    found = scan.Scanner(os.fsencode(top), ignores=ignores, clock=lambda: 0).scan(None, scan.Tracked(), None)
+    assert len(dict(found.files())) == 300
+    assert most - before <= 4 and len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+def test_too_deep_is_said(top: Path) -> None:
+    script = "import os\nfor n in range(200):\n    os.mkdir('d' * 30); os.chdir('d' * 30)\n"
+    subprocess.run(["python3", "-c", script], cwd=top, check=True)
+    with pytest.raises(Unkeepable, match="is too deep to be kept"):
+        scanner(top).scan(None, scan.Tracked(), None)
+
+
+def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> None:
+    (top / "inner").mkdir()
+    texts = {}
+    for name in ("pipe", "zero", "inner/kept.txt"):
+        (top / name).write_text("x")
+        texts[name] = "x"
+    workspace = Checkout(top, top, top)
+    seen = marks(workspace, texts)
+    (top / "pipe").unlink()
+    os.mkfifo(top / "pipe")
+    (top / "zero").unlink()
+    (top / "zero").symlink_to("/dev/zero")
+    (top / "inner").rename(top / "was")
+    (top / "inner").symlink_to(theirs / "inner")
+    assert on_disk(workspace, texts, seen) == {"zero": "/dev/zero"}
+    assert report_at(top / "pipe") is None and report_at(top / "zero") is None
+    for name in ("pipe", "zero"):
+        with pytest.raises(UsageError, match="cannot be read"):
+            read_variables(top / name)

@@ -13,6 +13,7 @@ from bough.adapters.verifiers.baseline import Known
 from bough.adapters.verifiers.missing import missing, network
 from bough.adapters.verifiers.remedies import Remedies
 from bough.adapters.verifiers.rulings import Ran
+from bough.adapters.workspaces.disk import read_plain
 from bough.core.acceptance import Check
 from bough.core.events import BaseChecked
 
@@ -47,7 +48,7 @@ class Door(Struct, frozen=True):
             if path in texts or self.root is None or not path.endswith("/pyvenv.cfg"):
                 return texts.get(path)
             try:
-                return (self.root / path).read_text(errors="replace")
+                return read_plain(self.root / path).decode(errors="replace")
             except OSError:
                 return None
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from bough.adapters.workspaces import disk
 from bough.ports import Workspace
 
 READ_MOST = 2_000_000
@@ -16,11 +16,11 @@ LARGEST_REPORT = 64 * 1024 * 1024
 
 def report_at(path: Path) -> bytes | None:
     """The report, unless it is something that no runner writes: the tests' own code could have made it."""
-    try:
-        found = path.lstat()
-    except OSError:
+    fd = disk.open_regular(os.fsencode(path))
+    if fd is None:
         return None
-    return path.read_bytes() if stat.S_ISREG(found.st_mode) and found.st_size <= LARGEST_REPORT else None
+    with os.fdopen(fd, "rb") as file:
+        return file.read(LARGEST_REPORT) if os.fstat(fd).st_size <= LARGEST_REPORT else None
 
 
 def came_to_its_end(report: Path) -> bool:
@@ -55,15 +55,16 @@ def on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, 
             found[path] = text
         elif mark is not None:
             with suppress(OSError):
-                body = os.fsencode(place.readlink()) if place.is_symlink() else _beginning(place)
-                found[path] = body.decode(errors="replace")
+                body = os.fsencode(place.readlink()) if place.is_symlink() else _beginning(workspace, path)
+                if body is not None:
+                    found[path] = body.decode(errors="replace")
     return found
 
 
-def _beginning(place: Path) -> bytes:
-    """A check may have made it a terabyte: what is longer than anything that is compared with it is another file."""
-    with place.open("rb") as file:
-        return file.read(LARGEST_REPORT)
+def _beginning(workspace: Workspace, path: str) -> bytes | None:
+    """A check may have made it a terabyte: what is longer than anything that is compared with it is another file. Or a
+    pipe, which is none."""
+    return disk.read_below(os.fsencode(workspace.root), os.fsencode(path), LARGEST_REPORT)
 
 
 def reader(workspace: Workspace) -> Callable[[str], str | None]:

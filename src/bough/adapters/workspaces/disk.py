@@ -70,10 +70,11 @@ def write(fd: int, body: bytes) -> None:
         rest = rest[os.write(fd, rest) :]
 
 
-def open_regular(path: bytes) -> int | None:
-    """A descriptor for reading; None when it is not (or no longer) a regular file."""
+def open_regular(path: bytes, within: int | None = None) -> int | None:
+    """A descriptor for reading, of a file in the folder with the handle `within`; None when it is not (or no longer) a
+    regular file."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=within)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EISDIR):
             return None
@@ -84,15 +85,41 @@ def open_regular(path: bytes) -> int | None:
     return None
 
 
+def read_plain(path: Path, most: int = 4 << 20) -> bytes:
+    """The beginning of a regular file of the person's, also through a link. `OSError` for all else: a pipe would hold
+    us, and a device may have no end."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        return file.read(most)
+
+
+def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
+    """The beginning of a file that an agent may have put there; None when it is no regular file, or behind a link."""
+    parent, _, name = path.rpartition(b"/")
+    try:
+        with handles.folder(top, parent) as within:
+            fd = open_regular(name, within)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            return None
+        raise
+    if fd is None:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        return file.read(most)
+
+
 def pieces(fd: int) -> Iterator[bytes]:
     while piece := os.read(fd, CHUNK):
         yield piece
 
 
-def blob_id(path: bytes) -> bytes | None:
+def blob_id(path: bytes, within: int | None = None) -> bytes | None:
     """The id git gives a file's content; None when there is no such regular file. Nothing is stored."""
     while True:
-        fd = open_regular(path)
+        fd = open_regular(path, within)
         if fd is None:
             return None
         try:

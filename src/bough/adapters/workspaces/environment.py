@@ -17,6 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bough.adapters.workspaces.disk import read_plain
+
 IN_PROJECT = (".venv", "venv", "env", ".env")
 """Names that tools and people give an environment inside a project; one is known by what it holds."""
 _DEEPEST = 2
@@ -157,7 +159,7 @@ def _uv(project: Path, env: Mapping[str, str]) -> Path | None:
 
 def _pdm(project: Path) -> Path | None:
     try:
-        return Path((project / ".pdm-python").read_text().strip()).parent.parent
+        return Path(read_plain(project / ".pdm-python").decode().strip()).parent.parent
     except (OSError, ValueError):
         return None
 
@@ -211,7 +213,7 @@ def _conda(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace")
+        return read_plain(path).decode(errors="replace")
     except OSError:
         return ""
 

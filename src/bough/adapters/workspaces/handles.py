@@ -34,6 +34,52 @@ def folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
         os.close(handle)
 
 
+class Folders:
+    """Handles of folders below `top`, few at a time, for who looks at many. `own`: those that may not be entered are
+    opened up."""
+
+    def __init__(self, top: bytes, own: bool) -> None:
+        self._own = own
+        self._open = {b"": os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}
+
+    def at(self, path: bytes) -> int:
+        """Good until the next is asked for. `NotADirectoryError` when no folder is there (any more)."""
+        if (known := self._open.get(path)) is not None:
+            return known
+        above, names = path, []
+        while above not in self._open:
+            above, _, name = above.rpartition(b"/")
+            names.append(name)
+        handle = self._open[above]
+        # Near the one that was last asked for are its siblings, so that its parent is kept at hand.
+        self._forget(above)
+        for name in reversed(names):
+            handle = self._below(handle, name)
+            self._forget(above)
+            above = b"%s/%s" % (above, name) if above else name
+            self._open[above] = handle
+        return handle
+
+    def _below(self, parent: int, name: bytes) -> int:
+        try:
+            handle = open_below(parent, name) if self._own else os.open(name, _FOLDER, dir_fd=parent)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise NotADirectoryError(errno.ENOTDIR, "is a link", name) from error
+        if self._own and (mode := os.fstat(handle).st_mode) & 0o500 != 0o500:  # it can be listed, and nothing more
+            os.fchmod(handle, stat.S_IMODE(mode) | 0o700)
+        return handle
+
+    def _forget(self, kept: bytes) -> None:
+        for path in [path for path in self._open if path not in (b"", kept)]:
+            os.close(self._open.pop(path))
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
 def open_below(parent: int, name: bytes, writing: bool = False) -> int:
     """A folder in a folder; one of our own that may not be entered (or written to) is opened up."""
     try:
@@ -157,7 +203,17 @@ def _open_up(parent: int, name: bytes) -> None:
     handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     try:
         mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | 0o700)  # noqa: PTH101
+        if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
+            mine = 0o700 if stat.S_ISDIR(mode) else 0o600
+            os.chmod(f"/proc/self/fd/{handle}", stat.S_IMODE(mode) | mine)  # noqa: PTH101
     finally:
         os.close(handle)
+
+
+def reading(parent: int, name: bytes, action: Callable[[], T]) -> T:
+    """Do something with a file of our own in a folder; when it may not be read, open it up and do it again."""
+    try:
+        return action()
+    except PermissionError:
+        _open_up(parent, name)
+        return action()

@@ -129,10 +129,10 @@ class Batch:
                 self._write_pending()
         return id
 
-    def add_file(self, path: bytes) -> bytes | None:
+    def add_file(self, path: bytes, within: int | None = None) -> bytes | None:
         """A regular file's content; None when there is no such file (any more)."""
         for _ in range(5):
-            fd = disk.open_regular(path)
+            fd = disk.open_regular(path, within)
             if fd is None:
                 return None
             try:

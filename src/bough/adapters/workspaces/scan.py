@@ -1,27 +1,27 @@
 """What files there are below a folder, and their contents' ids: the one mechanism behind keeping the person's files,
 snapshots of a workspace and restoring one.
 
-Promises: links are kept as links and never followed; `.git` (of any repository, at any depth) and bough's own folder
-are never entered, so the files of submodules and embedded repositories are ordinary files; sockets, pipes and devices
-are passed over. What is tracked is kept although an ignore rule names it; the rest is kept unless a rule ignores it,
-and git itself says so. A file is read again only when it may have changed since it was last read.
+Promises: links are kept as links and never followed; folders are entered by handle, so that nobody can swap one for a
+link meanwhile; `.git` (of any repository, at any depth) and bough's own folder are never entered, so the files of
+submodules and embedded repositories are ordinary files; sockets, pipes and devices are passed over. What is tracked is
+kept although an ignore rule names it; the rest is kept unless a rule ignores it, and git itself says so. A file is read
+again only when it may have changed since it was last read.
 """
 
 # Paths are bytes: a name on disk need not be text.
-# ruff: noqa: PTH115
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from bough.adapters.workspaces import disk
+from bough.adapters.workspaces import disk, handles
 from bough.adapters.workspaces.objects import Batch
 from bough.core.errors import Unkeepable, WorkspaceError
 
@@ -37,6 +37,9 @@ _COARSE_TICK = 2_100_000_000
 """… and if it keeps whole seconds."""
 
 _GB = 1_000_000_000
+_LONGEST = 4_000
+"""Bytes of a path: what is deeper could not be checked out again. The system takes 4,096."""
+_NAMES = sys.getfilesystemencoding()
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
@@ -170,8 +173,15 @@ class Bounds(Struct, frozen=True):
 PERSONS = Bounds(file=16 * _GB, all=256 * _GB, files=10_000_000)
 """What a person has is theirs to say; beyond this something is wrong."""
 
-Contents = Callable[[bytes], bytes | None]
-"""Path of a regular file → id of its content; None when it is gone."""
+Contents = Callable[[bytes, int], bytes | None]
+"""Name of a regular file and handle of its folder → id of its content; None when it is gone."""
+
+
+class Item(NamedTuple):
+    """What a folder has under a name: a file (`PLAIN`), a link or a folder."""
+
+    name: bytes
+    kind: bytes
 
 
 class Scanner(Struct):
@@ -243,12 +253,16 @@ class _Look:
 
     def through(self) -> Found:
         level = [b""]
-        while level:
-            level = self._level(level)
+        self._folders = handles.Folders(self._by.top, self._by.own)
+        try:
+            while level:
+                level = self._level(level)
+        finally:
+            self._folders.close()
         return self._found
 
     def _level(self, paths: list[bytes]) -> list[bytes]:
-        unknown: list[tuple[bytes, bytes, os.DirEntry[bytes]]] = []
+        unknown: list[tuple[bytes, bytes, Item]] = []
         below: list[bytes] = []
         for path in paths:
             folder, before = Folder(), self._before.get(path)
@@ -263,56 +277,48 @@ class _Look:
             for path, whole, entry in unknown:
                 folder = self._found.folders[path]
                 if whole in ignored:
-                    folder.ignored.add(entry.name + b"/" if entry.is_dir(follow_symlinks=False) else entry.name)
+                    folder.ignored.add(entry.name + b"/" if entry.kind == FOLDER else entry.name)
                 else:
                     self._keep(path, folder, self._before.get(path), entry, below)
         for path in paths:
             self._compare(path)
         return below
 
-    def _entries(self, path: bytes) -> list[os.DirEntry[bytes]]:
+    def _entries(self, path: bytes) -> list[Item]:
         """What is there to decide on: files, links and folders but for those that are never kept."""
-        full = join(self._by.top, path) if path else self._by.top
+        if len(self._by.top) + len(path) > _LONGEST:
+            depth = path.count(b"/") + 1
+            raise Unkeepable(f"{_short(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes).")
         try:
-            if self._by.own:
-                disk.ensure_access(full)
-            entries = disk.entries(full)
+            items = _items(self._folders.at(path))
         except (FileNotFoundError, NotADirectoryError):
             if not path:
                 raise
             return []
         except PermissionError as error:
             raise self._unreadable(path) from error
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
-            depth = path.count(b"/") + 1
-            raise Unkeepable(
-                f"{_short(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes)."
-            ) from error
-        if path and any(entry.name == b".git" for entry in entries):
+        if path and any(item.name == b".git" for item in items):
             self._tracked.add(self._by.embedded(path))
         return [
-            e
-            for e in entries
-            if not reserved(e.name) and (path or e.name.lower() != HOME) and not self._passed(path, e)
+            item
+            for item in items
+            if not reserved(item.name)
+            and (path or item.name.lower() != HOME)
+            and not (item.kind == LINK and self._is_shared(path, item.name))
         ]
 
-    def _passed(self, path: bytes, entry: os.DirEntry[bytes]) -> bool:
-        """Sockets, pipes, devices, and links that bough itself made."""
-        if entry.is_symlink():
-            shared = self._by.shared(join(path, entry.name), entry.path)
-            self._found.folders[path].shared |= shared
-            return shared
-        return not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False))
+    def _is_shared(self, path: bytes, name: bytes) -> bool:
+        """A link that bough itself made."""
+        whole = join(path, name)
+        shared = self._by.shared(whole, join(self._by.top, whole))
+        self._found.folders[path].shared |= shared
+        return shared
 
-    def _known(
-        self, path: bytes, folder: Folder, before: Folder | None, entry: os.DirEntry[bytes], below: list[bytes]
-    ) -> bool:
+    def _known(self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]) -> bool:
         """Deal with an entry whose fate needs no question."""
-        name, is_folder = entry.name, entry.is_dir(follow_symlinks=False)
+        name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
-            folder.rules = self._contents(entry.path, entry.stat(follow_symlinks=False).st_size) or b""
+            folder.rules = self._rules(path)
         if before is not None and self._settled:
             marked = name + b"/" if is_folder else name
             if marked in before.ignored:
@@ -326,32 +332,32 @@ class _Look:
             return True
         return False
 
-    def _keep(
-        self, path: bytes, folder: Folder, before: Folder | None, entry: os.DirEntry[bytes], below: list[bytes]
-    ) -> None:
+    def _keep(self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]) -> None:
         name = entry.name
-        if entry.is_dir(follow_symlinks=False):
+        if entry.kind == FOLDER:
             folder.folders[name] = None
             below.append(join(path, name))
             return
-        file = self._file(join(path, name), entry, before.files.get(name) if before is not None else None)
+        file = self._file(path, name, before.files.get(name) if before is not None else None)
         if file is not None:
             folder.files[name] = file
 
-    def _file(self, path: bytes, entry: os.DirEntry[bytes], before: File | None) -> File | None:
+    def _file(self, folder: bytes, name: bytes, before: File | None) -> File | None:
         try:
-            info = entry.stat(follow_symlinks=False)
+            within = self._folders.at(folder)
+            info = os.stat(name, dir_fd=within, follow_symlinks=False)
             stamp = stamp_of(info)
             if before is not None and before.stamp == stamp and before.sure:
                 return before
+            path = join(folder, name)
             if self._wanted is not None and (path not in self._wanted or info.st_size > self._by.bounds.file):
                 return File(PLAIN, b"", stamp, False)  # It goes, or is made anew, whatever is in it.
             self._count_new(path, before)
             if stat.S_ISLNK(info.st_mode):
-                mode, id = LINK, self._link(entry.path)
+                mode, id = LINK, self._link(name, within)
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
-                contents = self._contents(entry.path, info.st_size)
+                contents = self._contents(path, within, info.st_size)
                 if contents is None:
                     return None
                 id = contents
@@ -359,33 +365,42 @@ class _Look:
             return None
         return File(mode, id, stamp, is_sure(stamp, self._now))
 
-    def _link(self, path: bytes) -> bytes:
-        target = os.readlink(path)
+    def _link(self, name: bytes, within: int) -> bytes:
+        target = os.readlink(name, dir_fd=within)
         return self._batch.add(b"blob", target) if self._batch is not None else disk.text_id(target)
+
+    def _rules(self, folder: bytes) -> bytes:
+        try:
+            within = self._folders.at(folder)
+            size = os.stat(b".gitignore", dir_fd=within, follow_symlinks=False).st_size
+            return self._contents(join(folder, b".gitignore"), within, size) or b""
+        except (FileNotFoundError, NotADirectoryError):
+            return b""
 
     def _count_new(self, path: bytes, before: File | None) -> None:
         self._new += before is None and path not in self._tracked.paths
         if self._wanted is None and self._new > self._by.bounds.files:
             raise Unkeepable(f"There are more than {self._by.bounds.files:,} new files: {_short(path)} is one of them.")
 
-    def _contents(self, path: bytes, size: int) -> bytes | None:
-        bounds, inside = self._by.bounds, os.path.relpath(path, self._by.top)
+    def _contents(self, path: bytes, within: int, size: int) -> bytes | None:
+        bounds = self._by.bounds
         if size > bounds.file:
             raise Unkeepable(
-                f"{_short(inside)} is too large to be kept ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
+                f"{_short(path)} is too large to be kept ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
             )
         self._read += size
         if self._wanted is None and self._read > bounds.all:
             raise Unkeepable(
-                f"There are more than {bounds.all / _GB:g} GB of new files: {_short(inside)} is one of them."
+                f"There are more than {bounds.all / _GB:g} GB of new files: {_short(path)} is one of them."
             )
         read: Contents = self._batch.add_file if self._batch is not None else disk.blob_id
-        if not self._by.own:
-            try:
-                return read(path)
-            except PermissionError as error:
-                raise self._unreadable(os.path.relpath(path, self._by.top)) from error
-        return disk.with_access(lambda: read(path), path)
+        name = path.rpartition(b"/")[2]
+        if self._by.own:
+            return handles.reading(within, name, lambda: read(name, within))
+        try:
+            return read(name, within)
+        except PermissionError as error:
+            raise self._unreadable(path) from error
 
     def _unreadable(self, path: bytes) -> WorkspaceError:
         where = os.fsdecode(path) or "the folder"
@@ -405,6 +420,21 @@ class _Look:
             if was is not file and (was is None or was[:2] != file[:2]):
                 return
         folder.changed, folder.id = False, before.id
+
+
+def _items(folder: int) -> list[Item]:
+    """Files, links and folders; sockets, pipes and devices are passed over. What each one is, is said by the folder."""
+    items = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name.encode(_NAMES, "surrogateescape")
+            if entry.is_file(follow_symlinks=False):  # most are
+                items.append(Item(name, PLAIN))
+            elif entry.is_dir(follow_symlinks=False):
+                items.append(Item(name, FOLDER))
+            elif entry.is_symlink():
+                items.append(Item(name, LINK))
+    return items
 
 
 def _short(path: bytes) -> str:

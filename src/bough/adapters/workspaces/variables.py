@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from bough.adapters.workspaces.disk import read_plain
 from bough.core.errors import UsageError
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
@@ -13,7 +14,7 @@ _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$")
 def read_variables(path: Path) -> dict[str, str]:
     """The variables of a file. Quotes around a value go; nothing is expanded or run."""
     try:
-        text = path.read_text("utf-8")
+        text = read_plain(path).decode("utf-8")
     except OSError as error:
         raise UsageError(f"[workspace] env_file: {path} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
