@@ -498,6 +498,8 @@ class Ports(Struct, frozen=True):
     """Shows the person a plan and hears what they say, when one is there; None: they want to stop."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
     """Asks the person a question, when one is there. An empty answer: none is to be had; None: it may come later."""
+    unreachable: str = ""
+    """Why no model can be asked, where that is known before anything begins: then nothing does."""
     person: str = ""
     """Who started this process, as the system knows them."""
     stop: Stop = field(default_factory=Stop)

@@ -150,7 +150,7 @@ def test_nobody_listens(dialect: str) -> None:
         port = bound.getsockname()[1]
         error = asyncio.run(failure(dialect, f"http://127.0.0.1:{port}"))
     assert isinstance(error, Passing) and error.retry_after is None
-    assert f"127.0.0.1:{port} could not be reached" in str(error)
+    assert f"Nothing answers at 127.0.0.1:{port}" in str(error) and error.nobody
 
 
 def test_a_name_that_does_not_exist() -> None:

@@ -68,6 +68,8 @@ class Choices(Struct, frozen=True):
     """For a run that is resumed: the command that proves the goal from now on."""
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
+    wait_for_quota: bool = False
+    """When the quota of its model is used up, whoever carries the run out waits, and goes on by itself."""
     continues: str = ""
     """The finished run that a new one follows up on."""
     ask_later: bool = False

@@ -28,6 +28,11 @@ class Knowledge(Struct, frozen=True):
     said: Mapping[str, Capabilities]
     """What servers say, by model."""
 
+    @property
+    def unreachable(self) -> str:
+        """Why one of them cannot be asked at all."""
+        return next((found.unreachable for found in self.said.values() if found.unreachable), "")
+
     def window(self, name: str, configured: int) -> int:
         """Tokens: what the server says, unless the person wants less of it used; 0: not known."""
         asked = self.said[name].window if name in self.said else 0

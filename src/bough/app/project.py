@@ -390,6 +390,7 @@ class Session(Journal, frozen=True):
         folder: str | None = None,
     ) -> AsyncIterator[Ports]:
         from bough.adapters.held import held_model, held_sandbox, held_tools, held_workspaces
+        from bough.adapters.models.contact import FirstContact
         from bough.adapters.models.providers import make_model, secrets_of
         from bough.adapters.sandboxes.approval import approved_sandbox
         from bough.adapters.sandboxes.env import make_env
@@ -429,15 +430,17 @@ class Session(Journal, frozen=True):
         )
 
         def make(name: str) -> Model:
-            model = given.get(name) or make_model(
-                name,
-                base_url=endpoints.get(name) or base_url,
-                client=self.client,
-                timeout=rules.model_timeout,
-                longest=rules.model_longest,
-                env=self.env,
-                window=known.window(name, self.config.models.window),
-                own_price=self.config.prices.get(name.partition("@")[0]),
+            model = given.get(name) or FirstContact(
+                make_model(
+                    name,
+                    base_url=endpoints.get(name) or base_url,
+                    client=self.client,
+                    timeout=rules.model_timeout,
+                    longest=rules.model_longest,
+                    env=self.env,
+                    window=known.window(name, self.config.models.window),
+                    own_price=self.config.prices.get(name.partition("@")[0]),
+                )
             )
             if not choices.record:
                 return model
@@ -476,6 +479,7 @@ class Session(Journal, frozen=True):
                 approve=watch.approve,
                 ask=watch.ask,
                 person=who(),
+                unreachable=known.unreachable,
             )
         finally:
             await verifier.close()

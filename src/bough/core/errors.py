@@ -6,7 +6,8 @@
     ├── Unavailable           the model or another service is unavailable         exit status 7
     │   ├── Passing           … for now: worth another try, after `retry_after`
     │   └── Refused           … for good: a wrong key, an unknown model
-    │       └── TooLong       … for this conversation: a shorter one may be answered
+    │       ├── TooLong       … for this conversation: a shorter one may be answered
+    │       └── Exhausted     … until a time that it names: the quota is used up
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
     │   ├── Unkeepable        … for what is in it: too large, too deep, no room
     │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
@@ -54,6 +55,8 @@ class Passing(Unavailable):
     def __init__(self, message: str, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.retry_after = retry_after
+        self.nobody = False
+        """Nothing listens there, or there is no such place."""
         self.usage: Usage | None = None
         """What had come of the answer, which is paid for, when it broke off."""
 
@@ -68,6 +71,14 @@ class TooLong(Refused):
     def __init__(self, message: str, window: int = 0) -> None:
         super().__init__(message)
         self.window = window
+
+
+class Exhausted(Refused):
+    """The quota is used up until then, in seconds since 1970."""
+
+    def __init__(self, message: str, until: float) -> None:
+        super().__init__(message)
+        self.until = until
 
 
 class WorkspaceError(BoughError):

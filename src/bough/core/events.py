@@ -29,7 +29,7 @@ from bough.core.rules import Rules
 from bough.core.signals import Signal
 from bough.core.states import State
 
-Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting"]
+Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting", "quota"]
 ChangesBy = Literal["judge", "person", "earlier"]
 End = Literal["completed", "not_verified", "failed"]
 
@@ -120,6 +120,8 @@ class RunHalted(Event, frozen=True):
 
     reason: Halt
     message: str
+    until: float = 0.0
+    """When it can go on, where that is known: the quota of its model is used up until then."""
 
 
 class RunFinished(Event, frozen=True):
@@ -346,6 +348,8 @@ class HelperFailed(Event, frozen=True):
     seconds: float = 0.0
     usage: Usage = Usage()
     """What had come of an answer that broke off."""
+    wait: float = 0.0
+    """Seconds until it is asked again; 0: it is not."""
 
 
 class ContextPruned(Event, frozen=True):
@@ -732,6 +736,8 @@ class TaskHalted(Event, frozen=True):
     message: str
     seconds: float = 0.0
     """In an effect that was cut off because the time was up."""
+    until: float = 0.0
+    """When it can go on, where that is known."""
 
 
 class TaskResumed(Event, frozen=True):

@@ -57,5 +57,6 @@ EXIT_STATUS: dict[str, int] = {
     "environment": 2,
     "paused": 6,
     "waiting": 5,
+    "quota": 7,
 }
 """How a run's end or halt becomes the exit status of the program."""

@@ -52,19 +52,22 @@ async def consult(
         prompt = replace(prompt, tools=(), schema=tools[0] if tools else None)
     shown = measured((Said(system), *messages))
     failed: list[e.AnyEvent] = []
+    tries = 0
     show = partial(ports.progress, task.id)
     while True:
         began = ports.timer()
         try:
             answer = await ports.models[tier].ask(prompt, show)
         except Passing as error:
+            tries += 1
             usage = broken_off(error, shown, prompt.tools)
-            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage))
-            if len(failed) >= task.rules.max_transport_failures:
-                return Consulted(tuple(failed), None, str(error))
-            wait = backoff(task.rules, len(failed) - 1, error)
-            show(f"\n{error} It is asked again in {wait:.0f} s.\n")
-            if not await pause(wait, ports):
+            again = tries < task.rules.max_transport_failures
+            wait = backoff(task.rules, tries - 1, error) if again else 0.0
+            failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage, wait))
+            if site.record is not None:  # Whoever watches sees at once why nothing happens.
+                await site.record(failed)
+                failed = []
+            if not again or not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
         except Refused as error:
             if prompt.schema is None or isinstance(error, TooLong):

@@ -73,6 +73,7 @@ async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
     """Until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and recovery is to
     read, fold and decide again."""
     site = await Site.enter(run, book.task, ports)
+    site.record = book.write
     while not book.task.resting:
         if book.task.gathering and not over(book.task) and not book.task.review:
             await tend(book, site)

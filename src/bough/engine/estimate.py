@@ -18,7 +18,7 @@ from bough.core.planning.specs import GATE, READING_GATE
 from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.engine.consult import Consulted, consult
-from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command
+from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command, halted
 from bough.ports import Batches
 
 COUNTED = 100
@@ -34,7 +34,7 @@ async def estimate(command: c.Estimate, task: Task, site: Site) -> Batches:
     try:
         asked = await consult(task, site, "gate", "fast", values, GATE if listed else READING_GATE)
     except Unavailable as error:
-        yield [e.HelperFailed("gate", str(error)), e.TaskHalted("unavailable", str(error))]
+        yield [e.HelperFailed("gate", str(error)), halted(error)]
         return
     if asked.answer is None:
         yield [*asked.events, e.TaskHalted("unavailable", asked.error)]

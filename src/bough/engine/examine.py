@@ -22,7 +22,7 @@ from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.engine.consult import consult, said
 from bough.engine.judge import judge
-from bough.engine.site import Site
+from bough.engine.site import Site, halted
 from bough.ports import Batches
 
 EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
@@ -64,11 +64,11 @@ async def examine(command: c.Examine, task: Task, site: Site) -> Batches:
         try:
             asked = await consult(task, site, helper, tier, shown, tools, mend)
         except Unavailable as error:
-            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
+            yield [e.HelperFailed(helper, str(error)), halted(error)]
             return
         if asked.answer is None:
-            halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
-            yield [*asked.events, *halted]
+            rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
+            yield [*asked.events, *rests]
             return
         paths = probes.wants_to_look(asked.answer) if len(tools) > 1 else ()
         if paths:
@@ -233,11 +233,11 @@ async def rule(command: c.Rule, task: Task, site: Site) -> Batches:
     try:
         judged = await judge(task, site, request=_request(task, site), dispute=dispute, question=question)
     except Unavailable as error:
-        yield [e.HelperFailed("judge", str(error)), e.TaskHalted("unavailable", str(error))]
+        yield [e.HelperFailed("judge", str(error)), halted(error)]
         return
     if judged.ruling is None:
-        halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
-        yield [*judged.events, *halted]
+        rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
+        yield [*judged.events, *rests]
         return
     yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
 

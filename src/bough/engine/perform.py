@@ -21,7 +21,7 @@ from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.engine.conclude import conclude
 from bough.engine.estimate import estimate, requirements_read
-from bough.engine.site import Site, backoff, broken_off, counted, judge, pause, put_back
+from bough.engine.site import Site, backoff, broken_off, counted, halted, judge, pause, put_back
 from bough.engine.speak import attempt_of, read_answer, said_of, text_prompt
 from bough.ports import Batches, ToolResult
 
@@ -95,7 +95,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     except TooLong as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began, too_long=True, window=error.window)]
     except Refused as error:
-        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), e.TaskHalted("unavailable", str(error))]
+        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), halted(error)]
     else:
         answer = counted(answer, attempt.used, prompt.tools)
         if attempt.protocol == "text":

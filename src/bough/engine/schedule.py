@@ -47,6 +47,8 @@ async def resume(run: str, again: e.RunResumed, ports: Ports) -> Run:
 
 async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
     goal = Task(GOAL)
+    if ports.unreachable:
+        return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
     if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
         async for events in check_base(state, ports):
             state = await _append(state, claim, events, ports)

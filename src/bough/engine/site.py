@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,8 @@ from msgspec.structs import replace
 from bough.core import context
 from bough.core.acceptance import Check, Verdict
 from bough.core.compaction import estimated
-from bough.core.errors import Passing, Unkeepable
+from bough.core.errors import Exhausted, Passing, Unavailable, Unkeepable
+from bough.core.events import AnyEvent, TaskHalted
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, ToolSpec, Usage
 from bough.core.pruning import Needed, edits, errors
@@ -41,6 +42,8 @@ class Site(Struct, eq=False):
 
     run: Run
     ports: Ports
+    record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
+    """Makes events durable in the middle of an effect: what cannot wait to be seen until it is over."""
     _workspace: Workspace | None = None
     _moved: bool = False
 
@@ -206,6 +209,13 @@ def broken_off(error: Passing, shown: int, tools: Sequence[ToolSpec]) -> Usage:
     if error.usage is None or error.usage.input:
         return error.usage or Usage()
     return replace(estimated(shown, tools, Answer()), output=error.usage.output)
+
+
+def halted(error: Unavailable) -> TaskHalted:
+    """How a task rests that cannot ask its model."""
+    if isinstance(error, Exhausted):
+        return TaskHalted("quota", str(error), until=error.until)
+    return TaskHalted("unavailable", str(error))
 
 
 async def pause(seconds: float, ports: Ports) -> bool:

@@ -13,7 +13,7 @@ from bough.core.planning import brief
 from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.engine.consult import consult, said
-from bough.engine.site import Site
+from bough.engine.site import Site, halted
 from bough.ports import Batches
 
 Read = Callable[[Answer], tuple[Step, ...] | Problems]
@@ -31,11 +31,11 @@ async def ask_for_steps(
         try:
             asked = await consult(task, site, helper, "main", values, tool, repair)
         except Unavailable as error:
-            yield [e.HelperFailed(helper, str(error)), e.TaskHalted("unavailable", str(error))]
+            yield [e.HelperFailed(helper, str(error)), halted(error)]
             return
         if asked.answer is None:  # Whoever wants to stop is not kept waiting: that is no fault of the model.
-            halted = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
-            yield [*asked.events, *halted]
+            rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
+            yield [*asked.events, *rests]
             return
         steps = read(asked.answer)
         if not isinstance(steps, Problems):

@@ -288,7 +288,7 @@ class Steps(Struct, eq=False):
         if spent and others:
             self.parked[step.name] = book.task.left.rounds
         elif book.task.halt is None:
-            await book.write([e.TaskHalted(halt.reason, halt.message)])
+            await book.write([e.TaskHalted(halt.reason, halt.message, until=halt.until)])
         return True
 
     async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:

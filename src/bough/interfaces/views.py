@@ -172,6 +172,8 @@ class RunView(Struct):
     status: str = "running"
     """`running`, or how it ended or halted. Whether a process really is at work is the claim's to say."""
     summary: str = ""
+    until: float = 0.0
+    """When it can go on, where that is known."""
     started_at: float = 0.0
     last_at: float = 0.0
     worked: float = 0.0
@@ -310,12 +312,13 @@ def _see_run(run: RunView, record: e.Record) -> None:
         case e.RunResumed() as event:
             run.worked, run.since = run.elapsed(), record.at
             run.status, run.summary, run.limits, run.models = "running", "", event.limits, event.models
+            run.until = 0.0
         case e.RunReopened():
             run.worked, run.since = run.elapsed(), 0.0
             run.status, run.summary = "stopped", "rewound; `bough resume` goes on from there"
         case e.RunHalted() as event:
             run.worked, run.since = run.elapsed(record.at), 0.0
-            run.status, run.summary = event.reason, event.message
+            run.status, run.summary, run.until = event.reason, event.message, event.until
         case e.RunFinished() as event:
             run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary = event.end, event.summary
@@ -412,6 +415,7 @@ def _helper_answered(task: TaskView, event: e.HelperAnswered, record: e.Record) 
 
 def _helper_failed(task: TaskView, event: e.HelperFailed, record: e.Record) -> None:
     _charge_failed(task, event)
+    task.doing = f"waiting {event.wait:.0f} s: {event.message}" if event.wait else ""
 
 
 def _escalated(task: TaskView, event: e.Escalated, record: e.Record) -> None:
@@ -619,6 +623,8 @@ class Outcome(Struct, frozen=True):
     exit_status: int
     tree: tuple[TaskView, ...]
     spend: Spend
+    until: float = 0.0
+    """For `quota`: when it can go on, in seconds since 1970."""
 
     @property
     def completed(self) -> bool:
@@ -634,4 +640,5 @@ def outcome(run: RunView) -> Outcome:
         exit_status=run.exit_status if run.exit_status is not None else 1,
         tree=tuple(run.tasks.values()),
         spend=run.spend,
+        until=run.until,
     )

@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.link import LinkError, Timeouts
+from bough.adapters.models.faults import Endpoint, nobody, of_link
+from bough.adapters.models.link import LinkError, Timeouts, Unreachable
 from bough.adapters.models.wire import UNREADABLE, Client, everything
 
 TIMEOUT = 3.0
@@ -28,9 +28,18 @@ class Capabilities(Struct, frozen=True):
     """Whether its template has room for tools; None: it does not say."""
     server: str = ""
     """`Ollama`, `llama.cpp`; empty: neither."""
+    unreachable: str = ""
+    """Why it cannot be asked at all: nothing listens there."""
 
 
 async def capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
+    try:
+        return await _capabilities(client, at, ollama)
+    except Unreachable as error:
+        return Capabilities(unreachable=str(of_link(at, error, TIMEOUT)))
+
+
+async def _capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     root = re.sub(r"/v1/?$", "", at.base_url)
     if ollama:
         shown = await _asked(client, at, "POST", f"{root}/api/show", msgspec.json.encode({"model": at.model}))
@@ -75,7 +84,9 @@ async def _asked(client: Client, at: Endpoint, method: str, url: str, body: byte
         async with client.link().exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
             content = await everything(reply.pieces)
             found = msgspec.json.decode(content) if reply.status == 200 else {}
-    except (LinkError, *UNREADABLE):
+    except (LinkError, *UNREADABLE) as error:
+        if isinstance(error, Unreachable) and nobody(error):
+            raise
         return {}
     return found if isinstance(found, dict) else {}
 

@@ -7,20 +7,25 @@ provider's own words cut to a line; the key is struck out of them, however much 
 from __future__ import annotations
 
 import re
+import socket
 import ssl
 from collections.abc import Mapping
-from time import time
+from datetime import datetime
+from time import localtime, strftime, time
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
-from bough.core.errors import Passing, Refused, TooLong, Unavailable
+from bough.core.errors import Exhausted, Passing, Refused, TooLong, Unavailable
 
 SHOWN = 300
 """Characters of a provider's own words that a person sees."""
-LONGEST_WAIT = 600.0
+LONGEST_WAIT = 8 * 86_400.0
+"""A week's quota, and a day."""
+PATIENCE = 600.0
+"""Seconds that are waited for at most; a server that asks for more has no quota left until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})
 STATUS_OF_KIND = {
     "authentication_error": 401,
@@ -55,6 +60,10 @@ _WINDOWS = (
 )
 """How providers and servers say how much a model can be shown; the number is the first group."""
 _RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
+
+
+RESETS = ("anthropic-ratelimit-unified-reset", "x-ratelimit-reset")
+"""Headers that say when a quota begins anew."""
 
 
 class Endpoint(Struct, frozen=True):
@@ -126,12 +135,27 @@ def of_link(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
                 f"The certificate of {at.host} was not accepted ({at.hush(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
             )
+        if nobody(error):
+            passing = Passing(f"Nothing answers at {at.host}, where {at.name} is asked; {_reach(at)}.")
+            passing.nobody = True
+            return passing
         return Passing(f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_reach(at)}.")
     if isinstance(error, BadAddress):
         return Refused(
             f"{at.host} is not an address that can be asked; set the base URL to one with http:// or https://."
         )
     return cut(at, at.hush(str(error)))
+
+
+def nobody(error: BaseException | None) -> bool:
+    """Whether nothing listens there, or there is no such place: not a network that is away for a moment."""
+    while error is not None:
+        if isinstance(error, ConnectionRefusedError):
+            return True
+        if isinstance(error, socket.gaierror):
+            return error.errno != socket.EAI_AGAIN
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def cut(at: Endpoint, detail: str = "") -> Passing:
@@ -168,6 +192,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         elif "retry-after" in headers:
             text = headers["retry-after"].strip()
             wait = _date(text) - time() if text[:1].isalpha() else float(text)
+        elif reset := next((headers[name] for name in RESETS if name in headers), ""):
+            wait = _reset(reset.strip()) - time()
         else:
             return None
     except (ValueError, OverflowError):
@@ -187,6 +213,9 @@ def _judge(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavail
             "— take a model with a longer context window, or a smaller goal.",
             window_in(words) or _stated(error),
         )
+    if status == 429 and wait is not None and wait > PATIENCE:
+        until = time() + wait
+        return Exhausted(f"The quota for {at.name} at {at.host} is used up until {_moment(until)} (429){told}", until)
     if status == 429:
         return Passing(f"{at.host} asks to slow down for {at.name} (429){told}", wait)
     if status in PASSING_STATUS or status >= 500:
@@ -218,6 +247,12 @@ def _stated(answer: Any) -> int:
     return size if isinstance(size, int) and size > 0 else 0
 
 
+def _moment(at: float) -> str:
+    """As a person's clock says it: `14:30`, or with the day when it is not today."""
+    local = localtime(at)
+    return strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
+
+
 def _key_advice(at: Endpoint) -> str:
     if not at.key_variable:
         return "this place was not expected to need one; check the base URL"
@@ -230,6 +265,14 @@ def _reach(at: Endpoint) -> str:
     if at.name.startswith("ollama:"):
         return "start it with `ollama serve`, or check the base URL"
     return "check the network and the base URL"
+
+
+def _reset(text: str) -> float:
+    """Seconds since 1970, from the same, from milliseconds, or from a date."""
+    if not text.replace(".", "", 1).isdigit():
+        return datetime.fromisoformat(text).timestamp()
+    number = float(text)
+    return number / 1000 if number > 1e11 else number
 
 
 def _date(text: str) -> float:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Protocol
 
-from bough.app import Session, Watch
+from bough.app import Choices, Session, Watch
 from bough.core import events as e
 from bough.core.plan import Step
 from bough.interfaces.cli.options import print_json_line, stay
 from bough.interfaces.terminal.paper import Line, paper
 from bough.interfaces.views import Outcome
 from bough.ports import Stop
+
+LOOK = 30.0
+"""Seconds between looks at the clock while nothing can be done."""
 
 
 class Display(Protocol):
@@ -132,6 +136,38 @@ async def carry(
         raise KeyboardInterrupt from None
     finally:
         unwatch()
+
+
+def with_quota(
+    session: Session, display: Display, choices: Choices, work: Callable[[Watch], Awaitable[Outcome]]
+) -> Callable[[Watch], Awaitable[Outcome]]:
+    """The work, taken up again whenever its model has quota again, where the person wants that. Nobody holds the run
+    meanwhile."""
+
+    async def patiently(watch: Watch) -> Outcome:
+        outcome = await work(watch)
+        while choices.wait_for_quota and outcome.status == "quota":
+            display.notice(f"{outcome.summary} It goes on by itself then; Ctrl-C leaves it parked.")
+            if not await _until(outcome.until, watch.stop):
+                return outcome
+            display.notice("There should be quota again: it goes on.")
+            outcome = await session.resume(outcome.run, choices, watch)
+        return outcome
+
+    return patiently
+
+
+async def _until(moment: float, stop: Stop) -> bool:
+    """Wait for the clock to say so, also over a night that the machine sleeps; False when a person wants to stop."""
+    stopped = asyncio.Event()
+    unwatch = stop.watch(stopped.set)
+    try:
+        while (left := moment - time.time()) > 0 and not stopped.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), min(left, LOOK))
+    finally:
+        unwatch()
+    return not stopped.is_set()
 
 
 def _watch(

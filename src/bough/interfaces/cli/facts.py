@@ -28,6 +28,7 @@ def run_facts(run: RunView, standing: str, holder: str | None) -> dict[str, Any]
         "spend": _spend(run.spend),
         "applied": bool(run.applied),
         "question": run.question or None,
+        "until": run.until or None,
     }
 
 

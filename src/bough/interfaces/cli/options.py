@@ -161,6 +161,11 @@ def for_carrying_out(command: F) -> F:
             help="Tests that fail before the work may still fail after it; no other may.",
         ),
         click.option(
+            "--wait-for-quota",
+            is_flag=True,
+            help="When the model's quota is used up, wait until it begins anew, and go on.",
+        ),
+        click.option(
             "--ask-later",
             is_flag=True,
             help="When it is stuck and nobody is at the terminal, wait for `bough answer` and do not give up.",

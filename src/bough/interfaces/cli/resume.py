@@ -51,7 +51,7 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
     from bough.adapters.stores.workers import in_words, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
-    from bough.interfaces.cli.carry import carry
+    from bough.interfaces.cli.carry import carry, with_quota
     from bough.interfaces.cli.ending import ending
     from bough.interfaces.terminal.paper import somebody_there
     from bough.interfaces.views import LIVE_KINDS
@@ -69,5 +69,6 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
         display.notice(f"{name} is over: there is nothing to go on with. `bough rewind {name}` reopens it.")
         return await ending(opened, await opened.outcome(name), apply=apply, as_json=as_json)
     there = not as_json and somebody_there()
-    outcome = await carry(opened, display, lambda watch: opened.resume(name, choices, watch), there=there)
+    work = with_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
+    outcome = await carry(opened, display, work, there=there)
     return await ending(opened, outcome, apply=apply, as_json=as_json)

@@ -163,7 +163,7 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     from bough.app import session
     from bough.app.places import remember_project
     from bough.core.plan import Plan
-    from bough.interfaces.cli.carry import carry, make_display
+    from bough.interfaces.cli.carry import carry, make_display, with_quota
     from bough.interfaces.cli.ending import ending
     from bough.interfaces.cli.wishes import ask, tell
     from bough.interfaces.terminal.paper import somebody_there
@@ -176,5 +176,6 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step
-        outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch), asked, there)
+        work = with_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
+        outcome = await carry(opened, display, work, asked, there)
         return await ending(opened, outcome, apply=apply, as_json=as_json)

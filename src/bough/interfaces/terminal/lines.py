@@ -69,6 +69,7 @@ STATUS_WORDS = {
     "environment": "the check cannot run here",
     "paused": "paused",
     "waiting": "waiting for your answer",
+    "quota": "quota used up",
 }
 """How a run stands, for people. `interrupted`: it is not over, and no process is at work on it."""
 
@@ -251,7 +252,8 @@ def _helper_answered(event: e.HelperAnswered, follow: _Follow) -> Told:
 
 
 def _helper_failed(event: e.HelperFailed, follow: _Follow) -> Told:
-    return f"the {event.helper.replace('_', ' ')} could not be asked: {event.message}", "yellow"
+    after = f"; next try in {duration(event.wait)}" if event.wait else ""
+    return f"the {event.helper.replace('_', ' ')} could not be asked: {event.message.rstrip('.')}{after}", "yellow"
 
 
 def _pruned(event: e.ContextPruned, follow: _Follow) -> Told:

@@ -35,6 +35,9 @@ def _steps(run: RunView, status: str) -> list[Advice]:
             return [(f"bough resume {name} {_more(run.spend, run.limits)}", "go on with a larger budget"), look]
         case "unavailable":
             return [("bough doctor", "see what is wrong"), (f"bough resume {name}", "go on")]
+        case "quota":
+            itself = (f"bough resume {name} --wait-for-quota", "wait, and go on by itself when there is quota again")
+            return [itself, (f"bough resume {name} --model M", "go on now, with another model")]
         case "needs_approval":
             allow = (f"bough approve {name}", "let these tests change, and go on")
             return [look, allow, (f"bough approve {name} --deny", "send it back to the agent")]

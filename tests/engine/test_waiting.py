@@ -1,0 +1,136 @@
+"""Waiting for a model is visible, and never in vain: nobody there, a transport error, a quota that is used up."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from bough import app
+from bough.adapters.models.contact import FirstContact
+from bough.adapters.models.faults import Endpoint, of_status
+from bough.app import Watch
+from bough.core import events as e
+from bough.core.errors import Exhausted, Passing, Refused
+from bough.core.messages import Prompt
+from bough.core.plan import goal_step
+from bough.core.trail import Trail
+from bough.interfaces.cli.carry import JsonDisplay, with_quota
+from bough.testing import ScriptedModel, call
+from tests.harness import CHECK, FIXED, carry_out, journal_of, make_project
+from tests.interfaces.shell import bough
+
+FIX, DONE = call("write", path="calc.py", content=FIXED), call("done", summary="fixed")
+
+
+def refused_connection() -> Passing:
+    error = Passing("Nothing answers there.")
+    error.nobody = True
+    return error
+
+
+def test_a_server_that_is_not_there_is_told_at_once_and_the_run_can_be_resumed(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    (project / "slow.sh").write_text("sleep 60\n")
+    began = time.monotonic()
+    said = bough(
+        project, "run", "x", "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--check", "sh slow.sh"
+    )
+    assert time.monotonic() - began < 45, "it does not even run the check first"
+    assert said.status == 7
+    assert "Nothing answers at 127.0.0.1:9, where openai:m is asked" in said.out and "bough resume" in said.out
+    assert [type(event).__name__ for event in asyncio.run(journal_of(project)).of(e.Event)] == [
+        "RunStarted",
+        "RunHalted",
+    ]
+
+
+def test_only_the_first_connection_counts() -> None:
+    prompt = Prompt("k", "", Trail(()), ())
+
+    async def ask(model: FirstContact) -> None:
+        await model.ask(prompt, lambda text: None)
+
+    async def work() -> None:
+        with pytest.raises(Refused, match="Nothing answers"):
+            await ask(FirstContact(ScriptedModel([refused_connection()])))
+        for sign_of_life in (DONE, Passing("503")):
+            model = FirstContact(ScriptedModel([sign_of_life, refused_connection()]))
+            for _ in range(2):
+                try:
+                    await ask(model)
+                except Passing as error:
+                    last = error
+            assert last.nobody, "worth another try"
+
+    asyncio.run(work())
+
+
+def test_a_helper_that_fails_is_seen_before_it_is_asked_again(tmp_path: Path) -> None:
+    project, seen = make_project(tmp_path / "p"), list[str]()
+
+    def second(prompt: Prompt) -> object:
+        seen.append(news[-1] if news else "nothing")
+        raise Refused("enough")
+
+    news: list[str] = []
+
+    def recorded(record: e.Record) -> None:
+        if isinstance(record.event, e.HelperFailed):
+            news.append(f"{record.event.message} {record.event.wait:g}")
+
+    outcome, journal = carry_out(
+        project,
+        [Passing("away", retry_after=0.01), second],
+        choices=app.Choices(flat=False),
+        watch=Watch(recorded=recorded),
+    )
+    assert seen == ["away 1"], "durable and told, before the next try"
+    assert outcome.status == "unavailable" and len(journal.of(e.HelperFailed)) == 2
+
+
+AT = Endpoint("anthropic:m", "https://api.example", "k" * 20, "K")
+
+
+@pytest.mark.parametrize(
+    ("header", "value"),
+    [
+        ("retry-after", "18000"),
+        ("anthropic-ratelimit-unified-reset", str(int(time.time()) + 18_000)),
+        ("x-ratelimit-reset", str(int(time.time() + 18_000) * 1000)),
+    ],
+)
+def test_a_quota_names_its_end(header: str, value: str) -> None:
+    error = of_status(AT, 429, {header: value}, b'{"error": {"message": "usage limit"}}')
+    assert isinstance(error, Exhausted) and "usage limit" in str(error)
+    assert error.until == pytest.approx(time.time() + 18_000, abs=60)
+    soon = of_status(AT, 429, {"retry-after": "30"}, b"")
+    assert isinstance(soon, Passing) and soon.retry_after == 30
+
+
+def test_a_run_without_quota_is_parked_and_goes_on_by_itself(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    until = time.time() + 3600
+    parked, journal = carry_out(
+        project, [FIX, Exhausted("The quota is used up.", until)], choices=app.Choices(flat=True)
+    )
+    assert (parked.status, parked.exit_status, parked.until) == ("quota", 7, until)
+    assert journal.of(e.RunHalted)[-1].until == until
+
+    async def work() -> None:
+        choices = app.Choices(
+            model=ScriptedModel([FIX, Exhausted("The quota is used up.", time.time() + 0.2), DONE]),
+            flat=True,
+            wait_for_quota=True,
+        )
+        async with app.session(project) as session:
+            step = goal_step("Make add add.", check=CHECK)
+            patient = with_quota(session, JsonDisplay(), choices, lambda watch: session.start(step, choices, watch))
+            outcome = await patient(Watch())
+            assert outcome.completed, outcome.summary
+            kinds = [type(r.event).__name__ for r in await session.store.read(outcome.run, "")]
+            assert kinds[-3:] == ["RunHalted", "RunResumed", "RunFinished"]
+
+    asyncio.run(work())
