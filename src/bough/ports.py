@@ -86,6 +86,14 @@ class Store(Protocol):
         """Who holds the stream now and is alive, or None."""
         ...
 
+    async def forget(self, claim: Claim) -> None:
+        """Remove all that is kept of the run that the claim holds."""
+        ...
+
+    async def compact(self) -> set[str]:
+        """Remove the blobs that no event names, and return what the events name of git's. Only while no run is live."""
+        ...
+
     async def put_blob(self, body: bytes) -> str:
         """Keep bytes by content; the same bytes have the same name (SHA-256 in hex)."""
         ...

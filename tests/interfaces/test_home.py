@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from bough import config
+from bough.adapters.stores.sqlite import SqliteStore
 from bough.app.choices import Choices
 from bough.core.errors import UsageError
-from tests.interfaces.shell import BOUGH, bough, environment
+from bough.testing import call
+from tests.harness import carry_out, git, make_project
+from tests.interfaces.shell import BOUGH, bough, environment, here
 
 MINE = """
 [models]
@@ -82,3 +86,55 @@ def test_bash_completes(tmp_path: Path) -> None:
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, env=env, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "namespaces", done
     assert "_bough_completion bough" in done.stdout
+
+
+# ── taking work home, and clearing up ───────────────────────────────────────────────────────────────────────────────
+
+
+def made(root: Path, name: str) -> str:
+    """A completed run that wrote a file."""
+    script = [call("write", path=f"{name}.txt", content=f"{name}\n"), call("done", summary="written")]
+    return carry_out(root, script, goal=f"Write {name}.txt.", check="true")[0].run
+
+
+def test_work_goes_to_a_branch_a_commit_and_a_pull_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_project(tmp_path / "p")
+    git(root, "config", "user.name", "t")
+    git(root, "config", "user.email", "t@example.org")
+    run = made(root, "one")
+    branch = here(root, capsys, "apply", "--branch", "try-it", "--json").json
+    assert git(root, "show", "try-it:one.txt").startswith("one") and not (root / "one.txt").exists()
+    assert branch["commit"] == git(root, "rev-parse", "try-it").strip()
+    described = Path(here(root, capsys, "pr", run, "--json").json["description"]).read_text()
+    assert "| Write one.txt. |" in described and "one.txt" in described.partition("## Changes")[2]
+    (root / "calc.py").write_text("# mine\n")
+    assert "committed as" in here(root, capsys, "apply", run, "--commit").out
+    body = git(root, "log", "-1", "--format=%B")
+    assert f"Bough-Run: {run}" in body and "Bough-Check: true" in body
+    assert git(root, "status", "--short").strip() == "M calc.py", "what is not of the run is not committed"
+    assert "completed, applied" in here(root, capsys, "runs").out
+
+
+def test_runs_are_removed_with_all_that_only_they_need(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_project(tmp_path / "p")
+    first, second = made(root, "one"), made(root, "two")
+    refused = here(root, capsys, "rm", first)
+    assert refused.status == 2 and "never applied" in refused.err
+    assert here(root, capsys, "rm", first, "--yes").status == 0
+    repository = root / ".bough" / "repo.git"
+    assert "missing" not in git(repository, "fsck", "--full")
+    assert not list((repository / "refs" / "bough").glob(f"{first}*"))
+    third = made(root, "three")
+    assert [run["run"] for run in here(root, capsys, "runs", "--json").json] == [second, third]
+    assert here(root, capsys, "apply", second).status == 0 and (root / "two.txt").exists()
+    assert "nothing to remove" in here(root, capsys, "prune").out
+    pruned = here(root, capsys, "prune", "--older-than", "0h", "--json").json
+    assert set(pruned["runs"]) == {second, third} and pruned["after"] < pruned["before"]
+    assert "no runs" in here(root, capsys, "runs").out
+
+    async def verify() -> None:
+        store = SqliteStore(root / ".bough" / "journal.db", create=False)
+        assert await store.verify() and not await store.runs()
+        await store.close()
+
+    asyncio.run(verify())

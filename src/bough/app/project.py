@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -590,6 +590,31 @@ class Session(Journal, frozen=True):
             changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
             await self.store.append(claim, [e.Undone(tuple(change.path for change in changes))], run.version)
         return changes
+
+    async def remove(self, name: str) -> None:
+        """Remove a run with its work, which is not in the person's files unless it was applied. Files first: after a
+        crash it can be removed again."""
+        async with self._hold(name) as (claim, _):
+            await self.workspaces.forget(name)
+            (self.home / f"pr-{name}.md").unlink(missing_ok=True)
+            await self.store.forget(claim)
+
+    def size(self) -> int:
+        """Bytes that bough keeps for this project."""
+        found = 0
+        for folder, _, files in os.walk(self.home):
+            for name in files:
+                with suppress(OSError):  # gone meanwhile
+                    found += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118
+        return found
+
+    async def tidy(self) -> bool:
+        """Remove the contents that no run needs any longer; False when a run is live, which may be writing some."""
+        for name in await self.store.runs():
+            if await self.store.holder(name, RUN) is not None:
+                return False
+        await self.workspaces.compact(await self.store.compact())
+        return True
 
     async def branch(self, name: str, branch: str) -> tuple[str, str]:
         """A branch of the person's repository with the run's changes in one commit; their files stay as they are. The

@@ -99,6 +99,13 @@ class MemoryStore:
         alive = claim is not None and self._leases[claim.epoch] > self._steady() and not self._gone(claim.worker)
         return claim.worker if claim is not None and alive else None
 
+    async def forget(self, claim: Claim) -> None:
+        await self.check(claim)
+        self._records = [record for record in self._records if record.run != claim.run]
+
+    async def compact(self) -> set[str]:
+        return set()
+
     async def put_blob(self, body: bytes) -> str:
         name = hashlib.sha256(body).hexdigest()
         self._blobs[name] = body

@@ -64,6 +64,12 @@ class RedactedStore:
     async def holder(self, run: str, task: str) -> str | None:
         return await self._store.holder(run, task)
 
+    async def forget(self, claim: Claim) -> None:
+        await self._store.forget(claim)
+
+    async def compact(self) -> set[str]:
+        return await self._store.compact()
+
     async def put_blob(self, body: bytes) -> str:
         for spelling in self._in_blobs:
             body = body.replace(spelling, STRUCK.encode())

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import sqlite3
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,13 @@ CREATE TABLE IF NOT EXISTS blobs (name TEXT PRIMARY KEY, body BLOB NOT NULL)
 row lives as long as the claim; its key is the epoch, which AUTOINCREMENT never gives twice. `expires` is another number
 after every heartbeat; nobody compares it with a clock, because clocks jump and are not the same everywhere."""
 
+LAST = """
+SELECT max(coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT value FROM meta WHERE key = 'last'), 0))
+"""
+"""The last number that an event got. Those of a run that was removed are not given again."""
+_OBJECT = 40
+_IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+"""Names of blobs, and of git's objects."""
 RUNS = """
 WITH RECURSIVE names (run) AS (
     SELECT min(run) FROM events
@@ -203,9 +211,9 @@ class SqliteStore:
     ) -> list[Record]:
         at = float(self._clock())
         records = []
-        (last,) = db.execute("SELECT max(seq) FROM events").fetchone()
+        (last,) = db.execute(LAST).fetchone()
         for number, (event, body) in enumerate(encoded, 1):
-            row = ((last or 0) + number, task, version + number, at, type(event).__name__, body)
+            row = (last + number, task, version + number, at, type(event).__name__, body)
             chain = forge(link, run, row)
             link = chain[SIZE:]
             db.execute(
@@ -272,6 +280,32 @@ class SqliteStore:
         row = await self._database.read(lambda db: self._claimed(db, run, task))
         return row[2] if row is not None and is_alive(row[2], self._workers) is not False else None
 
+    async def forget(self, claim: Claim) -> None:
+        def remove(db: sqlite3.Connection) -> None:
+            self._still_held(db, claim)
+            (last,) = db.execute(LAST).fetchone()
+            removed = db.execute("DELETE FROM events WHERE run = ?", (claim.run,)).rowcount
+            for key, value in (("removed", removed + _meta(db, "removed")), ("last", last)):
+                db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+
+        await self._database.write(remove, PATIENCE)
+
+    async def compact(self) -> set[str]:
+        def sweep(db: sqlite3.Connection) -> set[bytes]:
+            named = {id for (body,) in db.execute("SELECT body FROM events") for id in _IDS.findall(body)}
+            blobs = [name for (name,) in db.execute("SELECT name FROM blobs") if name.encode() not in named]
+            db.executemany("DELETE FROM blobs WHERE name = ?", [(name,) for name in blobs])
+            return named
+
+        named = await self._database.write(sweep, PATIENCE)
+        await asyncio.to_thread(self._shrink)
+        return {id.decode() for id in named if len(id) == _OBJECT}
+
+    def _shrink(self) -> None:
+        """Give the disk its room back, unless somebody is reading: then the next run uses it."""
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            db.execute("VACUUM")
+
     async def put_blob(self, body: bytes) -> str:
         name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
 
@@ -298,7 +332,8 @@ class SqliteStore:
             (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
             if said != "ok":
                 raise self._database.damaged(said)
-            count, last = db.execute("SELECT count(*), coalesce(max(seq), 0) FROM events").fetchone()
+            (count,), (last,) = db.execute("SELECT count(*) FROM events").fetchone(), db.execute(LAST).fetchone()
+            count += _meta(db, "removed")
             for name, body in db.execute("SELECT name, body FROM blobs"):
                 self._check_blob(name, body)
             return count, last, last_unchained(db) if is_chained(db) else last
@@ -350,6 +385,11 @@ def rewritten(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
     fields = msgspec.to_builtins(event)
     changed: AnyEvent = msgspec.convert({**walk(fields), "event": fields["event"]}, AnyEvent)
     return changed
+
+
+def _meta(db: sqlite3.Connection, key: str) -> int:
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return int(row[0]) if row else 0
 
 
 def _end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:

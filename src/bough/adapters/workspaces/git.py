@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
-from bough.adapters.workspaces import agents, disk, handles, person, shared
+from bough.adapters.workspaces import agents, disk, handles, person, removal, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
@@ -459,6 +459,14 @@ class GitWorkspaces:
         for part in ("work", "scratch"):
             for place in (self._home / part / safe(run)).glob(f"*{safe(mark)}*" if mark else "*"):
                 disk.remove(os.fsencode(place))
+
+    async def forget(self, run: str) -> None:
+        """Remove all that is kept for a run. Only for whoever holds it."""
+        await _aside(f"remove {run}", removal.forget, self._home, safe(run))
+
+    async def compact(self, ids: Collection[str]) -> None:
+        """Remove what no run needs any longer. `ids`: what the journal names. Only while no run is live."""
+        await _aside("tidy up", removal.compact, self._prepared().git, ids)
 
     async def changes(self, base: str, tree: str) -> list[Change]:
         return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]

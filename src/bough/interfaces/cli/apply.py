@@ -102,14 +102,17 @@ async def _apply(
             return
         edges = edges or (not as_json and await consents(opened, found.name))
         changes = await opened.apply(found.name, edges, commit, with_probes=with_probes)
+        applied = (await opened.run(found.name)).application
+        made = applied.commit if applied is not None else ""
     if as_json:
         files = [{"kind": change.kind, "path": change.path} for change in changes]
-        print_json({"run": found.name, "status": found.status, "files": files})
+        print_json({"run": found.name, "status": found.status, "files": files, "commit": made})
         return
     page = paper()
     if not changes:
         page.paragraph(text=f"{found.name} changed nothing: there is nothing to apply.")
         return
     unverified = "" if found.status == "completed" else " (not verified)"
-    page.paragraph(text=f"Applied {found.name}{unverified}: {many(len(changes), 'file')} in your files now.")
+    committed = f", committed as {made[:10]}" if made else ""
+    page.paragraph(text=f"Applied {found.name}{unverified}: {many(len(changes), 'file')} in your files now{committed}.")
     change_lines(page, changes)

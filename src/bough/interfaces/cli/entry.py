@@ -40,6 +40,8 @@ COMMANDS = {
     "check": "Run the project's check as bough finds it, before any work.",
     "plan": "Show how a goal would be carried out, and do nothing.",
     "workflow": "Check, list and show written plans.",
+    "rm": "Remove runs, with their work.",
+    "prune": "Remove old runs.",
     "config": "Show which settings are in force, and where they come from.",
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",

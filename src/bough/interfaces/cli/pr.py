@@ -23,8 +23,8 @@ def command(run: str | None, folder: Path, branch: str | None, as_json: bool) ->
     """Put a run's work on a branch, with a description for a pull request.
 
     The branch starts at HEAD and has one commit; your files stay as they are. The description (the goal, the check and
-    its verdict, the files) is written to .bough/pr-RUN.md, and the lines for `git push`, `gh` and `glab` are printed:
-    nothing is sent anywhere.
+    its verdict, what speaks for each requirement, the files) is written to .bough/pr-RUN.md, and the lines for `git
+    push`, `gh` and `glab` are printed: nothing is sent anywhere.
     """
     wait_for(_pr(run, folder, branch, as_json))
 
@@ -43,9 +43,16 @@ async def _pr(run: str | None, folder: Path, branch: str | None, as_json: bool) 
         stat = await opened.diff(name, stat=True)
         goal = state.plan.goal.instructions.strip()
         said = evidence(task.verdict) if task.verdict is not None else "not verified: no check ran"
-        parts = [goal, "## Evidence", f"- {said}"]
-        if task.verdict is not None:
-            parts.append(f"- {task.verdict.reason}")
+        reason = [f"- {task.verdict.reason}"] if task.verdict is not None else []
+        parts = [goal, "## Evidence", "\n".join([f"- {said}", *reason])]
+        rows = (await opened.evidence(name)).rows
+        if rows:
+            asked = [
+                "| asked | |",
+                "| --- | --- |",
+                *(f"| {_cell(row.requirement.text)} | {row.standing} |" for row in rows),
+            ]
+            parts.append("\n".join(asked))
         parts += ["## Changes", f"```\n{stat.strip()}\n```", f"Made by bough (run `{name}`)."]
         path = opened.home / f"pr-{name}.md"
         path.write_text("\n\n".join(parts) + "\n", "utf-8")
@@ -59,3 +66,8 @@ async def _pr(run: str | None, folder: Path, branch: str | None, as_json: bool) 
     page.line((f"  git push -u origin {name_of_branch}", "bold"))
     page.line((f"  gh pr create --head {name_of_branch} --title {title} --body-file {path}", "bold"))
     page.line((f'  glab mr create -s {name_of_branch} --title {title} --description "$(cat {path})"', "bold"))
+
+
+def _cell(text: str) -> str:
+    """As a cell of a table in Markdown."""
+    return " ".join(text.split()).replace("|", "\\|")

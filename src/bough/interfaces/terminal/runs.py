@@ -34,7 +34,10 @@ def _row(run: RunView, status: str) -> dict[str, Span]:
     spend = run.spend
     return {
         "run": (one_line(run.name), "bold"),
-        "status": (STATUS_WORDS.get(status, status), STATUS_STYLES.get(status, "yellow")),
+        "status": (
+            STATUS_WORDS.get(status, status) + (", applied" if run.applied else ""),
+            STATUS_STYLES.get(status, "yellow"),
+        ),
         "rounds": (f"{spend.rounds}/{run.limits.rounds}", ""),
         "cost": (cost(spend) if spend.cost or not spend.unpriced else f"{count(spend.tokens)} tokens", ""),
         "took": (duration(run.elapsed(now)), ""),

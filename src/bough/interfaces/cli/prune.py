@@ -1,0 +1,119 @@
+"""`bough prune`"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+
+if TYPE_CHECKING:
+    from bough.app import Session
+
+DAY = 86_400.0
+UNITS = {"h": 3_600.0, "d": DAY, "w": 7 * DAY, "m": 30 * DAY, "y": 365 * DAY}
+SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def _measure(units: Mapping[str, float], usual: str) -> Callable[..., float | None]:
+    """Reads a number with a unit: `30d`, `2G`."""
+
+    def read(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:
+        if value is None:
+            return None
+        found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]?)(?:i?b)?", value.strip().lower())
+        if found is None or (found[2] or usual) not in units:
+            raise click.BadParameter(f"{value!r}: give a number and one of {', '.join(filter(None, units))}")
+        return float(found[1]) * units[found[2] or usual]
+
+    return read
+
+
+@click.command(
+    "prune",
+    short_help="Remove old runs.",
+    epilog=example("bough prune --dry-run", "bough prune --older-than 2w", "bough prune --max-size 2G"),
+)
+@in_dir
+@click.option(
+    "--older-than",
+    "age",
+    metavar="AGE",
+    callback=_measure(UNITS, "d"),
+    help="Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given).",
+)
+@click.option(
+    "--max-size",
+    "size",
+    metavar="SIZE",
+    callback=_measure(SIZES, ""),
+    help="The oldest, until .bough has no more than this: 500M, 2G.",
+)
+@click.option("--unfinished", is_flag=True, help="Also runs that could be resumed.")
+@click.option("--dry-run", is_flag=True, help="Only say which.")
+@as_json("As a JSON object: the runs, and bytes before and after.")
+def command(
+    folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
+) -> None:
+    """Remove old runs.
+
+    By age, by the size of .bough, or both. Runs that can still be resumed stay, and so do live ones. What was applied
+    stays in your files; work that was not goes with its run.
+    """
+    age = 30 * DAY if age is None and size is None else age
+    wait_for(_prune(folder, age, size, unfinished, dry_run, as_json))
+
+
+async def _prune(
+    folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
+) -> None:
+    from bough.app import session
+    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.words import many
+
+    async with session(folder) as opened:
+        before = opened.size()
+        candidates = await _candidates(opened, unfinished)
+        now = time.time()
+        chosen = [name for name, ended in candidates if age is not None and now - ended > age]
+        left = [name for name, _ in candidates if name not in chosen]
+        if not dry_run:
+            for name in chosen:
+                await opened.remove(name)
+            await opened.tidy()
+        while size is not None and not dry_run and left and opened.size() > size:
+            chosen.append(left.pop(0))
+            await opened.remove(chosen[-1])
+            await opened.tidy()
+    after = opened.size()
+    if as_json:
+        print_json({"runs": chosen, "removed": not dry_run, "before": before, "after": after})
+        return
+    page = paper()
+    if not chosen:
+        page.paragraph(text=f"There is nothing to remove: .bough has {_words(before)}.")
+    elif dry_run:
+        page.paragraph(text=f"Would remove {many(len(chosen), 'run')}: {', '.join(chosen)}.")
+    else:
+        page.paragraph(text=f"Removed {many(len(chosen), 'run')}: .bough has {_words(after)}, before {_words(before)}.")
+
+
+def _words(size: int) -> str:
+    return f"{size / 10**9:.1f} GB" if size >= 10**9 else f"{size / 10**6:.1f} MB"
+
+
+async def _candidates(opened: Session, unfinished: bool) -> list[tuple[str, float]]:
+    """Runs that nobody is at work on, with the time of their end, the oldest first."""
+    from bough.core.ids import RUN
+
+    found = []
+    for name in await opened.store.runs():
+        over = (await opened.run(name)).end is not None
+        if (over or unfinished) and await opened.store.holder(name, RUN) is None:
+            found.append((name, (await opened.store.read(name, RUN))[-1].at))
+    return sorted(found, key=lambda each: each[1])
