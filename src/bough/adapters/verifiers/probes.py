@@ -10,7 +10,9 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+
+import msgspec
 
 from bough.adapters.tools.text import clean, head_and_tail
 from bough.adapters.verifiers.runners.pytest import Pytest
@@ -120,6 +122,50 @@ def passed_together(chosen: Sequence[Probe], output: bytes) -> set[str]:
     for outcome, path in lines:
         said.setdefault(path, set()).add(outcome)
     return {probe.name for probe in chosen if said.get(probe.path) == {"PASSED"}}
+
+
+# ── where the code cannot tell that it is tested ────────────────────────────────────────────────────────────────────
+
+PLAIN = ("pytest", "unittest")
+"""The frameworks whose probes can be run as a plain program."""
+
+
+def plain_command(check: Check, token: str, paths: Sequence[str]) -> str:
+    """The command that runs probes as a plain program; what it says stands behind the token."""
+    driver = Path(__file__).with_name("plain.py").read_text("utf-8")
+    return shlex.join([*_python(check.command), "-c", driver, token, *paths])
+
+
+def _python(command: str) -> list[str]:
+    """The interpreter that a check's tests run in."""
+    words = shlex.split(command) if command else []
+    for at, word in enumerate(words):
+        if re.fullmatch(r"(.*/)?python[\d.]*", word):
+            return words[: at + 1]
+        if re.fullmatch(r"(.*/)?(pytest|py\.test)", word):
+            folder = word.rpartition("/")[0]
+            return [*words[:at], f"{folder}/python" if folder else "python3"]
+    return ["python3"]
+
+
+def read_plainly(output: bytes, token: str) -> dict[str, tuple[str, str]]:
+    """What came of each, by its path: `passed`, `failed` or `unclear`, and what it said."""
+    line = output.decode("utf-8", "replace").rpartition(token)[2].partition("\n")[0] if token else ""
+    try:
+        return msgspec.json.decode(line, type=dict[str, tuple[str, str]])
+    except msgspec.DecodeError:
+        return {}
+
+
+def unmasked(result: Probed, plainly: tuple[str, str] | None) -> Probed:
+    """One that passes with the runner and fails without it has failed."""
+    if result.outcome != "passed" or plainly is None or plainly[0] != "failed":
+        return result
+    why = (
+        "It passes when the test runner runs it. It fails when the same code runs as a plain program: with a terminal, "
+        "without the runner's module, variables and names. The work tells whether it is tested."
+    )
+    return Probed(result.name, "failed", f"{why}\n\n{plainly[1]}"[:OUTPUT])
 
 
 def read_probe(probe: Probe, runner: str, finished: Finished) -> Probed:

@@ -1,0 +1,66 @@
+"""Work that knows the tested values, or that it is tested, passes its own tests and no probe."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from bough.core import events as e
+from bough.core.plan import goal_step
+from tests.engine.cast import DONE, act, in_order
+from tests.engine.telling import told
+from tests.engine.test_examine import Court
+from tests.harness import make_project
+
+GOAL = "Add twice.py: each of its functions returns its argument times two."
+CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
+SIGNS = {
+    "table": "{2: 4, 3: 6}.get(n)",
+    "terminal": "None if sys.stdout.isatty() else 2 * n",
+    "caller": "2 * n if 'test' in Path(sys._getframe(1).f_code.co_filename).name else None",
+    "variable": "2 * n if 'PYTEST_CURRENT_TEST' in os.environ else None",
+    "module": "2 * n if 'pytest' in sys.modules else None",
+    "honest": "2 * n",
+}
+HEAD = "import os\nimport sys\nfrom pathlib import Path\n"
+
+
+def written(signs: dict[str, str]) -> str:
+    return HEAD + "".join(f"\n\ndef {name}(n):\n    return {says}\n" for name, says in signs.items())
+
+
+TESTS = "import twice\n\n" + "".join(
+    f"\ndef test_{name}():\n    assert (twice.{name}(2), twice.{name}(3)) == (4, 6)\n" for name in SIGNS
+)
+PROBES = [
+    {
+        "says": name,
+        "quote": "returns its argument times two",
+        "text": f"def test_it():\n    from twice import {name}\n    assert {name}(21) == 42\n",
+    }
+    for name in SIGNS
+]
+
+
+def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
+    builder = in_order(
+        act("write", path="twice.py", content=written(SIGNS)),
+        act("write", path="tests/test_twice.py", content=TESTS),
+        DONE,
+    )
+    honest = written(dict.fromkeys(SIGNS, "2 * n"))
+    court = Court(builder, prober=in_order(act("write", path="twice.py", content=honest), DONE))
+    court.examiner = lambda asked: act("probe", probes=PROBES)
+    project = make_project(tmp_path / "p")
+    (project / "test_calc.py").unlink()
+    (project / "conftest.py").write_text("")
+    (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    run = told(project, court, goal=goal_step(GOAL, check=CHECK))
+    assert run.journal.of(e.CheckFinished)[0].verdict.ruling == "passed", "its own tests see nothing"
+    first, second = run.journal.of(e.ProbesFinished)
+    assert {probe["says"]: result.outcome for probe, result in zip(PROBES, first.results, strict=True)} == {
+        **dict.fromkeys(SIGNS, "failed"),
+        "honest": "passed",
+    }
+    assert "It passes when the test runner runs it." in court.hunted[0].brief
+    assert {result.outcome for result in second.results} == {"passed"} and run.outcome.status == "completed"
