@@ -32,7 +32,7 @@ from bough.interfaces.terminal.lines import Teller
 from bough.interfaces.views import Outcome
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
-from tests.harness import CALC, CHECK, Journal, begin, carry_out, journal_of, make_project, resume
+from tests.harness import CALC, CHECK, QUICK_CHECK, Journal, begin, carry_out, journal_of, make_project, resume
 from tests.wire import Reply, Seen, Status, WireModel
 
 WINDOW = 9_000
@@ -339,7 +339,7 @@ def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
         return ScriptedModel(scripted, window=6_000)
 
     whole, fuse = project_in(tmp_path / "whole"), Fuse()
-    asyncio.run(begin(whole, model(), fuse=fuse))
+    asyncio.run(begin(whole, model(), check=QUICK_CHECK, fuse=fuse))
     told = asyncio.run(journal_of(whole)).of(e.Compacted)
     assert told
     points, during = list[int](), False
@@ -351,7 +351,7 @@ def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
     for at in points:
         project = project_in(tmp_path / f"p{at}")
         with pytest.raises(Blown):
-            asyncio.run(begin(project, model(), fuse=Fuse(at)))
+            asyncio.run(begin(project, model(), check=QUICK_CHECK, fuse=Fuse(at)))
         outcome = asyncio.run(resume(project, model()))
         journal = asyncio.run(journal_of(project))
         assert outcome.completed

@@ -21,13 +21,10 @@ from bough.interfaces.views import Outcome
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from tests.engine.story import assert_told_whole, model_answer
-from tests.harness import begin, journal_of, make_project, resume
+from tests.harness import QUICK_CHECK, begin, journal_of, make_project, resume
 
 POINTS = 154
 """How many points the engine passes in the story; `test_the_points_are_known` says when this is no longer true."""
-
-QUICK_CHECK = "grep -q 'a + b' calc.py"
-"""The engine passes the same points whatever the check is; starting a test runner at each would take minutes."""
 
 
 def test_the_points_are_known(tmp_path: Path) -> None:
