@@ -15,6 +15,7 @@ from bough.core.workflow.texts import filled
 
 PLACES = ("workflows", "examples/workflows")
 """Folders of a project in which workflows are looked for."""
+SHIPPED = "workflows_shipped"
 LARGEST = 2_000_000
 """Bytes that a workflow file may have."""
 
@@ -30,12 +31,21 @@ def found(root: Path) -> list[Path]:
     return [path for place in PLACES for path in sorted((root / place).glob("*.toml")) if path.is_file()]
 
 
+def shipped() -> list[Path]:
+    """The workflows that come with bough, by name: in the package, or beside its sources."""
+    here = Path(__file__).parent
+    return next(
+        filter(None, (sorted(place.glob("*.toml")) for place in (here / SHIPPED, here.parents[1] / PLACES[1]))), []
+    )
+
+
 def located(said: str, folder: Path, root: Path) -> Path:
-    """The file that a person means: a path from here or from the project, or a listed workflow's name."""
+    """The file that a person means: a path from here or from the project, or a listed workflow's name. The project's
+    own come before those of bough."""
     for path in (Path(said), folder / said):
         if path.is_file():
             return path
-    known = {path.stem: path for path in reversed(found(root))}
+    known = {path.stem: path for path in (*shipped(), *reversed(found(root)))}
     if said in known:
         return known[said]
     hint = nearest(said, known) if known else "`bough workflow --help` says where they are looked for."

@@ -82,10 +82,12 @@ def test_list(project: Path, capsys: Capture) -> None:
     (project / "workflows" / "bad.toml").write_text(BAD)
     said = here(project, capsys, "workflow", "list")
     assert said.status == 0
-    assert said.out.splitlines() == [
-        "bad   ✘ 2 problems: bough workflow check workflows/bad.toml",
-        "ship    3 steps  Ship it.",
+    own, _, with_bough = said.out.partition("\n\n")
+    assert [" ".join(line.split()) for line in own.splitlines()] == [
+        "bad ✘ 2 problems: bough workflow check workflows/bad.toml",
+        "ship 3 steps Ship it.",
     ]
+    assert "bug-fix" in with_bough
     facts = here(project, capsys, "workflow", "list", "--json").json
     assert facts[1]["name"] == "ship" and facts[1]["inputs"] == [
         {"name": "what", "type": "string"} | facts[1]["inputs"][0]
@@ -95,7 +97,9 @@ def test_list(project: Path, capsys: Capture) -> None:
 def test_list_where_there_are_none(tmp_path: Path, capsys: Capture) -> None:
     said = here(tmp_path, capsys, "workflow", "list")
     assert said.status == 0 and "no workflows here yet" in said.out
-    assert here(tmp_path, capsys, "workflow", "list", "--json").json == []
+    listed = here(tmp_path, capsys, "workflow", "list", "--json").json
+    assert all(each["shipped"] for each in listed) and "bug-fix" in [each["name"] for each in listed]
+    assert here(tmp_path, capsys, "workflow", "show", "bug-fix").status == 0
     assert here(tmp_path, capsys, "workflow", "check").status == 0
     assert list(tmp_path.iterdir()) == []
 

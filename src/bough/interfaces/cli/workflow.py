@@ -38,8 +38,8 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 
     A workflow is a TOML file with steps. `check` reads files (by default all that `list` finds) and names everything
     that is wrong, with its line; `list` shows the workflows of this project, which are the TOML files in workflows/
-    and examples/workflows/; `show` draws the plan of one as a tree. FILE is a path, or the name of a listed one.
-    Nothing is run.
+    and examples/workflows/, and those that come with bough; `show` draws the plan of one as a tree. FILE is a path, or
+    the name of a listed one. Nothing is run.
 
     Exit status: 0, or 2 when something is wrong.
     """
@@ -132,18 +132,22 @@ def _list(root: Path, as_json: bool) -> int:
     from bough.core.plan import leaves
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.words import first_line, many, pad
-    from bough.workflows import PLACES, found
+    from bough.workflows import PLACES, found, shipped
 
-    tried = [(path, _tried(path, root, None)) for path in found(root)]
+    own = found(root)
+    tried = [(path, _tried(path, root, None)) for path in own]
+    tried += [(path, _tried(path, path.parent, None)) for path in shipped() if path not in own]
     if as_json:
-        print_json([_facts(path, got, root) for path, got in tried])
+        print_json([{**_facts(path, got, root), "shipped": path not in own} for path, got in tried])
         return 0
     page = paper()
-    if not tried:
+    if not own:
         page.paragraph(text=f"There are no workflows here yet: write one into {PLACES[0]}/, as a TOML file.")
-        return 0
-    wide = max(len(path.stem) for path, _ in tried)
-    for path, got in tried:
+    wide = max((len(path.stem) for path, _ in tried), default=0)
+    for index, (path, got) in enumerate(tried):
+        if index == len(own):
+            page.line("")
+            page.line(("with bough: bough run --workflow NAME, bough workflow show NAME", "dim"))
         name = (pad(path.stem, wide), "bold")
         if isinstance(got, Sequence):
             page.line(name, ("  ✘ ", "red"), f"{many(len(got), 'problem')}: bough workflow check {_shown(root, path)}")
