@@ -5,8 +5,9 @@
 REPOSITORY is a git directory (bare or not). Its latest commits that change both product code and tests are taken, the
 oldest first: the project is laid out as it was before the commit, a scripted agent makes the changes, and bough judges
 them (`python -m pytest` of the given interpreter, which has to have what the libraries need). A commit on which the
-check does not pass proves nothing either way; it is counted apart. Commands are not confined: take repositories that
-you trust.
+check does not pass proves nothing either way; it is counted apart. Where bough asks, the tests that it names are run
+once more without bough: in a plain checkout of the commit with the test files of the commit before it. Commands are not
+confined: take repositories that you trust.
 """
 
 from __future__ import annotations
@@ -32,11 +33,22 @@ from bough.adapters.verifiers.testside import language, test_file
 from bough.core.plan import Step
 from bough.testing import ScriptedModel
 
+CONFIRMED_MOST = 3
+"""Of one commit: one that really disagrees is reason enough to ask."""
+
 
 def git(repository: Path, *words: str) -> str:
     return subprocess.run(
         ["git", "--git-dir", str(repository), *words], check=True, capture_output=True, text=True, errors="replace"
     ).stdout
+
+
+def lay_out(repository: Path, commit: str, folder: Path, paths: list[str] | None = None) -> None:
+    """The files of a commit, or these of them."""
+    made = subprocess.run(
+        ["git", "--git-dir", str(repository), "archive", commit, *(paths or [])], check=True, capture_output=True
+    )
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=made.stdout, check=True)
 
 
 def commits(repository: Path, most: int) -> list[str]:
@@ -62,10 +74,7 @@ def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         project, work = Path(folder, "project"), Path(folder, "new.tar")
         project.mkdir()
-        before = subprocess.run(
-            ["git", "--git-dir", str(repository), "archive", f"{commit}^"], check=True, capture_output=True
-        )
-        subprocess.run(["tar", "-x", "-C", str(project)], input=before.stdout, check=True)
+        lay_out(repository, f"{commit}^", project)
         (project / "bough.toml").write_text("[limits]\nmax_repairs = 0\ncheck_timeout = 120.0\n")
         git(repository, "archive", "-o", str(work), commit)
         gone = git(repository, "diff", "--no-renames", "--diff-filter=D", "--name-only", f"{commit}^", commit).split(
@@ -73,15 +82,16 @@ def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
         )
         removed = " ".join(shlex.quote(path) for path in gone if path)
         does = bash(f"{f'rm -f {removed}; ' if removed else ''}tar -xf {work}")
-        source = "env PYTHONPATH=src:. " if (project / "src").is_dir() else ""
-        check = f"{source}{python} -m pytest -q -p no:cacheprovider -o addopts= -o 'python_files=test*.py *_test.py'"
+        check = check_in(project, python)
         step = Step("goal", git(repository, "log", "-1", "--format=%B", commit), test_command=check)
         outcome, _ = carry_out(project, step, ScriptedModel(stubborn(does)))
         verdict = verdict_of(outcome)
+    asked = [each.test for each in verdict.disagreements] if verdict.ruling == "needs_approval" else []
     return {
         "library": name,
         "commit": commit[:10],
         "ruling": verdict.ruling,
+        "confirmed": disagreeing(repository, commit, python, asked) if asked else [],
         "finding": verdict.ruling == "failed" and verdict.finding,
         "reason": verdict.reason,
         "changed": verdict.changed,
@@ -93,24 +103,61 @@ def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
     }
 
 
+def check_in(project: Path, python: str) -> str:
+    source = "env PYTHONPATH=src:. " if (project / "src").is_dir() else ""
+    return f"{source}{python} -m pytest -q -p no:cacheprovider -o addopts= -o 'python_files=test*.py *_test.py'"
+
+
+def disagreeing(repository: Path, commit: str, python: str, tests: list[str]) -> list[str]:
+    """Those of the tests that do not pass on the commit's code with the test files of the commit before it. None of
+    bough's own ways of telling and restoring: what has `test` in its path is put back, one by one they are run."""
+
+    def testish(of: str) -> list[str]:
+        paths = git(repository, "ls-tree", "-r", "--name-only", of).splitlines()
+        return [path for path in paths if "test" in path.lower()]
+
+    with tempfile.TemporaryDirectory() as folder:
+        project = Path(folder)
+        lay_out(repository, commit, project)
+        for path in testish(commit):
+            (project / path).unlink(missing_ok=True)
+        lay_out(repository, f"{commit}^", project, testish(f"{commit}^"))
+        check = check_in(project, python)
+        commands = {test: f"{check} {shlex.quote(test)}" for test in tests[:CONFIRMED_MOST]}
+        return [test for test, command in commands.items() if _status(command, project) != 0]
+
+
+def _status(command: str, folder: Path) -> int:
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, timeout=300).returncode
+
+
 def told(found: list[dict[str, Any]]) -> str:
     """Per library: judged, proven, asked, refused; and those on which the check fails anyway."""
     lines = [
-        "| library | commits judged | proven | asked | refused | check fails |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| library | judged | proven | asked | an original test fails | it uses what is gone | no disagreement "
+        "| refused | check fails |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     totals: Counter[str] = Counter()
     for library in sorted({each["library"] for each in found}):
-        own = [each for each in found if each["library"] == library]
-        count = Counter("refused" if each["finding"] else each["ruling"] for each in own)
+        count = Counter(_kind(each) for each in found if each["library"] == library)
         totals += count
-        lines.append(_row(library, count))
+        lines.append(_row(library.partition("+")[2] or library, count))
     return "\n".join([*lines, _row("all", totals)])
 
 
+def _kind(each: dict[str, Any]) -> str:
+    if each["ruling"] != "needs_approval":
+        return "refused" if each["finding"] else str(each["ruling"])
+    if not each["confirmed"]:
+        return "no disagreement"
+    return "fails" if any(one["asked"] for one in each["disagreements"]) else "gone"
+
+
 def _row(name: str, count: Counter[str]) -> str:
-    judged = count["passed"] + count["needs_approval"] + count["refused"]
-    cells = (name, judged, count["passed"], count["needs_approval"], count["refused"], count["failed"])
+    asked = [count["fails"], count["gone"], count["no disagreement"]]
+    judged = count["passed"] + sum(asked) + count["refused"]
+    cells = (name, judged, count["passed"], sum(asked), *asked, count["refused"], count["failed"])
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -305,6 +305,11 @@ def test_a_parents_own_check_runs_at_the_merged_head(tmp_path: Path) -> None:
     assert [task for task, _ in verdicts] == ["adding", "doubling", "goal"]
     assert verdicts[2][1].tree == verdicts[1][1].tree
     assert verdicts[2][1].passed == 3
+    assert [(task.path, task.state) for task in outcome.tree] == [
+        ("goal", State.COMPLETED),
+        ("adding", State.COMPLETED),
+        ("doubling", State.COMPLETED),
+    ]
 
 
 def test_a_parent_is_never_completed_over_a_failing_child(tmp_path: Path) -> None:
@@ -353,12 +358,3 @@ def test_a_child_corrects_a_test_of_the_child_before_it_only_with_evidence(dispu
     asked = [event.verdict for event in journal.of(e.CheckFinished) if event.verdict.ruling == "needs_approval"]
     assert [(one.test, one.own) for one in asked[0].disagreements] == [("test_new.py::test_new", True)]
     assert outcome.completed is disputed
-
-
-def test_the_states_of_a_family_are_told_apart(tmp_path: Path) -> None:
-    outcome, _ = family(tmp_path, ScriptedModel([ADD, DONE, TWICE, DONE]))
-    assert [(task.path, task.state) for task in outcome.tree] == [
-        ("goal", State.COMPLETED),
-        ("adding", State.COMPLETED),
-        ("doubling", State.COMPLETED),
-    ]

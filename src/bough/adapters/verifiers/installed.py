@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from bough.adapters.verifiers.testside import language, test_file
+from bough.adapters.verifiers.testside import loaded_packages
 
 _NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
 _PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
@@ -31,16 +31,11 @@ _PACKAGES = {"py.test": "pytest"}
 def forged_runners(root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Programs of a runner's name, and packages that JavaScript tests load, that nothing says to have been installed.
     `tracked`: the files of the tree, which are for others to judge. `texts`: tests and others, by path."""
-    tests = (text for path, text in texts.items() if language(path) == "javascript" and test_file(path))
-    found = list(_in_node_modules(root / "node_modules", {name for text in tests for name in _LOADS.findall(text)}))
+    found = list(_in_node_modules(root / "node_modules", loaded_packages(texts)))
     for name in (".venv", "venv", "env"):
         found += _in_environment(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]
     return [f"{what} ({path})" for path, what in shown if path not in tracked]
-
-
-_LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\w.-]*)(?=['\"/])")
-"""The packages that a text loads, without what is within them."""
 
 
 def _in_node_modules(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, str]]:

@@ -180,7 +180,7 @@ def restored(
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
     called = _called(command, before) if any(map(_script, changed)) else command
-    loaded = _loaded(before) if any(map(foreign, changed)) else set()
+    loaded = loaded_packages(before) if any(map(foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
@@ -202,9 +202,9 @@ def _only_data(path: str) -> bool:
     return ending(path) in _DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not settings
 
 
-def _loaded(before: Mapping[str, str]) -> set[str]:
+def loaded_packages(texts: Mapping[str, str]) -> set[str]:
     """The packages that JavaScript tests load."""
-    tests = (text for path, text in before.items() if language(path) == "javascript" and test_file(path))
+    tests = (text for path, text in texts.items() if language(path) == "javascript" and test_file(path))
     return {name for text in tests for name in _LOADS.findall(text)}
 
 
