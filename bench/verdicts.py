@@ -55,10 +55,12 @@ def main() -> None:
     params = [param for param in load(args.table) if args.only in str(param.id)]
     cases = [(str(param.id), param.values[0]) for param in params if named is None or param.id in named]
     began = time.monotonic()
+    found: list[dict[str, Any]] = []
     with ProcessPoolExecutor(args.jobs) as pool:
-        found = list(pool.map(one, *zip(*cases, strict=True)))
-    if args.json:
-        args.json.write_text("".join(json.dumps(each) + "\n" for each in found))
+        for each in pool.map(one, *zip(*cases, strict=True)):
+            found.append(each)
+            if args.json:  # as it goes: the whole takes a while
+                args.json.write_text("".join(json.dumps(row) + "\n" for row in found))
     count = Counter("completed" if each.get("completed") else each.get("ruling", "not run") for each in found)
     for each in found:
         if each.get("completed") is not (args.table == "honest"):
