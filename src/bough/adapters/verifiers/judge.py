@@ -26,6 +26,7 @@ from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import Look
 from bough.adapters.verifiers.projects import file_check
 from bough.adapters.verifiers.protected import file_of
+from bough.adapters.verifiers.renames import in_new_names
 from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.runners import narrow
@@ -175,8 +176,9 @@ class Judge:
         side = await asyncio.to_thread(testside.restored, changes, before, after, check.command, reported)
         if not side.changed:
             return None
-        tree = await self._workspaces.graft(task.tree, base, side.paths, side.texts)
-        return Question(base, tree, side.changed, before, after)
+        renamed = await asyncio.to_thread(in_new_names, before, after, side.paths)
+        tree = await self._workspaces.graft(task.tree, base, side.paths, {**side.texts, **renamed})
+        return Question(base, tree, side.changed, {**before, **renamed}, after)
 
     async def _disagreements(self, run: Run, task: Task, check: Check, question: Question) -> tuple[Disagreement, ...]:
         """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""

@@ -1,0 +1,77 @@
+"""Original tests in the new names of what they test. Pure.
+
+A test that uses a name which the product no longer has cannot be asked. Where the work gave the thing another name, the
+difference of its tests says which: then the original test is asked under that name, with its own expectations. Only a
+name that the product defined and has nowhere any more is replaced, and only by one that the product newly defines, so
+that nothing but the product can be called by it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from bough.adapters.verifiers.testside import foreign, language, test_file
+
+_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_DEFINED = re.compile(
+    r"(?m)\b(?:def|class|function\*?|fn|func|struct|enum|trait|interface|type|const|let|var|val|mod)\s+([A-Za-z_$][\w$]*)"
+    r"|^[ \t]*([A-Za-z_]\w*)[ \t]*(?::[^=\n]+)?=(?!=)|\bexports\.([A-Za-z_$][\w$]*)"
+)
+
+
+def in_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
+    """Test files of the base as they are in new names, where that makes them others. `restored`: the files that are put
+    back."""
+    tests = {path: before[path] for path in restored if path in before and test_file(path)}
+    product = {path for path in {*before, *after} if language(path) and not test_file(path) and not foreign(path)}
+    changed = [path for path in product if before.get(path) != after.get(path)]
+    gone = _defined(before, changed) - _words(after, changed)
+    gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
+    gone -= _words(after, product) if gone else set()
+    new = _defined(after, changed) - _words(before, product) if gone else set[str]()
+    if not gone or not new:
+        return {}
+    pairs = {pair for path, text in tests.items() for pair in _pairs(text, _successors(path, before, after), gone, new)}
+    names = {old: called for old, called in pairs if sum(other == old for other, _ in pairs) == 1}
+    made = {path: _renamed(text, names) for path, text in tests.items()}
+    return {path: text for path, text in made.items() if text != tests[path]}
+
+
+def _words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+    return {word for path in paths if path in texts for word in (*_WORD.findall(texts[path]), *_WORD.findall(path))}
+
+
+def _defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+    """With modules and packages, which are called as their files are."""
+    here = [path for path in paths if path in texts]
+    found = {word for path in here for hit in _DEFINED.findall(texts[path]) for word in hit if word}
+    return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
+
+
+def _successors(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """What became of a test file: itself, or one of those that are new."""
+    if path in after:
+        return [after[path]]
+    return [text for other, text in after.items() if other not in before and test_file(other)]
+
+
+def _pairs(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
+    """Names that stand in each other's places in lines that were replaced."""
+    lines = old.splitlines()
+    for text in successors:
+        others = text.splitlines()
+        for tag, a, b, c, d in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+            was = dict.fromkeys(word for line in lines[a:b] for word in _WORD.findall(line) if word in gone)
+            now = dict.fromkeys(word for line in others[c:d] for word in _WORD.findall(line) if word in new)
+            if tag == "replace" and len(was) == len(now):
+                yield from zip(was, now, strict=True)
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    words = {*_WORD.findall(text)}
+    own = {
+        old: called for old, called in names.items() if called not in words
+    }  # a name of the test's own stays its own
+    return _WORD.sub(lambda hit: own.get(hit[0], hit[0]), text)
