@@ -115,7 +115,7 @@ HOSTILE = (
 
 def hostile() -> Iterator[Told]:
     """A run in which everything that a model or a repository can name is HTML, script or an escape sequence."""
-    path = "<b>bold</b>"
+    path = "<b>bold"
     goal, step = Step(GOAL, f"Goal {HOSTILE}", test_command="true"), Step(path, f"Step {HOSTILE}")
     limits, rules = Limits(), Rules()
     call = Call("c1", f"bash{HOSTILE}", f'{{"command": "echo {HOSTILE}"}}')
