@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from bough.adapters.stores.sqlite import SqliteStore, _end, encoded_event
 from bough.core import events as e
@@ -31,13 +33,19 @@ def write(root: Path, run: str, told: Iterable[Told], pace: float = 0.4) -> int:
     """A project whose journal holds these events; how many there are."""
     events = list(told)
     at = iter(count())
-    asyncio.run(_write(root, run, events, lambda: BEGIN + next(at) * pace))
+    _apart(_write(root, run, events, lambda: BEGIN + next(at) * pace))
     return len(events)
 
 
 def append(root: Path, run: str, task: str, events: Sequence[e.AnyEvent]) -> None:
     """More events of a run, as whoever carries it out would write them."""
-    asyncio.run(_write(root, run, [(task, event) for event in events], time.time))
+    _apart(_write(root, run, [(task, event) for event in events], time.time))
+
+
+def _apart(work: Coroutine[Any, Any, None]) -> None:
+    """In a thread of its own: a browser's tests have a loop running in theirs."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, work).result()
 
 
 async def _write(root: Path, run: str, told: Sequence[Told], clock: Callable[[], float]) -> None:

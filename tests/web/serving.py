@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from bough.core import events as e
+from tests.interfaces.shell import environment
 from tests.web import journals
 
 
@@ -78,7 +78,7 @@ class Served:
 @contextmanager
 def serve(root: Path, *options: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), *options]
-    env = {**os.environ, "XDG_STATE_HOME": str(root / ".state")}
+    env = environment(XDG_STATE_HOME=str(root / ".bough" / "state"))
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     assert process.stdout is not None
     try:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("starlette", reason="the dashboard needs the extra `web`: pip install 'bough[web]'")
-
 import httpx2
+import pytest
 
 from tests.web import journals
 from tests.web.serving import Served, serve
@@ -129,6 +127,29 @@ def test_a_stream_goes_on_where_it_was(served: Served) -> None:
     assert nothing[0] == again[0] and nothing[1]["tasks"] == []
     everything = served.heard("jade-fox", 1, last=0)[0]
     assert [line["path"] for line in everything[1]["tasks"]] == everything[1]["order"]
+
+
+def test_a_page_that_comes_while_another_leaves_is_kept_up_to_date(tmp_path: Path) -> None:
+    from bough.app import journal
+    from bough.interfaces.web.live import Lives
+
+    journals.write(tmp_path, "jade-fox", journals.large(3, 2, over=False))
+
+    async def meet() -> None:
+        async with journal(tmp_path) as opened:
+            run = await Lives(opened).run("jade-fox")
+            first = run.watched()
+            await first.__aenter__()
+            leaving = asyncio.create_task(first.__aexit__(None, None, None))
+            await asyncio.sleep(0)
+            async with run.watched():
+                await leaving
+                before = run.seq
+                await opened.store.post("jade-fox", "group-0", journals.said("more"))
+                await run.news(before, run.status)
+                assert run.seq > before
+
+    asyncio.run(meet())
 
 
 def test_what_is_untrusted_is_data(served: Served) -> None:

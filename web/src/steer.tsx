@@ -2,6 +2,7 @@ import { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { at, exported, get, post, query, Run, Waiting } from "./api";
 import { clock } from "./format";
+import { Text } from "./parts";
 
 type Refresh = () => void;
 
@@ -36,6 +37,7 @@ export function Steer({ project, run, refresh }: { project: string; run: Run; re
     <div class="steer">
       {(run.waiting ?? []).map((waiting) => <Question key={`${waiting.kind}${waiting.id}${waiting.task}`} project={project} run={run} waiting={waiting} refresh={refresh} />)}
       <p class="actions">
+        {live && <button type="button" disabled={busy} onClick={() => act("pause", {})}>Pause</button>}
         {live && <button type="button" disabled={busy} onClick={() => act("stop", { now: false })}>Stop</button>}
         {live && <button type="button" class="quiet" disabled={busy} onClick={() => act("stop", { now: true })}>Stop now</button>}
         {!live && !over && <button type="button" class="first" disabled={busy} onClick={() => act("resume", {})}>Resume</button>}
@@ -43,15 +45,19 @@ export function Steer({ project, run, refresh }: { project: string; run: Run; re
         {!live && over && run.status !== "completed" && !run.applied && !partial && <button type="button" disabled={busy} onClick={() => setPartial(true)}>Apply anyway…</button>}
         {partial && <button type="button" class="bad" disabled={busy} onClick={() => act("apply", { partial: true }).then(() => setPartial(false))}>The work is not verified: apply it</button>}
         {!live && run.applied && <button type="button" disabled={busy} onClick={() => act("undo", {})}>Undo apply</button>}
-        <Copy text={run.next[0]?.command ?? ""} />
+        <Say project={project} run={run} task="goal" refresh={refresh} />
+        <Copy run={run} />
       </p>
       {note}
     </div>
   );
 }
 
-function Copy({ text }: { text: string }) {
-  return text ? <span class="dim twin">or in a terminal: <code>{text}</code></span> : null;
+// The command line can do whatever the page can.
+function Copy({ run }: { run: Run }) {
+  const verb = run.applied ? "undo" : run.status === "completed" ? "apply" : "";
+  const command = run.applied ? `bough undo ${run.run}` : run.next.find((each) => each.command.startsWith(`bough ${verb}`))?.command;
+  return command ? <span class="dim twin">or in a terminal: <code>{command}</code></span> : null;
 }
 
 function Question({ project, run, waiting, refresh }: { project: string; run: Run; waiting: Waiting; refresh: Refresh }) {
@@ -75,7 +81,17 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
         {note}
       </section>
     );
-  return null;
+  return (
+    <section class="question" aria-label="The run has a question">
+      <h2>{run.run} asks you</h2>
+      <Text text={waiting.question} lines={30} />
+      <form onSubmit={(event) => { event.preventDefault(); void act("answer", { text }).then((done) => done && setText("")); }}>
+        <label>Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+        <p class="actions"><button type="submit" class="first" disabled={busy || !text.trim()}>Answer</button></p>
+      </form>
+      {note}
+    </section>
+  );
 }
 
 interface Point { at: number; words: string }
@@ -107,6 +123,19 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
   );
 }
 
-export function Say(_: { project: string; run: Run; task: string; refresh: Refresh }) {
-  return null;
+// Words for whoever works on a task: heard before their next round, or when the run is resumed.
+export function Say({ project, run, task, refresh }: { project: string; run: Run; task: string; refresh: Refresh }) {
+  const { act, busy, note } = useAction(project, run, refresh);
+  const [open, setOpen] = useState(false);
+  const [text, setText] = useState("");
+  if (["completed", "not_verified", "failed"].includes(run.status)) return null;
+  if (!open) return <><button type="button" onClick={() => setOpen(true)}>Say something…</button>{note}</>;
+  return (
+    <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("say", { text, task: task === "goal" ? "" : task }).then((done) => { if (done) { setText(""); setOpen(false); } }); }}>
+      <label>{task === "goal" ? "Tell all agents" : `Tell the agents at ${task}`} <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} /></label>
+      <button type="submit" class="first" disabled={busy || !text.trim()}>Say it</button>
+      <button type="button" class="quiet" onClick={() => setOpen(false)}>Cancel</button>
+      {note}
+    </form>
+  );
 }

@@ -58,7 +58,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
         {shown.why && <p><b>Because:</b> {shown.why}</p>}
         {!shown.doing && !shown.why && !shown.stuck && <p class="dim">{now(shown)}</p>}
         {data.report && <details open><summary>Report</summary><Text text={data.report} /></details>}
-        {!exported && <p class="actions"><Say project={project} run={tree.run} task={path} refresh={refresh} /><Rewind project={project} run={tree.run} task={path} refresh={refresh} /></p>}
+        {!exported && <p class="actions">{path !== "goal" && <Say project={project} run={tree.run} task={path} refresh={refresh} />}<Rewind project={project} run={tree.run} task={path} refresh={refresh} /></p>}
       </section>
       <Tabs tabs={TABS} chosen={tab} to={(each) => link("task", project, name, path, each)} />
       {tab === "talk" && <Talk talk={talk} project={project} run={name} children={data.children} />}

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from bough.app import session
+from bough.app import session, talk
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.words import many
@@ -26,6 +26,11 @@ class _Stop(msgspec.Struct, forbid_unknown_fields=True):
 
 class _Nothing(msgspec.Struct, forbid_unknown_fields=True):
     pass
+
+
+class _Say(msgspec.Struct, forbid_unknown_fields=True):
+    text: str
+    task: str = ""
 
 
 class _Approve(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,6 +56,32 @@ async def stop(root: Path, name: str, body: bytes) -> str:
     if holder is None:
         return f"Nobody is carrying {name} out: there is nothing to stop."
     return f"Asked {name} to stop {'now' if asked.now else 'after its current effect'}."
+
+
+async def pause(root: Path, name: str, body: bytes) -> str:
+    msgspec.json.decode(body, type=_Nothing)
+    async with session(root) as opened:
+        holder = await talk.pause(opened, name)
+    if holder is None:
+        return f"Nobody is carrying {name} out: there is nothing to pause."
+    return f"{name} pauses after its current effect."
+
+
+async def say(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Say)
+    async with session(root) as opened:
+        holder = await talk.say(opened, name, asked.text, asked.task)
+    if holder is None:
+        return f"Kept. Nobody is carrying {name} out: it is heard when you resume it."
+    whom = f"the agents at {asked.task}" if asked.task else f"the agents of {name}"
+    return f"Said: {whom} hear it before their next round."
+
+
+async def answer(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Say)
+    async with session(root) as opened:
+        holder = await talk.answer(opened, name, asked.text)
+    return f"Answered: {name} goes on." if holder else f"Answered. {await resume(root, name, b'{}')}"
 
 
 async def resume(root: Path, name: str, body: bytes) -> str:
@@ -110,6 +141,9 @@ async def undo(root: Path, name: str, body: bytes) -> str:
 
 ACTIONS: dict[str, Act] = {
     "stop": stop,
+    "pause": pause,
+    "say": say,
+    "answer": answer,
     "resume": resume,
     "approve": approve,
     "rewind": rewind,

@@ -18,7 +18,7 @@ from bough.interfaces.terminal.tree import Row, rows
 from bough.interfaces.views import LIVE_KINDS, RunView
 from bough.interfaces.web.charts import CHART_KINDS, Charts
 
-KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS)))
+KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, "PersonSaid")))
 PIECE = 2000
 """Events that are taken in at once: about 20 ms in which nobody else is answered."""
 BEAT = 0.1
@@ -41,6 +41,8 @@ class LiveRun:
         """The last event that was taken in."""
         self.status = "running"
         self.holder: str | None = None
+        self.answered = False
+        """Somebody has answered the question that is open; the run has not taken it up yet."""
         self.reshaped = 0
         """The event after which lines last came, went or moved."""
         self._changed: dict[str, int] = {}
@@ -74,6 +76,8 @@ class LiveRun:
         self.view.see(record)
         self.charts.see(record)
         self.seq = record.seq
+        if isinstance(record.event, e.QuestionAsked | e.PersonSaid):
+            self.answered = isinstance(record.event, e.PersonSaid)
         if isinstance(record.event, RESHAPING):
             self.reshaped = record.seq
         self._mark(record.task, record.seq)
@@ -118,17 +122,21 @@ class LiveRun:
         finally:
             self._watchers -= 1
             if not self._watchers and self._tail is not None:
-                self._tail.cancel()
-                await asyncio.gather(self._tail, return_exceptions=True)
-                self._tail = None
+                # Whoever comes while this one ends gets another.
+                tail, self._tail = self._tail, None
+                tail.cancel()
+                await asyncio.gather(tail, return_exceptions=True)
 
     async def news(self, seq: int, known: str) -> None:
-        """Wait until there is more than the event and the status that are known, or for a while."""
+        """Wait until there is more than the event and the status that are known, or for a while. When the journal can
+        no longer be read, that is raised."""
         try:
             async with asyncio.timeout(15), self._news:
                 await self._news.wait_for(lambda: self.seq > seq or self.status != known)
         except TimeoutError:
-            return
+            if self._tail is not None and self._tail.done():
+                tail, self._tail = self._tail, None
+                tail.result()
 
     async def _follow(self) -> None:
         while True:

@@ -73,11 +73,13 @@ def summary(run: LiveRun) -> Json:
     """A run in a line."""
     view = run.view
     facts = run_facts(view, run.status, run.holder)
+    goal = view.tasks.get(GOAL)  # Its grant follows the plan.
     leaves = [row for row in run.rows if row.leaf]
     settled = (State.COMPLETED, State.SKIPPED)
     now = time.time()
     return {
         **facts,
+        "limits": asdict(goal.limits if goal is not None and goal.started_at else view.limits),
         "title": first_sentence(view.goal),
         "words": STATUS_WORDS.get(run.status, run.status),
         "seq": run.seq,
@@ -94,18 +96,23 @@ def summary(run: LiveRun) -> Json:
 
 def waiting(run: LiveRun) -> list[Json]:
     """What a person is asked."""
+    tasks = [row.task for row in run.rows]
+    asked: list[Json] = [
+        {"kind": "question", "task": Raw(task.path), "question": task.question}
+        for task in tasks
+        if task.question and not run.answered
+    ]
     if run.status != "needs_approval":
-        return []
-    asked = [row.task for row in run.rows if row.task.verdict and row.task.verdict.ruling == "needs_approval"]
-    return [
+        return asked
+    return asked + [
         {
             "kind": "tests",
             "task": Raw(task.path),
             "question": task.verdict.reason,
             "tests": [msgspec.to_builtins(one) for one in task.verdict.disagreements],
         }
-        for task in asked
-        if task.verdict is not None
+        for task in tasks
+        if task.verdict is not None and task.verdict.ruling == "needs_approval"
     ]
 
 
