@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from bough.adapters.stores.sqlite import SqliteStore, _end, encoded_event
+from bough.adapters.stores.workers import worker_id
 from bough.core import events as e
 from bough.core.acceptance import Failure, Verdict
 from bough.core.budget import Limits, Spend
 from bough.core.escalation import Decision, Trouble
-from bough.core.ids import GOAL
+from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call, Usage
 from bough.core.plan import Plan, Step
 from bough.core.requirements import Requirement
@@ -29,11 +32,11 @@ TREE = "1" * 40
 Told = tuple[str, e.AnyEvent]
 
 
-def write(root: Path, run: str, told: Iterable[Told], pace: float = 0.4) -> int:
+def write(root: Path, run: str, told: Iterable[Told], pace: float = 0.4, begin: float = BEGIN) -> int:
     """A project whose journal holds these events; how many there are."""
     events = list(told)
     at = iter(count())
-    _apart(_write(root, run, events, lambda: BEGIN + next(at) * pace))
+    _apart(_write(root, run, events, lambda: begin + next(at) * pace))
     return len(events)
 
 
@@ -46,6 +49,28 @@ def _apart(work: Coroutine[Any, Any, None]) -> None:
     """In a thread of its own: a browser's tests have a loop running in theirs."""
     with ThreadPoolExecutor(1) as pool:
         pool.submit(asyncio.run, work).result()
+
+
+@contextmanager
+def carried_out(root: Path, run: str) -> Iterator[None]:
+    """This process holds the run, as who carries it out does."""
+    held, let_go = threading.Event(), threading.Event()
+
+    async def hold() -> None:
+        store = SqliteStore(root / ".bough" / "journal.db")
+        async with store.claim(run, RUN, worker_id(), 60.0):
+            held.set()
+            await asyncio.to_thread(let_go.wait)
+        await store.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(asyncio.run, hold())
+        try:
+            assert held.wait(30), "the run could not be held"
+            yield
+        finally:
+            let_go.set()
+            done.result()
 
 
 async def _write(root: Path, run: str, told: Sequence[Told], clock: Callable[[], float]) -> None:

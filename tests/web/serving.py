@@ -76,10 +76,10 @@ class Served:
 
 
 @contextmanager
-def serve(root: Path, *options: str) -> Iterator[Served]:
+def serve(root: Path, *options: str, **env: str) -> Iterator[Served]:
     command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), *options]
-    env = environment(XDG_STATE_HOME=str(root / ".bough" / "state"))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    mine = environment(**{"XDG_STATE_HOME": str(root / ".bough" / "state"), **env})
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=mine)
     assert process.stdout is not None
     try:
         address = next((line.strip() for line in process.stdout if "http://" in line), "")

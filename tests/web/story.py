@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,9 +45,10 @@ E   AssertionError: assert Decimal('10.00') == Decimal('8.00')"""
 
 def write_story(root: Path) -> str:
     """Three runs of the project; the name of the one under way."""
-    journals.write(root, "moss-heron", journals.large(8, 4, fanout=4))
-    journals.write(root, "opal-wren", list(_given_up()), pace=3.0)
-    journals.write(root, "amber-heron", list(_told()), pace=2.5)
+    now, told = time.time(), list(_told())
+    journals.write(root, "moss-heron", journals.large(8, 4, fanout=4), begin=now - 90_000)
+    journals.write(root, "opal-wren", list(_given_up()), pace=3.0, begin=now - 9_000)
+    journals.write(root, "amber-heron", told, pace=2.5, begin=now - 2.5 * len(told))
     return "amber-heron"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from bough.interfaces.cli.entry import enter
 from tests.web import journals
 from tests.web.serving import Served, serve
 from tests.web.sources import sources
@@ -161,6 +162,28 @@ def test_what_is_untrusted_is_data(served: Served) -> None:
         assert answer.headers["content-type"] == "application/json"
         text = json.dumps(answer.json(), ensure_ascii=False)
         assert "\\u001b" not in text and "\\u0007" not in text and "\u202e" not in text, path
+
+
+def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    """The same answers that the server gives, and nothing in them can end the element that they are in."""
+    assert enter(["export", "ruby-owl", "--json", "--dir", str(served.root)]) == 0
+    data = json.loads(capsysbinary.readouterr().out)
+    top = "/api/export/runs/ruby-owl"
+    for end in ("/evidence", "/ladder", "/charts", "/task?task=%3Cb%3Ebold"):
+        answer, asked = data[top + end], served.get(served.of("ruby-owl", end))
+        assert {**answer, "seq": 0} == {**asked, "seq": 0}, end
+    assert data[f"{top}/tree"]["tasks"] == served.get(served.of("ruby-owl", "/tree"))["tasks"]
+    assert f"{top}/diff?task=goal" in data
+
+    assert enter(["export", "ruby-owl", "--html", "--output", "-", "--dir", str(served.root)]) == 0
+    page = capsysbinary.readouterr().out.decode()
+    inside = page.partition('id="bough-data">')[2].partition("</script>")[0]
+    again = json.loads(inside)
+    assert again.pop(top).keys() == data.pop(top).keys() and again == data
+    assert "<" not in inside
+    assert page.count("</script>") == 2 and "default-src 'none'" in page
+    assert enter(["export", "--dir", str(served.root)]) == 2
+    assert b"give --html or --json" in capsysbinary.readouterr().err
 
 
 def test_errors_say_what_to_do(served: Served) -> None:

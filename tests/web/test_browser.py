@@ -342,6 +342,27 @@ def test_a_hostile_page_can_neither_read_nor_post(browser: Any, tmp_path: Path) 
         gate.let()
 
 
+def test_an_exported_run_is_a_page_of_its_own(browser: Any, large: Served, tmp_path: Path) -> None:
+    file = tmp_path / "run.html"
+    assert bough(large.root, "export", "ruby-owl", "--html", "--output", str(file)).status == 0
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.goto(file.as_uri())
+    expect(row(page, "goal")).to_be_visible()
+    row(page, "<b>bold").get_by_role("link").click()
+    expect(page.locator(".say.model").first).to_contain_text("<script>document.title='owned'</script>")
+    page.get_by_role("link", name="Checks").click()
+    expect(page.locator(".verdict").first).to_contain_text("onerror")
+    assert "owned" not in page.title() and not wrong, wrong
+    assert {url.partition("#")[0] for url in asked} == {file.as_uri()}
+    context.close()
+
+
 def picture(page: Page, name: str, tmp_path: Path, check: Callable[[Page], None]) -> None:
     """A picture of a screen that shows what it should."""
     check(page)
@@ -356,7 +377,11 @@ def test_pictures_of_the_main_screens(browser: Any, tmp_path: Path) -> None:
 
     root = make_project(tmp_path / "shop")
     run = write_story(root)
-    with serve(root) as served, page_of(browser, served, height=860) as page:
+    with (
+        journals.carried_out(root, run),
+        serve(root, HOME=str(tmp_path)) as served,
+        page_of(browser, served, height=720) as page,
+    ):
         project = served.project
         settle(page, f"{served.url}/#/")
         picture(page, "dashboard-runs", tmp_path, lambda p: expect(p.locator(".card")).to_have_count(3))

@@ -58,7 +58,7 @@ export function Head({ project, tree, refresh }: { project: string; tree: Tree; 
         <span>{count(run.spend.tokens_in + run.spend.tokens_out)} tokens</span>
         <span>{money(run.spend.cost, run.spend.unpriced)}{run.limits.cost ? ` of ${money(run.limits.cost)}` : ""}</span>
         <span>{duration(run.seconds)}</span>
-        {busy > 0 && <span>{many(busy, "task")} at work</span>}
+        {run.holder !== null && busy > 0 && <span>{many(busy, "task")} at work</span>}
         <span class="dim">{run.models.main}</span>
       </p>
       <Steer project={project} run={run} refresh={refresh} />

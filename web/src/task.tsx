@@ -37,6 +37,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
   const talk = useTalk(project, name, path, version);
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
   const shown = line ?? data.line;
+  const live = tree.run.holder !== null;
   const parts = path === "goal" ? ["goal"] : ["goal", ...path.split("/")];
   return (
     <>
@@ -53,10 +54,10 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
           <span>{shown.rounds[1]}/{shown.rounds[2]} rounds</span><span>{money(shown.cost[1], shown.unpriced)}</span><span>{count(shown.tokens[1])} tokens</span>
           {shown.role && <span>{shown.role}, attempt {shown.attempt}</span>}
         </p>
-        {shown.doing && <p><b>Now:</b> {shown.doing}</p>}
+        {live && shown.doing && <p><b>Now:</b> {shown.doing}</p>}
         {shown.stuck && <p class="warn"><b>Stuck:</b> {shown.stuck}</p>}
         {shown.why && <p><b>Because:</b> {shown.why}</p>}
-        {!shown.doing && !shown.why && !shown.stuck && <p class="dim">{now(shown)}</p>}
+        {!(live && shown.doing) && !shown.why && !shown.stuck && <p class="dim">{now(shown, live)}</p>}
         {data.report && <details open><summary>Report</summary><Text text={data.report} /></details>}
         {!exported && <p class="actions">{path !== "goal" && <Say project={project} run={tree.run} task={path} refresh={refresh} />}<Rewind project={project} run={tree.run} task={path} refresh={refresh} /></p>}
       </section>
@@ -106,7 +107,7 @@ function Talk({ talk, project, run, children }: { talk: Conversation; project: s
     <div class="talk">
       {children.length > 0 && (
         <Panel title={many(children.length, "subtask")}>
-          <ul class="subtasks">{children.map((line) => <li key={line.path}><Badge word={line.state} text={line.words} /> <a href={link("task", project, run, line.path)}>{line.name}</a> <span class="dim">{now(line)}</span></li>)}</ul>
+          <ul class="subtasks">{children.map((line) => <li key={line.path}><Badge word={line.state} text={line.words} /> <a href={link("task", project, run, line.path)}>{line.name}</a> <span class="dim">{now(line, true)}</span></li>)}</ul>
         </Panel>
       )}
       {talk.from > 0 && !exported && <button type="button" onClick={talk.earlier}>{many(talk.from, "earlier round")}</button>}

@@ -26,10 +26,9 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
   }, [tree.order, closed]);
 
   useEffect(() => {
-    const measure = () => box.current && setRoom(box.current.clientHeight);
-    measure();
-    window.addEventListener("resize", measure);
-    return () => window.removeEventListener("resize", measure);
+    const watch = new ResizeObserver(() => box.current && setRoom(box.current.clientHeight));
+    watch.observe(box.current!);
+    return () => watch.disconnect();
   }, []);
 
   const place = Math.max(0, shown.indexOf(chosen));
@@ -80,7 +79,7 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
             const index = shown.indexOf(path);
             return (
               <Row key={path} line={tree.lines.get(path)} path={path} index={index} current={path === chosen} closed={closed.has(path)}
-                toggle={toggle} choose={setChosen} href={link("task", project, tree.run.run, path)} />
+                live={tree.run.holder !== null} toggle={toggle} choose={setChosen} href={link("task", project, tree.run.run, path)} />
             );
           })}
         </div>
@@ -89,9 +88,9 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
   );
 }
 
-interface Props { line?: Line; path: string; index: number; current: boolean; closed: boolean; href: string; toggle: (path: string, close: boolean) => void; choose: (path: string) => void }
+interface Props { line?: Line; path: string; index: number; current: boolean; closed: boolean; live: boolean; href: string; toggle: (path: string, close: boolean) => void; choose: (path: string) => void }
 
-function Row({ line, path, index, current, closed, toggle, choose, href }: Props) {
+function Row({ line, path, index, current, closed, live, toggle, choose, href }: Props) {
   const style = { transform: `translateY(${index * HEIGHT}px)` };
   if (!line) return <div class="row" role="row" aria-rowindex={index + 2} style={style} tabIndex={current ? 0 : -1}><span role="gridcell">{path}</span></div>;
   const [own, all, granted] = line.rounds;
@@ -105,7 +104,7 @@ function Row({ line, path, index, current, closed, toggle, choose, href }: Props
         <span class="icon" aria-hidden="true">{ICONS[line.state]}</span>
         <span class="what">
           <a href={href} tabIndex={-1}>{line.name}</a>
-          <small>{now(line)}</small>
+          <small>{now(line, live)}</small>
         </span>
       </span>
       <span role="gridcell" class="state">{line.words}{line.halted && ` (${line.halted})`}</span>
@@ -124,6 +123,6 @@ function tests(line: Line): string {
 }
 
 // What it is doing, or why it waits, or what it is for.
-export function now(line: Line): string {
-  return line.doing || line.stuck || (line.state === "pending" && line.why) || line.about || line.title;
+export function now(line: Line, live: boolean): string {
+  return (live && line.doing) || line.stuck || (line.state === "pending" && line.why) || line.about || line.title;
 }

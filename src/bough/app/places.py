@@ -10,8 +10,8 @@ MOST = 200
 
 
 def _list() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or "~/.local/state"
-    return Path(state).expanduser() / "bough" / "projects"
+    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
+    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "projects"
 
 
 def known_projects() -> list[Path]:

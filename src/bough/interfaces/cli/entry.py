@@ -45,6 +45,7 @@ COMMANDS = {
     "config": "Show which settings are in force, and where they come from.",
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
+    "export": "Write a run as one file, to read or to attach.",
     "demo": "A whole run on a recorded model: no key, no network.",
     "completion": "Print what makes your shell complete bough's commands.",
     "doctor": "Say what works here, and what is missing.",

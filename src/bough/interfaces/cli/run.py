@@ -13,6 +13,7 @@ from bough.interfaces.cli.options import example, for_carrying_out, in_dir, wait
 if TYPE_CHECKING:
     from bough.app import Choices
     from bough.core.plan import Plan, Step
+    from bough.interfaces.cli.beside import Dashboard
 
 
 class _Command(click.Command):
@@ -67,6 +68,7 @@ class _Command(click.Command):
     multiple=True,
     help="Existing tests may expect something else afterwards: all, or those whose name or file fits the pattern.",
 )
+@click.option("--web", is_flag=True, help="Show it in a browser too, while it is under way: see `bough serve`.")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(
@@ -78,6 +80,7 @@ def command(
     check: str | None,
     apply: bool,
     yes: bool,
+    web: bool,
     as_json: bool,
     **chosen: Any,
 ) -> int:
@@ -120,7 +123,19 @@ def command(
             "--continue": chosen["continues"],
         }
         plan = _written(workflow, folder, pairs, others)
-    return wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
+    if not web:
+        return wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
+    from bough.interfaces.cli.beside import Dashboard
+    from bough.interfaces.terminal.paper import somebody_there
+
+    dashboard = Dashboard()
+    try:
+        status = wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json, dashboard))
+        if not as_json and somebody_there():
+            dashboard.stay()
+        return status
+    finally:
+        dashboard.end()
 
 
 def _written(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
@@ -157,7 +172,15 @@ def read_goal(goal: str | None, file: str | None, name: str) -> str:
         raise click.UsageError(f"the goal cannot be read from {file}: {error.strerror}") from None
 
 
-async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, yes: bool, as_json: bool) -> int:
+async def _run(
+    step: Step | Plan,
+    folder: Path,
+    choices: Choices,
+    apply: bool,
+    yes: bool,
+    as_json: bool,
+    dashboard: Dashboard | None = None,
+) -> int:
     from msgspec.structs import replace
 
     from bough.app import session
@@ -173,6 +196,9 @@ async def _run(step: Step | Plan, folder: Path, choices: Choices, apply: bool, y
     asking: dict[str, Any] = {"ask": ask} if there else {}
     async with session(folder, create=True, choices=choices, tell=tell, **asking) as opened:
         remember_project(opened.root)
+        if dashboard is not None:
+            dashboard.start(opened.root)
+            display.notice(f"The dashboard is at {dashboard.url}")
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step

@@ -21,8 +21,16 @@ from bough.interfaces.cli.options import as_json, example, in_dir, stay
 @click.option("--new-token", is_flag=True, help="Make another key: pages that are open lose their access.")
 @click.option("--open", "browse", is_flag=True, help="Open it in your browser.")
 @as_json("The address as a JSON object on one line.")
+@click.option("--until", metavar="PID", type=int, hidden=True, help="End when that process has ended.")
 def command(
-    folder: Path, everything: bool, port: int | None, host: str, new_token: bool, browse: bool, as_json: bool
+    folder: Path,
+    everything: bool,
+    port: int | None,
+    host: str,
+    new_token: bool,
+    browse: bool,
+    as_json: bool,
+    until: int | None,
 ) -> int:
     """Show the runs in a browser, live, and steer them there.
 
@@ -36,12 +44,11 @@ def command(
     from bough.core.errors import UsageError
 
     try:
-        from bough.interfaces.web.serving import serve
+        from bough.interfaces.web.serving import address_of, serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
             raise
         raise UsageError(f"The dashboard needs {error.name}: install it with `pip install 'bough[web]'`.") from None
     stay()
-    return serve(
-        folder, everything=everything, host=host, port=port, new_token=new_token, browse=browse, as_json=as_json
-    )
+    address = address_of(folder, everything=everything, host=host, port=port, new_token=new_token)
+    return serve(address, browse=browse, as_json=as_json, until=until)

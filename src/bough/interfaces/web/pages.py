@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Sequence
@@ -63,10 +64,16 @@ async def runs(project: str, root: Path, lives: Lives, start: int, limit: int) -
     found = [await lives.run(name) for name in names[start : start + limit]]
     return {
         "project": project,
-        "root": str(root),
+        "root": at_home(root),
         "total": len(names),
         "runs": [{"project": project, **summary(run)} for run in found],
     }
+
+
+def at_home(root: Path) -> str:
+    """`~/shop`, where that is shorter."""
+    home = Path(os.environ.get("HOME") or "/nonexistent")
+    return f"~/{root.relative_to(home)}" if root.is_relative_to(home) and root != home else str(root)
 
 
 def summary(run: LiveRun) -> Json:
@@ -241,10 +248,11 @@ async def event(run: LiveRun, lives: Lives, seq: int) -> Json:
     found = await lives.journal.store.read(run.view.name, since=seq - 1, limit=1)
     if not found or found[0].seq != seq:
         raise NotFound(f"{run.view.name} has no event {seq}.")
-    return told(found, whole=True)[0]
+    return told(found, None)[0]
 
 
-def told(records: Sequence[e.Record], whole: bool = False) -> list[Json]:
+def told(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
+    """Events with their words; texts that are longer are cut (None: none is)."""
     teller = Teller()
     made = []
     for record in records:
@@ -260,21 +268,21 @@ def told(records: Sequence[e.Record], whole: bool = False) -> list[Json]:
                 "kind": body.pop("event"),
                 "words": one_line(words),
                 "style": style,
-                "event": body if whole else _shortened(body, cut),
+                "event": body if long is None else _shortened(body, cut, long),
                 **({"cut": cut} if cut else {}),
             }
         )
     return made
 
 
-def _shortened(value: Any, cut: dict[str, int], where: str = "") -> Any:
-    if isinstance(value, str) and len(value) > LONG:
+def _shortened(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any:
+    if isinstance(value, str) and len(value) > long:
         cut[where] = len(value)
-        return value[:LONG]
+        return value[:long]
     if isinstance(value, dict):
-        return {key: _shortened(inner, cut, f"{where}.{key}".lstrip(".")) for key, inner in value.items()}
+        return {key: _shortened(inner, cut, long, f"{where}.{key}".lstrip(".")) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_shortened(inner, cut, f"{where}.{number}") for number, inner in enumerate(value)]
+        return [_shortened(inner, cut, long, f"{where}.{number}") for number, inner in enumerate(value)]
     return value
 
 

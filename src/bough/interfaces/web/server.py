@@ -103,7 +103,7 @@ async def runs(request: Request) -> Response:
         try:
             found.append(await pages.runs(project, root, await house.lives(project), start, limit))
         except BoughError as error:  # One journal that is gone or damaged does not hide the others.
-            found.append({"project": project, "root": str(root), "total": 0, "runs": [], "error": str(error)})
+            found.append({"project": project, "root": pages.at_home(root), "total": 0, "runs": [], "error": str(error)})
     return answer({"projects": found})
 
 

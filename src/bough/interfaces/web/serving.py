@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import socket
@@ -21,48 +22,75 @@ from bough.interfaces.web.server import make_app
 KEPT = "serve.json"
 
 
-class Address(msgspec.Struct):
-    """What a server keeps, so that pages that are open find it again when it is started anew."""
+class Kept(msgspec.Struct):
+    """So that pages that are open find the server again when it is started anew."""
 
     port: int = 0
     token: str = ""
 
 
-def serve(
-    folder: Path, *, everything: bool, host: str, port: int | None, new_token: bool, browse: bool, as_json: bool
-) -> int:
+class Address(msgspec.Struct, frozen=True):
+    """Where a server listens, for which projects, and under which key."""
+
+    roots: list[Path]
+    host: str
+    port: int
+    token: str
+    listening: socket.socket
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else {"0.0.0.0": socket.gethostname()}.get(self.host, self.host)
+        return f"http://{host}:{self.port}/?token={self.token}"
+
+
+def address_of(folder: Path, *, everything: bool, host: str, port: int | None, new_token: bool) -> Address:
     root = project_root(folder)
-    roots = list(dict.fromkeys([*([root] if (root / ".bough").is_dir() else []), *known_projects()]))
-    if not everything:
-        roots = [root]
-    if not roots or not any((each / ".bough" / "journal.db").exists() for each in roots):
+    here = [root] if (root / ".bough").is_dir() else []
+    roots = list(dict.fromkeys([*here, *known_projects()])) if everything else here
+    if not roots:
         raise NotFound(f"There are no runs in {root} yet: start one with `bough run GOAL`.")
-    keep = (root if (root / ".bough").is_dir() else roots[0]) / ".bough" / KEPT
-    kept = _kept(keep)
+    file = roots[0] / ".bough" / KEPT
+    kept = _kept(file)
     listening = _listen(host, kept.port if port is None else port, fixed=port is not None and port > 0)
     chosen: int = listening.getsockname()[1]
     token = secrets.token_urlsafe(24) if new_token or not kept.token else kept.token
-    _keep(keep, Address(chosen, token))
-    shown = f"[{host}]" if ":" in host else {"0.0.0.0": socket.gethostname()}.get(host, host)
-    url = f"http://{shown}:{chosen}/?token={token}"
+    _keep(file, Kept(chosen, token))
+    return Address(roots, host, chosen, token, listening)
+
+
+def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -> int:
+    """Until Ctrl-C, or until another process has ended."""
     if as_json:
-        print_json_line({"url": url, "port": chosen})
+        print_json_line({"url": address.url, "port": address.port})
         sys.stdout.flush()
     else:
-        click.echo(f"bough shows {_what(roots, everything)} at\n\n  {url}\n\nCtrl-C ends it; runs go on.")
+        click.echo(f"bough shows {_what(address.roots)} at\n\n  {address.url}\n\nCtrl-C ends it; runs go on.")
     if browse:
-        click.launch(url)
-    app = make_app(roots, token, chosen, hosts=(host, socket.gethostname()))
+        click.launch(address.url)
+    app = make_app(address.roots, address.token, address.port, hosts=(address.host, socket.gethostname()))
     settings = uvicorn.Config(
         app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, ws="none"
     )
+    server = uvicorn.Server(settings)
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(settings).run(sockets=[listening])
+        asyncio.run(_run(server, address.listening, until))
     return 0
 
 
-def _what(roots: list[Path], everything: bool) -> str:
-    return f"the runs of {len(roots)} projects" if everything and len(roots) > 1 else f"the runs of {roots[0]}"
+async def _run(server: uvicorn.Server, listening: socket.socket, until: int | None) -> None:
+    def look() -> None:
+        server.should_exit = server.should_exit or os.getppid() != until
+        loop.call_later(1.0, look)
+
+    loop = asyncio.get_running_loop()
+    if until is not None:
+        look()
+    await server.serve(sockets=[listening])
+
+
+def _what(roots: list[Path]) -> str:
+    return f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
 
 
 def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
@@ -86,16 +114,16 @@ def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
     return listening
 
 
-def _kept(file: Path) -> Address:
+def _kept(file: Path) -> Kept:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Address)
+        return msgspec.json.decode(file.read_bytes(), type=Kept)
     except (OSError, msgspec.MsgspecError):
-        return Address()
+        return Kept()
 
 
-def _keep(file: Path, address: Address) -> None:
+def _keep(file: Path, kept: Kept) -> None:
     """For nobody else's eyes."""
     new = file.with_suffix(f".{os.getpid()}")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
-        stream.write(msgspec.json.encode(address))
+        stream.write(msgspec.json.encode(kept))
     new.replace(file)

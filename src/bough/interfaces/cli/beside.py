@@ -1,0 +1,60 @@
+"""The dashboard beside a run that is carried out at the terminal: a process of its own, so that the engine never waits
+for a page."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+import msgspec
+
+from bough.core.errors import UsageError
+
+EXTRA = "pip install 'bough[web]'"
+
+
+class Dashboard:
+    """It ends with the command, or with this process if that is killed."""
+
+    def __init__(self) -> None:
+        lacking = next((name for name in ("starlette", "uvicorn") if find_spec(name) is None), None)
+        if lacking:
+            raise UsageError(f"The dashboard needs {lacking}: install it with `{EXTRA}`.")
+        self._process: subprocess.Popen[bytes] | None = None
+        self.url = ""
+
+    def start(self, root: Path) -> None:
+        command = [sys.executable, "-m", "bough", "serve", "--dir", str(root), "--json", "--until", str(os.getpid())]
+        # In a session of its own: Ctrl-C at the terminal is for the run.
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        )
+        assert self._process.stdout is not None and self._process.stderr is not None
+        said = self._process.stdout.readline()
+        if not said:
+            why = self._process.stderr.read().decode("utf-8", "replace").strip().removeprefix("bough: ")
+            self.end()
+            raise UsageError(f"The dashboard does not start: {why}")
+        self.url = str(msgspec.json.decode(said, type=dict[str, str | int])["url"])
+
+    def stay(self) -> None:
+        """Until the person has seen enough."""
+        if self._process is None:
+            return
+        click.echo(f"\nThe dashboard stays at {self.url}\nuntil you press Ctrl-C.")
+        with suppress(KeyboardInterrupt):
+            self._process.wait()
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            for pipe in (self._process.stdout, self._process.stderr):
+                if pipe is not None:
+                    pipe.close()
+            self._process = None

@@ -1,0 +1,96 @@
+"""A run as one file: what the dashboard's pages ask for, answered once and for all, with the pages around it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+
+from bough.app import Session
+from bough.core.ids import GOAL
+from bough.interfaces.web import pages
+from bough.interfaces.web.live import LiveRun, Lives
+
+STATIC = Path(__file__).parent / "static"
+PROJECT = "export"
+EVENTS = 4000
+"""Of one task, at most; the last ones."""
+DIFFS = 200
+"""Tasks whose own changes are in it; those of the whole run always are."""
+LONG = 20_000
+"""Characters of one text."""
+
+
+async def exported(session: Session, name: str) -> dict[str, Any]:
+    """Each address that the pages ask for, and what is answered there."""
+    lives = Lives(session)
+    run = await lives.run(name)
+    top = f"/api/{PROJECT}/runs/{_part(run.view.name)}"
+    evidence = msgspec.to_builtins(await session.evidence(run.view.name))
+    records = await session.store.read(run.view.name, kinds=pages.LADDER_KINDS)
+    made: dict[str, Any] = {
+        "start": f"#/run/{PROJECT}/{_part(run.view.name)}",
+        top: {**pages.summary(run), "project": PROJECT, "holder": None},
+        f"{top}/tree": pages.tree(run, 0, len(run.rows)),
+        f"{top}/charts": pages.charts(run, 0, 1200),
+        f"{top}/evidence": evidence,
+        f"{top}/ladder": {"rungs": pages.ladder(records)},
+        f"{top}/stats": await pages.statistics(lives, [run.view.name]),
+    }
+    begun = [row.task for row in run.rows if row.task.started_at]
+    for row in run.rows:
+        made[f"{top}/task{_task(row.task.path)}"] = pages.task(run, row.task.path)
+        made[f"{top}/rounds{_task(row.task.path)}"] = await _rounds(run, session, row.task.path)
+    for task in [task for task in begun if task.path == GOAL] + [task for task in begun if task.path != GOAL][:DIFFS]:
+        text = await session.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
+        made[f"{top}/diff{_task(task.path)}"] = {"files": pages.files_of(text)}
+    cleaned: dict[str, Any] = {address: pages.clean(answer) for address, answer in made.items()}
+    return cleaned
+
+
+async def _rounds(run: LiveRun, session: Session, path: str) -> dict[str, Any]:
+    records = await session.store.read(run.view.name, path)
+    begun = run.charts.lanes[path].rounds if path in run.charts.lanes else []
+    kept = records[-EVENTS:]
+    left_out = sum(seq < kept[0].seq for seq in begun) if kept else 0
+    return {"from": left_out, "total": len(begun), "events": pages.told(kept, LONG), "seq": run.seq}
+
+
+def page(data: dict[str, Any], title: str) -> bytes:
+    """The file. Its own policy lets nothing run but what is in it, and nothing be loaded."""
+    style = (STATIC / "app.css").read_bytes()
+    script = (STATIC / "app.js").read_bytes()
+    assert b"</script" not in script.lower() and b"</style" not in style.lower(), "the build would end its own element"
+    policy = f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:"
+    body = msgspec.json.encode(data).replace(b"<", b"\\u003c")  # Nothing in it can end the element that it is in.
+    parts = (
+        b'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        b'<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'.encode(),
+        f"<title>{escape(title)}</title><style>".encode(),
+        style,
+        b'</style></head>\n<body><div id="app"></div><script type="application/json" id="bough-data">',
+        body,
+        b'</script>\n<script type="module">',
+        script,
+        b"</script></body></html>\n",
+    )
+    return b"".join(parts)
+
+
+def _hash(content: bytes) -> str:
+    return f"sha256-{b64encode(sha256(content).digest()).decode()}"
+
+
+def _part(text: str) -> str:
+    """As `encodeURIComponent` has it."""
+    return quote(text, safe="!'()*-._~")
+
+
+def _task(path: str) -> str:
+    return f"?task={_part(path)}"
