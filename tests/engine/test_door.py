@@ -201,3 +201,25 @@ def test_a_check_that_wants_the_network_says_so() -> None:
     assert str(network(said)) == "it needs the network (pypi.org), which commands do not have"
     assert network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
     assert network("1 failed: expected `Temporary failure`") is None
+
+
+def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) -> None:
+    environment(library)
+    for name, called, needs in (("lib", "helper", ""), ("app", "app", "'helper'"), ("other", "other", "")):
+        (library / name / "src").mkdir(parents=True)
+        (library / name / "pyproject.toml").write_text(
+            f"[project]\nname = '{called}'\ndependencies = [{needs}]\n[tool.pytest.ini_options]\n"
+        )
+    (library / "lib" / "src" / "helper.py").write_text("def help():\n    return 1\n")
+    (library / "lib" / "test_lib.py").write_text("import helper\n\ndef test_it():\n    assert helper.help()\n")
+    (library / "app" / "src" / "app.py").write_text("import helper\n\ndef run():\n    return helper.help() + 1\n")
+    (library / "app" / "test_app.py").write_text("import app\n\ndef test_run():\n    assert app.run() == 2\n")
+    (library / "other" / "test_other.py").write_text("def test_red():\n    assert False\n")
+    here = library / "lib"
+    assert carry_out(here, DONE, goal="Write NOTES.txt.", check=None)[0].completed
+    worse = [call("write", path="src/helper.py", content="def help():\n    return 2\n"), DONE[1]]
+    outcome, journal = carry_out(here, worse, goal="Worse.", check=None, choices=Choices(rounds=2))
+    verdict = journal.of(e.CheckFinished)[0].verdict
+    assert not outcome.completed and verdict.ruling == "failed"
+    assert "not that of app/, which needs this project" in verdict.reason
+    assert any("test_run" in failure.id for failure in verdict.failures)

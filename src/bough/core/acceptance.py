@@ -12,6 +12,14 @@ CaseOutcome = Literal["passed", "failed", "error", "skipped"]
 How = Literal["junit", "closing line", "exit status"]
 
 
+class Dependent(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A project that needs the one that is worked on, and how it is checked."""
+
+    folder: str
+    command: str
+    runner: str = ""
+
+
 class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How a task is to be proven, and how that was found."""
 
@@ -22,6 +30,8 @@ class Check(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     """The test runner that was recognised in it, by its name in the registry of runners; empty: none."""
     environment: str = ""
     """What it runs in, as a phrase for people: `the environment in .venv`; empty: what is on the PATH."""
+    dependents: tuple[Dependent, ...] = ()
+    """Projects beside the one that is checked, which need it: what passed there before has to pass after the work."""
 
 
 class Case(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

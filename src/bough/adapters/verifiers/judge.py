@@ -21,6 +21,7 @@ from bough.adapters.verifiers import canary as canaries
 from bough.adapters.verifiers import protected, rulings, testside
 from bough.adapters.verifiers.advice import advise
 from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.command import reason_of
 from bough.adapters.verifiers.evidence import reader
 from bough.adapters.verifiers.installed import forged_runners
 from bough.adapters.verifiers.look import Look
@@ -32,6 +33,7 @@ from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.runners import narrow
 from bough.adapters.verifiers.texts import Texts
 from bough.core.acceptance import Check, Disagreement, Remark, Verdict
+from bough.core.ids import GOAL
 from bough.core.run import Run
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents
@@ -106,6 +108,9 @@ class Judge:
         if passed and not found and (question is not None or remarks):
             canary, hollow = await self._canary(run, task, check, ran, known, question)
             reason, passed = (hollow, False) if hollow else (reason, True)
+        if passed and not found and (broken := await self._broken_elsewhere(run, task, check, say)) is not None:
+            reason, ran, known = broken
+            passed = False
         mended = await self._mended(run, task, check, ran, question) if passed else ()
         allowed = not found or _allowed(task, found)
         verdict = Verdict(
@@ -153,6 +158,21 @@ class Judge:
         tracked = frozenset(await self._workspaces.paths(task.tree))
         forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, texts)
         return f"the check passed, but {forged[0]}" if forged else ""
+
+    async def _broken_elsewhere(self, run: Run, task: Task, check: Check, say: Say) -> tuple[str, Ran, Known] | None:
+        """Tests of a project that needs this one, which passed at the run's base and do not now. Asked once, of the
+        whole work."""
+        for other in check.dependents if task.id == GOAL else ():
+            theirs = replace(check, command=other.command, runner=other.runner, dependents=())
+            before = await self._runner.at(run, task, theirs, run.base or task.base)
+            if before.exit_status != 0:
+                continue  # It says nothing here: its own environment may be missing.
+            say(f"the tests of {other.folder}/, which needs this project, are asked too")
+            now = await self._runner.apart(run, task, theirs, task.tree, say)
+            if now.finished.exit_status != 0:
+                why = f"the check passed, but not that of {other.folder}/, which needs this project"
+                return f"{why}: {reason_of(now.finished)}", now, before
+        return None
 
     async def _mended(self, run: Run, task: Task, check: Check, ran: Ran, question: Question | None) -> tuple[str, ...]:
         """Tests that the person had before the run, which pass by this work: nobody who did it has written them."""

@@ -15,7 +15,7 @@ from bough.adapters.verifiers.look import Look, folder_of, last, within
 from bough.adapters.verifiers.runners import RUNNERS, Found, by_name, recognise
 from bough.adapters.verifiers.runners.javascript import SUFFIXES, package, table
 from bough.adapters.verifiers.runners.make import NAMES
-from bough.core.acceptance import Check
+from bough.core.acceptance import Check, Dependent
 from bough.core.commandline import folder, parts, scripts
 
 _MANIFESTS = frozenset(
@@ -35,9 +35,27 @@ def project_check(look: Look, start: str = "") -> Check | None:
     for here in (*projects, ""):
         if check := _check_in(look.inside(here)):
             where = f", in {here}/" if here else ""
-            return Check(within(here, check.command), f"{check.why}{where}", check.runner)
+            others = _dependents(look, here) if here else ()
+            places = ", ".join(f"{other.folder}/" for other in others)
+            then = f"; then {places}, which need{'s' if len(others) == 1 else ''} it" if others else ""
+            return Check(within(here, check.command), f"{check.why}{where}{then}", check.runner, dependents=others)
     # Whoever stands in a project that has no tests is not served by another's.
     return _checks_below(look, start) or (_checks_below(look, "") if start and not projects else None)
+
+
+def _dependents(look: Look, here: str) -> tuple[Dependent, ...]:
+    if not any(last(path) in _MANIFESTS and not path.startswith(f"{here}/") for path in look):
+        return ()
+    from bough.adapters.verifiers.dependents import dependents
+
+    checks = ((place, _check_in(look.inside(place))) for place in dependents(look, here))
+    return tuple(Dependent(place, _within(look, place, check), check.runner) for place, check in checks if check)
+
+
+def _within(look: Look, place: str, check: Check) -> str:
+    """The check of a project that nobody stands in: its own sources are not on the way to Python's modules."""
+    sources = check.runner in ("pytest", "unittest") and any(path.startswith(f"{place}/src/") for path in look)
+    return within(place, f'PYTHONPATH="$PWD/src:$PYTHONPATH" {check.command}' if sources else check.command)
 
 
 def _is_project(look: Look, folder: str) -> bool:
