@@ -46,6 +46,7 @@ COMMANDS = {
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
     "export": "Write a run as one file, to read or to attach.",
+    "mcp": "Give bough to other agents, over the Model Context Protocol.",
     "demo": "A whole run on a recorded model: no key, no network.",
     "completion": "Print what makes your shell complete bough's commands.",
     "doctor": "Say what works here, and what is missing.",

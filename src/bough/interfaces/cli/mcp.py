@@ -1,0 +1,40 @@
+"""`bough mcp`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import example, in_dir, stay
+
+
+@click.command(
+    "mcp",
+    short_help="Give bough to other agents, over the Model Context Protocol.",
+    epilog=example("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project"),
+)
+@in_dir
+@click.option("--model", metavar="M", help="The model of the runs it starts (default: as in your settings).")
+@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
+def command(folder: Path, model: str | None, base_url: str | None) -> None:
+    """Give bough to other agents, over the Model Context Protocol.
+
+    Speaks the protocol on standard input and output, for an agent or editor that starts it. Its tools are run, plan,
+    status, show, diff, answer, resume, say, stop and apply, in this project only; bough://runs and bough://runs/RUN
+    are resources. Models, keys, sandbox, network and limits stay yours: they come from your settings. A run goes on
+    when the agent ends.
+
+    Needs the extra: pip install 'bough[mcp]'.
+    """
+    from bough.core.errors import UsageError
+
+    try:
+        from bough.interfaces.mcp import Commands, make_server
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise UsageError(f"`bough mcp` needs {error.name}: install it with `pip install 'bough[mcp]'`.") from None
+    stay()
+    choices = [*(("--model", model) if model else ()), *(("--base-url", base_url) if base_url else ())]
+    make_server(Commands(folder.resolve(), choices)).run("stdio")

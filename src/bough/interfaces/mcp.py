@@ -1,0 +1,218 @@
+"""bough for other agents, over the Model Context Protocol.
+
+Every tool is a bough command in a process of its own: an agent can do what a person can at the terminal, and the
+person's settings alone choose models, keys, sandbox, network and limits. A run does not end with the server: it is
+started in a session of its own, and is found again by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import msgspec
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import ToolAnnotations
+from pydantic import Field
+
+from bough import __version__
+from bough.core import events as e
+from bough.interfaces.terminal.lines import Teller
+
+POLL = 0.2
+"""Seconds between looks at what a run has written; each tells only the latest."""
+STARTING = 120.0
+"""Seconds in which a run has to have begun: its name is known then."""
+LONGEST = 600.0
+"""Seconds that any other command may take."""
+SHOWN = 100_000
+"""Characters of a diff that fit into one answer."""
+
+ABOUT = """bough carries out goals in one repository: language models work on private copies with real tools, and a goal
+is completed only when a check that bough ran itself has passed. `run` starts a goal and waits for it; `status` says
+where it stands and what it needs; nothing changes in the person's files before `apply`."""
+
+Run = Annotated[str, Field(description="The name of a run, the beginning of one, or `latest`.")]
+READS = ToolAnnotations(read_only_hint=True)
+
+
+class Commands:
+    """bough's commands in one project."""
+
+    def __init__(self, folder: Path, choices: Sequence[str] = ()) -> None:
+        """`choices`: options of the person's for every command that asks models."""
+        self.folder = folder
+        self.choices = tuple(choices)
+
+    def argv(self, command: str, *arguments: str) -> list[str]:
+        # What an agent gives comes behind `--`, so that it is never taken for an option.
+        return [sys.executable, "-m", "bough", command, "--dir", str(self.folder), *arguments]
+
+    async def output(self, command: str, *arguments: str) -> str:
+        process = await asyncio.create_subprocess_exec(
+            *self.argv(command, *arguments),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), LONGEST)
+        except TimeoutError:
+            raise ToolError(f"`bough {command}` took longer than {LONGEST:g} s.") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode and not out:
+            raise ToolError(_complaint(err))
+        return out.decode(errors="replace")
+
+    async def json(self, command: str, *arguments: str) -> dict[str, Any]:
+        said = await self.output(command, "--json", *arguments)
+        return msgspec.json.decode(said, type=dict[str, Any])
+
+    async def carry(self, context: Context, seconds: float, command: str, *arguments: str) -> dict[str, Any]:
+        """Start a command that carries a run out, tell what happens, and wait for its end or for so long."""
+        argv = self.argv(command, "--json", *self.choices, *arguments)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            # Not asyncio's: it would end the run together with the server. Files, not pipes: the run goes on writing
+            # when nobody reads any more.
+            start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
+            process = await asyncio.to_thread(start, argv)
+            told, clock = _Told(out, context), asyncio.get_running_loop().time
+            began = clock()
+            while process.poll() is None and clock() - began < (seconds if told.run else max(seconds, STARTING)):
+                await asyncio.sleep(POLL)
+                await told.tell()
+            await told.tell()
+            if not told.run:
+                process.kill()
+                process.wait()
+                raise ToolError(_complaint(os.pread(err.fileno(), 1 << 16, 0)))
+        return await self.json("status", "--", told.run)
+
+
+class _Told:
+    """What a run says of itself, as progress of the request."""
+
+    def __init__(self, out: IO[bytes], context: Context) -> None:
+        self.run = ""
+        self._out = out
+        self._context = context
+        self._read = 0
+        self._rest = b""
+        self._count = 0
+        self._teller = Teller()
+
+    async def tell(self) -> None:
+        latest = ""
+        while piece := os.pread(self._out.fileno(), 1 << 20, self._read):
+            self._read += len(piece)
+            *lines, self._rest = (self._rest + piece).split(b"\n")
+            for line in lines:
+                record = msgspec.json.decode(line, type=e.Record)
+                self.run = record.run
+                self._count += 1
+                if news := self._teller.news(record):
+                    latest = f"{record.task}: {news[0]}" if record.task else news[0]
+        if latest:
+            await self._context.report_progress(self._count, message=latest)
+
+
+def _complaint(err: bytes) -> str:
+    return err.decode(errors="replace").strip().removeprefix("bough: ") or "bough ended without a word."
+
+
+def make_server(commands: Commands) -> MCPServer:
+    server = MCPServer("bough", title="bough", instructions=ABOUT, version=__version__, log_level="WARNING")
+
+    @server.tool()
+    async def run(
+        context: Context,
+        goal: Annotated[str, Field(description="What is to be true at the end. Every sentence counts.")],
+        check: Annotated[str, Field(description="The command that proves it; empty: the project's own tests.")] = "",
+        continues: Annotated[str, Field(description="A finished run that this goal follows up on.")] = "",
+        jobs: Annotated[int, Field(ge=1, le=64, description="Agents that may work at once.")] = 1,
+        wait_seconds: Annotated[float, Field(ge=0, description="After this it goes on and is left to `status`.")] = 1e9,
+    ) -> dict[str, Any]:
+        """Carry out a goal in a private copy of the repository, and say where it stands. It goes on when this server
+        or the connection ends."""
+        options = ["--yes", "--ask-later", "--jobs", str(jobs)]
+        options += ["--check", check] if check else []
+        options += ["--continue", continues] if continues else []
+        return await commands.carry(context, wait_seconds, "run", *options, "--", goal)
+
+    @server.tool(annotations=READS)
+    async def plan(goal: str) -> dict[str, Any]:
+        """How a goal would be carried out: its steps. A model is asked; nothing is done."""
+        return await commands.json("plan", *commands.choices, "--", goal)
+
+    @server.tool(annotations=READS)
+    async def status(run: Run = "latest") -> dict[str, Any]:
+        """Where a run stands: its state and why, the verdict, requirements with their evidence, its question if it
+        waits for one, and what to do next."""
+        return await commands.json("status", "--", run)
+
+    @server.tool(annotations=READS)
+    async def show(run: Run = "latest") -> dict[str, Any]:
+        """A run as a tree of tasks: states, rounds, checks, cost."""
+        return await commands.json("show", "--", run)
+
+    @server.tool(annotations=READS)
+    async def diff(run: Run = "latest", offset: Annotated[int, Field(ge=0)] = 0) -> str:
+        """What a run changed, as a patch. A long one comes in parts, each from an offset on."""
+        text = await commands.output("diff", "--", run)
+        rest = len(text) - offset - SHOWN
+        more = f"\n[{rest} characters follow: call again with offset={offset + SHOWN}]" if rest > 0 else ""
+        return text[offset : offset + SHOWN] + more
+
+    @server.tool()
+    async def answer(context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
+        """Answer the question of a run that waits, and go on with it."""
+        return await commands.carry(context, 1e9, "answer", "--", run, text)
+
+    @server.tool()
+    async def resume(context: Context, run: Run = "latest") -> dict[str, Any]:
+        """Go on with a run that was stopped, paused or interrupted."""
+        return await commands.carry(context, 1e9, "resume", "--", run)
+
+    @server.tool()
+    async def say(text: str, run: Run = "latest") -> dict[str, Any]:
+        """Tell the agents of a run something before their next round."""
+        return await commands.json("say", "--", run, text)
+
+    @server.tool()
+    async def stop(run: Run = "latest") -> str:
+        """Stop a live run after its current effect; it can be resumed."""
+        return await commands.output("stop", "--", run)
+
+    @server.tool(annotations=ToolAnnotations(destructive_hint=True))
+    async def apply(run: Run = "latest") -> dict[str, Any]:
+        """Bring the changes of a completed run into the person's files. What would take effect by itself (hooks, CI,
+        new programs) is refused: the person brings that in with `bough apply --edges`."""
+        return await commands.json("apply", "--", run)
+
+    @server.resource("bough://runs", mime_type="application/json")
+    async def runs() -> str:
+        """The runs of this project."""
+        return await commands.output("runs", "--json")
+
+    @server.resource("bough://runs/{run}", mime_type="application/json")
+    async def tree(run: str) -> str:
+        """A run as a tree of tasks."""
+        return await commands.output("show", "--json", "--", run)
+
+    @server.resource("bough://runs/{run}/report", mime_type="application/json")
+    async def report(run: str) -> str:
+        """What speaks for each requirement of a run."""
+        return await commands.output("report", "--json", "--", run)
+
+    return server

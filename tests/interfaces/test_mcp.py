@@ -1,0 +1,83 @@
+"""bough for other agents: driven by the protocol's own client, over standard input and output."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from bough.testing import call
+from tests.harness import CHECK, FIXED, make_project
+from tests.wire import WireModel
+
+SCRIPT = [call("write", path="calc.py", content=FIXED), call("done", summary="adds")]
+
+
+def spoken(project: Path, work: Callable[[Client], Awaitable[None]], *options: str) -> None:
+    async def go() -> None:
+        env = {"OPENAI_API_KEY": "k", "BOUGH_PLANNING_FLAT": "true", "HOME": str(project.parent)}
+        argv = ["-m", "bough", "mcp", "--dir", str(project), *options]
+        async with Client(StdioServerParameters(command=sys.executable, args=argv, env=env)) as client:
+            await work(client)
+
+    asyncio.run(go())
+
+
+async def tool(client: Client, name: str, progress: Any = None, /, **arguments: Any) -> Any:
+    result = await client.call_tool(name, arguments, progress_callback=progress)
+    assert not result.is_error, result.content
+    return result.structured_content
+
+
+def test_an_agent_has_a_goal_carried_out_and_takes_it_home(tmp_path: Path) -> None:
+    project, heard = make_project(tmp_path / "p"), list[str]()
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        heard.append(message or "")
+
+    async def work(client: Client) -> None:
+        begun = await client.call_tool("status", {})
+        assert begun.is_error and "no runs" in str(begun.content), "an error of bough's is one the agent can read"
+        ended = await tool(client, "run", progress, goal="--check true", check=CHECK)
+        assert ended["status"] == "completed" and ended["goal"] == "--check true", "a goal is never an option"
+        name = ended["run"]
+        assert "return a + b" in (await tool(client, "diff", run=name))["result"]
+        assert [task["path"] for task in (await tool(client, "show"))["tasks"]] == ["goal"]
+        assert (project / "calc.py").read_text() != FIXED
+        await tool(client, "apply", run=name)
+        assert (project / "calc.py").read_text() == FIXED
+        (tree,) = (await client.read_resource(f"bough://runs/{name}")).contents
+        assert json.loads(getattr(tree, "text", ""))["run"] == name
+        refused = await client.call_tool("answer", {"run": name, "text": "yes"})
+        assert refused.is_error and "is over" in str(refused.content), refused.content
+
+    with WireModel(SCRIPT) as wire:
+        spoken(project, work, "--model", "openai:m", "--base-url", wire.base_url)
+    assert any(message.startswith("goal: ") for message in heard), heard
+
+
+def test_a_run_goes_on_when_the_server_has_ended(tmp_path: Path) -> None:
+    project, name = make_project(tmp_path / "p"), list[str]()
+
+    async def begin(client: Client) -> None:
+        begun = await tool(client, "run", goal="Make add add.", check=f"sleep 1; {CHECK}", wait_seconds=0)
+        assert begun["status"] == "running", begun
+        name.append(begun["run"])
+
+    async def look(client: Client) -> None:
+        until = time.monotonic() + 60
+        while (found := await tool(client, "status", run=name[0]))["status"] == "running":
+            assert time.monotonic() < until, found
+            await asyncio.sleep(0.1)
+        assert found["status"] == "completed"
+
+    with WireModel(SCRIPT) as wire:
+        spoken(project, begin, "--model", "openai:m", "--base-url", wire.base_url)
+        spoken(project, look)
