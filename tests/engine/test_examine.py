@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from bough.core.plan import goal_step
 from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.harness import make_project
+from tests.interfaces.shell import bough
 
 GOAL = """Add pick.py with argmax(items). It returns the index of the first of equal maxima.
 It raises ValueError when items is empty."""
@@ -200,3 +203,25 @@ def test_examining_keeps_to_its_share(tmp_path: Path) -> None:
     assert "no probes that could be read" in skipped.why
     assert sum(event.helper == "examiner" for event in run.journal.of(e.HelperAnswered)) == 4, "two looks, one mending"
     assert run.outcome.status == "completed"
+
+
+def test_a_person_reads_the_evidence_and_takes_the_probes_along(tmp_path: Path) -> None:
+    last = probe(
+        "The index is an int.", "returns the index", "from pick import argmax; self.assertIs(type(argmax([1])), int)"
+    )
+    court = Court(ABLE, examiner=lambda asked: act("probe", probes=[FIRST, last], notes=["there are no docs"]))
+    run = carried(tmp_path, court, '[acceptance]\nexamine = "always"\n')
+    assert "Tested only by its author: 2 requirements (1, 3)." in bough(run.project, "status").out
+    report = bough(run.project, "report").out
+    assert "  1  tested only by its author  Add pick.py with argmax(items)." in report
+    assert "  2  proven                     It returns the index of the first of equal maxima." in report
+    assert "probe goal/probe-1 passed: The first of two equal maxima wins." in report
+    assert "examined by the examiner" in report and "note: there are no docs" in report
+    applied = bough(run.project, "apply", "--with-probes")
+    assert applied.status == 0, applied
+    text = (run.project / "test_probe_goal_1.py").read_text()
+    assert text.startswith("# The first of two equal maxima wins.\nimport unittest\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "unittest"], cwd=run.project, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 and "Ran 3 tests" in done.stderr, done.stderr

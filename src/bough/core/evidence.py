@@ -118,7 +118,7 @@ def table(records: Iterable[e.Record]) -> Table:
             case e.ExaminationSkipped() as event:
                 task.examined = f"not examined: {event.why}"
             case e.Examined() as event:
-                task.examined = f"by the {event.by}"
+                task.examined = f"examined by the {event.by}"
                 probes |= {probe.name: (record.task, probe) for probe in event.probes}
                 notes += event.notes
             case e.ProbesFinished() as event:

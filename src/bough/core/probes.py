@@ -16,6 +16,7 @@ from bough.core.ids import slug
 from bough.core.measure import fenced
 from bough.core.messages import Answer, ToolSpec
 from bough.core.quotes import find_quote
+from bough.core.requirements import Requirement
 from bough.core.structured import Problems, read
 
 MOST = 12
@@ -73,7 +74,7 @@ _PROBE = {
         "requirement": {"type": "integer", "description": "The number of the requirement that it is about."},
         "quote": {
             "type": "string",
-            "description": "The words that demand it, exactly as they stand in the requirements or the documentation.",
+            "description": "The words that demand it, three or more, exactly as they stand in what was asked.",
         },
         "folder": {"type": "string", "description": "Only where the form asks for it: the folder of the package."},
         "text": {"type": "string", "description": "The whole file: imports and one test, at most 60 lines."},
@@ -150,7 +151,9 @@ def wants_to_look(answer: Answer) -> tuple[str, ...]:
     return () if isinstance(found, str) else found.paths[:4]
 
 
-def read_probes(answer: Answer, task: str, form: Form, numbers: Sequence[int], asked: str) -> Examination | Problems:
+def read_probes(
+    answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str
+) -> Examination | Problems:
     """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to stand."""
     found = read(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
     if isinstance(found, str):
@@ -160,18 +163,26 @@ def read_probes(answer: Answer, task: str, form: Form, numbers: Sequence[int], a
     for given in found.probes[:MOST]:
         place = find_quote(given.quote, asked)
         if place is None:
-            left_out.append(f"{given.says[:200]} (nothing asks for it: `{given.quote[:200]}`)")
+            left_out.append(
+                f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
+            )
             continue
         number = len(probes) + 1
         folder = _inside(given.folder) if form.folder else ""
         name = f"{task}/probe-{number}"
         path = form.path.format(name=f"{slug(task, 80).replace('-', '_')}_{number}")
-        about = (
-            (given.requirement,) if given.requirement in numbers else tuple(numbers[:1]) if len(numbers) == 1 else ()
-        )
-        text = _unfenced(given.text)
+        text, about = _unfenced(given.text), _about(given, requirements)
         probes.append(Probe(name, f"{folder}/{path}" if folder else path, text, given.says, given.quote, about))
     return Examination(tuple(probes), found.notes, tuple(left_out))
+
+
+def _about(given: _Given, requirements: Sequence[Requirement]) -> tuple[int, ...]:
+    """The requirement that a probe is about: the one that its quote stands in, else the one that it says."""
+    quoted = [one.number for one in requirements if find_quote(given.quote, one.text)]
+    numbers = quoted or [one.number for one in requirements]
+    if given.requirement in numbers:
+        return (given.requirement,)
+    return tuple(numbers[:1]) if quoted or len(numbers) == 1 else ()
 
 
 def _inside(folder: str) -> str:

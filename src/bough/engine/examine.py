@@ -56,7 +56,6 @@ async def examine(command: c.Examine, task: Task, site: Site) -> Batches:
     values = await _question(task, site, helper, form, example)
     request = "\n\n".join((values["asked"], values["step"], values.get("interface", ""), values.get("diff", "")))
     request += "\n\n" + values.get("instructions", "")
-    numbers = [one.number for one in task.asked]
     looked, mend, looks, problem = "", "", 0, "it only asked to see files"
     for _ in range(LOOKS + 2):
         tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend and not in_text else (PROBE,)
@@ -76,7 +75,7 @@ async def examine(command: c.Examine, task: Task, site: Site) -> Batches:
             looked += await _bodies(task, site, paths)
             yield asked.events
             continue
-        found = probes.read_probes(asked.answer, task.id, form, numbers, request + looked)
+        found = probes.read_probes(asked.answer, task.id, form, task.asked, request + looked)
         if isinstance(found, Examination):
             yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out)]
             return
