@@ -225,3 +225,27 @@ def test_a_person_reads_the_evidence_and_takes_the_probes_along(tmp_path: Path) 
         [sys.executable, "-m", "unittest"], cwd=run.project, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0 and "Ran 3 tests" in done.stderr, done.stderr
+
+
+def test_models_that_act_in_text_are_examined_by_one_question_and_offered_no_look(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Answer:
+        brief = Asked(request).brief
+        asked.append(brief)
+        if "# Examine finished work" in brief:
+            return Answer(text=json.dumps({"probes": [FIRST]}))
+        text = RIGHT if "argmax([5, 9, 9])" in brief else WRONG
+        return Answer(text=f"pick.py\n```python\n{text}```\n\ntest_pick.py\n```python\n{TEST}```\n")
+
+    project = make_project(tmp_path / "p")
+    (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    (project / "test_calc.py").unlink()
+    run = told(project, reply, goal=goal_step(GOAL, check=CHECK), protocol="text")
+    assert run.outcome.status == "completed", run.outcome.summary
+    assert [[r.outcome for r in event.results] for event in run.journal.of(e.ProbesFinished)] == [
+        ["failed"],
+        ["passed"],
+    ]
+    (examiner,) = [brief for brief in asked if "# Examine finished work" in brief]
+    assert "`look`" not in examiner and "You have no tools." in examiner
