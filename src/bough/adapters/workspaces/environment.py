@@ -181,11 +181,13 @@ def _hatch(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
     if "[tool.hatch" not in _text(project / "pyproject.toml") and not (project / "hatch.toml").is_file():
         return None
     kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
-    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8].lower()
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8]
     # Its own tests run in `hatch-test*`; what people work in bears the project's name.
-    return next(
-        (found for each in kept.glob("*") for found in sorted((each / digest).glob("*"), key=_tests_first)), None
-    )
+    places = [
+        place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
+    ]
+    made = [place for place in places if not place.name.endswith("-build") and has_interpreter(place)]
+    return min(made, key=_tests_first, default=None)
 
 
 def _tests_first(place: Path) -> tuple[bool, str]:
