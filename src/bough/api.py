@@ -90,7 +90,8 @@ async def resume(
     """Go on with a run (by default the latest) at its first unfinished effect."""
     choices = Choices(**chosen)
     async with session(dir, choices=choices) as opened:
-        return await opened.resume(await opened.find(run), choices, watch or Watch())
+        name = await opened.find(run)
+        return await (await opened.as_begun(name, choices)).resume(name, choices, watch or Watch())
 
 
 def run_sync(

@@ -198,6 +198,13 @@ class Session(Journal, frozen=True):
 
     # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
 
+    async def as_begun(self, name: str, choices: Choices) -> Session:
+        """The session for going on with that run: commands reach what the person opened for it, unless they say
+        otherwise now."""
+        network = choices.network or (await self.run(name)).network
+        sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
+        return replace(self, config=replace(self.config, sandbox=sandboxed))
+
     async def start(self, goal: Step | Plan, choices: Choices, watch: Watch) -> Outcome:
         """Begin a run and carry it to its end or to a halt. A goal may be planned first; a plan is carried out as it is
         written."""
@@ -237,6 +244,7 @@ class Session(Journal, frozen=True):
                 fresh=choices.fresh,
                 endpoints=endpoints,
                 ask_later=choices.ask_later,
+                network=choices.network or "",
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
@@ -338,7 +346,8 @@ class Session(Journal, frozen=True):
                 limits = replace(limits, rounds=max(limits.rounds, goal.limits.rounds))
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
                 self._check_prices(models, endpoints, limits, choices)
-            again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts)
+            said = choices.network or ""
+            again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts, said)
             await schedule.resume(name, again, ports)
         return await self.outcome(name)
 

@@ -69,6 +69,8 @@ class RunStarted(Event, frozen=True):
     """What the goal knows of that run."""
     ask_later: bool = False
     """When it has a question and nobody is there, it waits for `bough answer` and does not give up."""
+    network: str = ""
+    """What commands reach, when the person said so for this run; empty: as configured."""
 
 
 class RunResumed(Event, frozen=True):
@@ -82,6 +84,8 @@ class RunResumed(Event, frozen=True):
     """The command that proves the goal from here on; empty: as before."""
     accept_failing: bool | None = None
     """Whether tests that failed before the work may still fail; None: as before."""
+    network: str = ""
+    """What commands reach from here on; empty: as before."""
 
 
 class BaseStarted(Event, frozen=True):

@@ -29,6 +29,7 @@ class Run(Struct, frozen=True):
     grows: bool = False
     fresh: bool = False
     ask_later: bool = False
+    network: str = ""
     origin: str = ""
     inherited: Inherited = Inherited()
     started_at: float = 0.0
@@ -61,6 +62,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 grows=event.grows,
                 fresh=event.fresh,
                 ask_later=event.ask_later,
+                network=event.network,
                 origin=event.origin,
                 inherited=event.inherited,
                 endpoints=event.endpoints,
@@ -68,7 +70,7 @@ def evolve_run(run: Run, record: e.Record) -> Run:
             )
         case e.RunResumed() as event:
             run = replace(run, limits=event.limits, models=event.models, halt=None, ended_at=0.0)
-            run = replace(run, endpoints=event.endpoints or run.endpoints)
+            run = replace(run, endpoints=event.endpoints or run.endpoints, network=event.network or run.network)
             if event.check:
                 run = replace(run, plan=replace(run.plan, goal=replace(run.plan.goal, test_command=event.check)))
             if event.accept_failing is not None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Go on with a run that was stopped or interrupted.
 
-    It goes on at the first unfinished effect: nothing that is finished is done again. Models and limits are those it
-    was started with unless they are given here; what it has spent is never reset. A run that is being carried out is
+    It goes on at the first unfinished effect: nothing that is finished is done again. Models, limits and --network are
+    those it was started with unless they are given here; what it has spent is never reset. A run that is being carried out is
     refused, naming who does it; of one that is over, the summary is shown. The exit status is as for `bough run`.
     """
     from bough.app import Choices
@@ -69,6 +69,7 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
         display.notice(f"{name} is over: there is nothing to go on with. `bough rewind {name}` reopens it.")
         return await ending(opened, await opened.outcome(name), apply=apply, as_json=as_json)
     there = not as_json and somebody_there()
+    opened = await opened.as_begun(name, choices)
     work = with_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
     outcome = await carry(opened, display, work, there=there)
     return await ending(opened, outcome, apply=apply, as_json=as_json)
