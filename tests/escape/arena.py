@@ -1,5 +1,6 @@
-"""A person's machine in small, and what has been done to it: run as `python -m tests.escape.arena MODE NAMES…`, which
-tries the attempts one by one and prints the damage of each as JSON. A program of its own, so that it can be run as
+"""A person's machine in small, and what has been done to it. `python -m tests.escape.arena MODE[@ABI] NAMES…` tries
+the attempts and prints the damage of each as JSON. Of a group of attempts the damage is looked for once; only
+when there is some, each is tried again alone, to see which one did it. A program of its own, so that it can be run as
 another user than that of the tests."""
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from bough.adapters.sandboxes import levels
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
 from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
 from bough.ports import Mount
-from tests.escape.attempts import ATTEMPTS
+from tests.escape.attempts import ATTEMPTS, NOT_STOPPED_BY
 
 SECRET = "SECRET-5f1c0e"
+GROUP = 16
 
 
 @dataclass
@@ -57,7 +60,8 @@ class Checkout:
 
 
 class Arena:
-    def __init__(self, mode: Mode) -> None:
+    def __init__(self, mode: Mode, abi: str = "") -> None:
+        """`abi`: have a Landlock of that version, as an older kernel does."""
         self.top = Path(tempfile.mkdtemp(prefix="arena-", dir="/tmp"))
         self.tmp = Path(tempfile.mkdtemp(prefix="arena-", dir="/tmp"))
         self.home, self.project = self.top / "home", self.top / "home" / "project"
@@ -66,9 +70,12 @@ class Arena:
         self._fill()
         self._work()
         self._touched: list[str] = []
+        self._planted: list[str] = []
         self._sockets = list(self._serve())
         self._hire()
         env = {"HOME": str(self.home), "PATH": f"{self.home}/.cargo/bin:{os.environ['PATH']}", "LANG": "C.UTF-8"}
+        if abi:
+            setattr(levels, "landlock_abi", lambda: int(abi))  # noqa: B010
         self.sandbox: ProcessSandbox = make_sandbox(mode, make_env(env), hidden=[self.project])
         self.before = self.picture()
 
@@ -185,7 +192,23 @@ class Arena:
         seen["host"] = socket.gethostname()
         return seen
 
-    async def attempt(self, name: str) -> list[str]:
+    async def attempts(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """The damage that each does."""
+        output = b""
+        for name in names:
+            output += await self._try(name)
+            self._clear()
+        # What was planted must not work on the next command either, nor may it keep that from running.
+        after = await self.sandbox.run(["true"], workspace=self.checkout, timeout=20, limit=100)
+        damage = self._damage(output)
+        if after.exit_status != 0:
+            damage.append("broken: no command runs any more")
+        if damage and len(names) > 1:
+            alone = {name: (await self.attempts([name]))[name] for name in names}
+            return alone if any(alone.values()) else {**alone, " and ".join(names): damage}
+        return dict.fromkeys(names, damage)
+
+    async def _try(self, name: str) -> bytes:
         line = ATTEMPTS[name].format(
             home=self.home,
             project=self.project,
@@ -197,12 +220,16 @@ class Arena:
             udp=self.udp,
         )
         finished = await self.sandbox.run(["bash", "-c", line], workspace=self.checkout, timeout=20, limit=10_000_000)
-        # What was planted must not work on the next command either, nor may it keep that from running.
-        after = await self.sandbox.run(["true"], workspace=self.checkout, timeout=20, limit=100)
-        damage = self._damage(finished.output)
-        if after.exit_status != 0:
-            damage.append("broken: no command runs any more")
-        return damage
+        self._planted += [
+            f"set-user-ID: {path.name}"
+            for path in self.checkout.root.rglob("*")
+            if not path.is_symlink() and path.lstat().st_mode & stat.S_ISUID
+        ]
+        return finished.output
+
+    def _clear(self) -> None:
+        for entry in self.checkout.root.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
     def _damage(self, output: bytes) -> list[str]:
         time.sleep(0.02)  # for whoever connected to be counted
@@ -218,9 +245,8 @@ class Arena:
         damage += [f"survives: {survivors}"] if survivors else []
         if (facts := self._facts()) != self._limits:
             damage.append(f"victim: {facts}")
-        for path in self.checkout.root.rglob("*"):
-            if not path.is_symlink() and path.lstat().st_mode & (stat.S_ISUID):
-                damage.append(f"set-user-ID: {path.name}")
+        damage += self._planted
+        self._planted.clear()
         self._mend(survivors, bool(damage))
         return damage
 
@@ -236,8 +262,6 @@ class Arena:
         for pid in survivors:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        for entry in self.checkout.root.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         if damaged:
             for name in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe"):
                 if name in self.before and Path(name).read_text() != self.before[name]:
@@ -259,13 +283,18 @@ class Arena:
         self.shm.unlink(missing_ok=True)
 
 
-async def main(mode: Mode, names: list[str]) -> dict[str, list[str]]:
-    arena = Arena(mode)
+async def main(mode: str, names: list[str]) -> dict[str, list[str]]:
+    level, _, abi = mode.partition("@")
+    arena = Arena(cast(Mode, level), abi)
     try:
-        return {name: await arena.attempt(name) for name in names or ATTEMPTS}
+        # What is known to do damage does it alone.
+        known = [name for name in names or ATTEMPTS if name in NOT_STOPPED_BY[arena.sandbox.level.name]]
+        others = [name for name in names or ATTEMPTS if name not in known]
+        groups = [[name] for name in known] + [others[at : at + GROUP] for at in range(0, len(others), GROUP)]
+        return {name: damage for group in groups for name, damage in (await arena.attempts(group)).items()}
     finally:
         arena.close()
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(main(sys.argv[1], sys.argv[2:]))))  # type: ignore[arg-type]
+    print(json.dumps(asyncio.run(main(sys.argv[1], sys.argv[2:]))))

@@ -124,7 +124,7 @@ PROCESSES = {
     "environment": "cat /proc/{victim}/environ /proc/{bough}/environ /proc/*/environ",
     "priority": "renice -n 19 -p {victim}; ionice -c 3 -p {victim}",
     "affinity": "taskset -p 1 {victim}",
-    "handles of others": "for f in /proc/*/fd/*; do head -c 100 $f; done; for c in /proc/*/cwd; do ls $c; done",
+    "handles of others": "for f in /proc/*/fd/*; do timeout 0.1 head -c 100 $f; done; for c in /proc/*/cwd; do ls $c; done",
     "oom": "echo 1000 > /proc/{victim}/oom_score_adj",
     "shared memory": "ipcs -m; ipcrm -a",
 }
@@ -183,15 +183,32 @@ NOT_STOPPED_BY_LANDLOCK = {
 }  # fmt: skip
 """What Landlock alone lets through: the gaps that `levels.py` names. Some of it only as root."""
 SURELY_NOT_STOPPED_BY_LANDLOCK = {"modes", "times", "host's /dev/shm"}
-CONTROLS = {
+NOT_STOPPED_BY_OLDER_LANDLOCK = {"kill"}
+"""Before version 6, besides. (And "stop", which would stop whoever tries it here, too.)"""
+STOPPED_BY_ANY_LANDLOCK = {"write", "truncate", "replace by rename", "hard link", "private key", "socket in the home"}
+NOT_STOPPED_BY_NONE = {
     "write": "changed",
+    "append": "changed",
+    "through a link": "changed",
+    "pip's cache": "changed",
     "modes": "changed",
+    "times": "changed",
     "private key": "read",
+    "the person's tree": "read",
+    "environment": "read",
     "loopback": "reached",
+    "datagrams": "reached",
     "socket in the home": "reached",
     "abstract socket": "reached",
     "limits": "victim",
+    "priority": "victim",
     "set-user-ID by chmod": "set-user-ID",
     "kill": "victim",
 }
-"""Attempts that succeed without a sandbox, and the damage that must then be seen: so that it can be seen."""
+"""Attempts that succeed without a sandbox (those that a machine survives), and the damage that must then be seen: so
+that it can be seen."""
+NOT_STOPPED_BY = {
+    "namespaces": set[str](),
+    "landlock": NOT_STOPPED_BY_LANDLOCK | NOT_STOPPED_BY_OLDER_LANDLOCK,
+    "none": set(NOT_STOPPED_BY_NONE),
+}

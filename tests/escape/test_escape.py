@@ -14,7 +14,15 @@ import pytest
 
 from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.kernel import landlock_abi
-from tests.escape.attempts import ATTEMPTS, CONTROLS, NOT_STOPPED_BY_LANDLOCK, SURELY_NOT_STOPPED_BY_LANDLOCK
+from bough.adapters.sandboxes.levels import Level
+from tests.escape.attempts import (
+    ATTEMPTS,
+    NOT_STOPPED_BY_LANDLOCK,
+    NOT_STOPPED_BY_NONE,
+    NOT_STOPPED_BY_OLDER_LANDLOCK,
+    STOPPED_BY_ANY_LANDLOCK,
+    SURELY_NOT_STOPPED_BY_LANDLOCK,
+)
 
 TOP = Path(__file__).parents[2]
 OTHER = 65533
@@ -75,9 +83,16 @@ def test_landlock_alone_lets_through_what_it_is_said_to(user: int) -> None:
     assert through >= SURELY_NOT_STOPPED_BY_LANDLOCK
 
 
+@landlock
+@pytest.mark.parametrize("abi", [3, 5])
+def test_an_older_landlock_lets_through_what_it_is_said_to(abi: int) -> None:
+    tried = STOPPED_BY_ANY_LANDLOCK | NOT_STOPPED_BY_OLDER_LANDLOCK
+    assert set(damages(users()[-1], f"landlock@{abi}", *sorted(tried))) == NOT_STOPPED_BY_OLDER_LANDLOCK
+    assert "end and stop your processes" in Level("landlock", abi).gaps
+
+
 @pytest.mark.parametrize("user", users()[-1:])
 def test_without_a_sandbox_the_same_attempts_are_seen_to_succeed(user: int) -> None:
-    found = damages(user, "none", *CONTROLS)
-    assert {
-        name: any(kind in damage for damage in found.get(name, [])) for name, kind in CONTROLS.items()
-    } == dict.fromkeys(CONTROLS, True)
+    found = damages(user, "none", *NOT_STOPPED_BY_NONE)
+    seen = {n: any(kind in damage for damage in found.get(n, [])) for n, kind in NOT_STOPPED_BY_NONE.items()}
+    assert seen == dict.fromkeys(NOT_STOPPED_BY_NONE, True)

@@ -29,7 +29,7 @@ def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen:
 
     It goes on at the first unfinished effect: nothing that is finished is done again. Models, limits and --network are
     those it was started with unless they are given here; what it has spent is never reset. A run that is being carried
-    out is refused, naming who does it; of one that is over, the summary is shown. The exit status is as for `bough run`.
+    out is refused, naming who does it; of one that is over, the summary is shown. Exit status: as for `bough run`.
     """
     from bough.app import Choices
 
