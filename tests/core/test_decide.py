@@ -182,3 +182,25 @@ def test_a_round_without_an_answer_is_asked_again_before_anything_else_is_decide
     last = replace(WORKING, limits=Limits(rounds=3), spend=Spend(rounds=3), handing_over=True, asking=True)
     assert decide(last, 0) == c.AskModel(0.0, last=True), "the hand-over is not lost"
     assert decide(replace(last, spend=Spend(rounds=2), handing_over=False), 0) == c.AskModel(0.0, last=False)
+
+
+def test_a_check_that_passes_with_nothing_changed_proves_nothing() -> None:
+    passed = Verdict("passed", "ok", command="true")
+    task = replace(WORKING, state=State.TESTING, judged=True, verdict=passed, base="t", tree="t")
+    assert isinstance(command := decide(task, 0), c.Conclude)
+    assert command.to is State.BLOCKED and command.why.startswith("nothing changed")
+    looking = Step("goal", "x", steps=(Step("look", "x"),))
+    for other in (replace(task, tree="u"), replace(task, id="part"), replace(task, step=looking)):
+        assert decide(other, 0) != command
+
+
+def test_what_a_person_says_is_heard_before_the_next_round_and_before_anything_is_completed() -> None:
+    told = replace(WORKING, unheard=("Use tabs.",))
+    passed = Verdict("passed", "ok", command="true")
+    assert decide(told, 0) == c.Relay()
+    assert decide(replace(told, claim="done"), 0) == c.Relay()
+    assert decide(replace(told, state=State.TESTING, verdict=passed, judged=True, tree="t"), 0) == c.Relay()
+    assert decide(replace(told, waiting=(CALL,)), 0) == c.RunTools((CALL,)), "not between a call and its result"
+    assert isinstance(decide(replace(told, asking=True), 0), c.AskModel), "not into a round that is under way"
+    spent = replace(told, claim="done", limits=Limits(rounds=5), spend=Spend(rounds=5))
+    assert decide(spent, 0) == c.ChangeState(State.TESTING, "the agent says it is done"), "nothing is left to act on it"

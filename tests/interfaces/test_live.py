@@ -66,20 +66,24 @@ def test_only_the_last_frame_is_there(frames: list[list[str]]) -> None:
     assert window.terminal.shown == ["before", "after"]
 
 
-def test_a_narrower_terminal_keeps_no_trace_of_wider_frames() -> None:
+def test_a_resized_terminal_keeps_no_trace_of_earlier_frames() -> None:
     window = Window(80)
-    window.write("before\n")
     painter = Painter(on(window))
+    painter.keep(frame("amber-heron", "what stays"))
     rows = ("a row that is nearly as wide as the window was when it was drawn at first", "short", "another " * 8)
-    for columns in (80, 40, 20, 7, 60):
+    for columns, height in ((80, 24), (40, 24), (7, 24), (60, 4), (60, 24)):
         window.terminal.resize(columns)
-        painter.draw(lambda width, height: frame(*rows))
+        window.rows = height
+        for late in ("", "late"):  # A terminal may be resized some time before it says so.
+            painter.draw(lambda width, height, late=late: frame(late or "x", *rows))  # type: ignore[misc]
         shown = window.terminal.shown
-        assert shown[0] == "before"
-        assert len(shown) == 1 + len(rows), shown
-        assert all(len(row) < columns for row in shown[1:])
+        above = [row for row in shown if row.startswith(("amber", "what"))]
+        assert len(shown) == len(above) + 1 + len(rows), shown
+        assert len(above) == (2 if height > 4 else 0), "what stays is there, as far as there is room"
+        assert all(len(row) < columns for row in shown)
+    window.terminal.resize(30)
     painter.clear()
-    assert window.terminal.shown == ["before"]
+    assert window.terminal.shown == ["amber-heron", "what stays"]
 
 
 def test_an_unchanged_frame_is_not_written_again() -> None:
@@ -169,7 +173,7 @@ def test_a_lower_window_does_not_scroll_the_frame_away() -> None:
     written: list[str] = []
     window.terminal.write = written.append  # type: ignore[method-assign, assignment]
     painter.draw(lambda width, height: frame("a", "b"))
-    assert written == ["\r\x1b[5Aa\x1b[K\nb\x1b[K" + "\n\x1b[2K" * 4 + "\x1b[4A\x1b[2G"]
+    assert written == ["\x1b[H\x1b[Ja\nb"]
 
 
 def test_nothing_is_drawn_from_the_background(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,10 @@ class Terminal:
             line = self.lines[self._line]
             kept = line[:start] if values == "2" else line[: self._place]
             self.lines[self._line] = kept.ljust(start) if line[start + self.columns :] else kept
+        elif final == "H":
+            self._line = self._place = 0
+        elif final == "J":
+            self.lines[self._line :] = [self.lines[self._line][: self._place]]
         elif final in "hl":
             self.cursor_shown = final == "h"
         else:

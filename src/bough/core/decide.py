@@ -9,12 +9,13 @@ from bough.core import commands as c
 from bough.core.budget import LAST_SHARE, Spend, used_up
 from bough.core.compaction import broken, due
 from bough.core.escalation import ASKING, Decision, Trouble, escalate
-from bough.core.ids import depth
+from bough.core.ids import GOAL, depth
 from bough.core.plan import Tier
 from bough.core.states import State
 from bough.core.stuck import Signal
 from bough.core.task import Task
 from bough.core.tree import failed, not_well, well
+from bough.core.workflow.keys import kind
 
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""
@@ -207,6 +208,10 @@ def _judge(task: Task) -> c.Command:
         return c.RunCheck()
     if verdict.ruling == "passed" and _to_tell(task):
         return c.Relay()
+    if verdict.ruling == "passed" and _in_vain(task):
+        return c.Conclude(
+            State.BLOCKED, "nothing changed: no file is different, so the check that passes proves nothing"
+        )
     if verdict.ruling == "passed":
         return accepting.next_for(task) or c.Conclude(State.COMPLETED, verdict.reason)
     if verdict.ruling == "needs_approval":
@@ -216,6 +221,14 @@ def _judge(task: Task) -> c.Command:
     if verdict.ruling == "not_verified" and task.asked_for_test:
         return c.Conclude(State.BLOCKED, verdict.reason)
     return c.ChangeState(State.TEST_FAILED, verdict.reason)
+
+
+def _in_vain(task: Task) -> bool:
+    """A goal for agents, and not a file of theirs is different: a check that passes says nothing about it. A written
+    plan may be about nothing but looking."""
+    attempts = bool(task.step.steps) and all(step.attempt for step in task.step.steps)
+    checked = task.verdict is not None and bool(task.verdict.command)
+    return task.id == GOAL and task.tree == task.base and checked and (kind(task.step) == "agent" or attempts)
 
 
 def _meet(task: Task) -> c.Command:

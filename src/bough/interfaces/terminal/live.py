@@ -1,8 +1,9 @@
 """The live tree: what a run is doing at this moment, drawn in place.
 
 Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
-terminal; after a resize the old frame is found again although the terminal has wrapped it anew; a terminal that goes
-away does not disturb the run; and whatever happens, the cursor is back and the frame is gone when the block ends.
+terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is drawn
+anew; a terminal that goes away does not disturb the run; and whatever happens, the cursor is back and the frame is gone
+when the block ends.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ REFRESH = 0.125
 RECENT = 4
 """News shown under the tree, where there is room."""
 
-HIDE, SHOW, ERASE, ERASE_REST = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K"
+HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K", "\x1b[H\x1b[J"
 
 
 class Painter:
@@ -42,8 +43,19 @@ class Painter:
         self._bare = replace(paper, colour=False)
         self._rows: list[str] = []
         self._widths: list[int] = []
-        self._columns = 0
+        self._size = (0, 0)
+        self._above: list[Line] = []
+        """What stays above the frames, to be written again where the screen is drawn anew."""
         self._gone = False
+
+    def keep(self, lines: Sequence[Line]) -> None:
+        """Write lines above the frames, to stay."""
+        self.clear()
+        self._above += lines
+        self.put(self._kept(lines))
+
+    def _kept(self, lines: Sequence[Line]) -> str:
+        return "".join(self._paper.painted(line, self._paper.width - 1) + "\n" for line in lines)
 
     def draw(self, frame: Callable[[int, int], Sequence[Line]]) -> None:
         """Ask for a frame of at most so many columns and rows, and show it."""
@@ -54,23 +66,24 @@ class Painter:
         lines = frame(columns - 1, height)[:height]
         painted = [self._paper.painted(line, columns - 1) for line in lines]
         widths = [cells(self._bare.painted(line, columns - 1)) for line in lines]
-        if columns == self._columns and painted == self._rows:
+        same = self._size == (columns, height)
+        if same and painted == self._rows:
             return
-        if columns == self._columns and self._rows:
+        if same and self._rows:
             there = min(len(self._rows), height)  # what is above the top of a window cannot be reached any more
             fewer = there - len(painted)
             written = _up(there - 1) + "\n".join(row + ERASE_REST for row in painted)
             if fewer > 0:
                 written += f"\n{ERASE}" * fewer + f"\x1b[{fewer}A\x1b[{widths[-1] + 1}G"
         else:
-            written = self._cleared(columns, height) + "\n".join(painted)
-        self._rows, self._columns, self._widths = painted, columns, widths
+            written = self._cleared(columns, height, len(painted)) + "\n".join(painted)
+        self._rows, self._size, self._widths = painted, (columns, height), widths
         self.put(written)
 
     def clear(self) -> None:
         """Take the frame away; what is written next stands in its place."""
         self.put(self._cleared(*self._paper.size))
-        self._rows, self._columns = [], 0
+        self._rows, self._size = [], (0, 0)
 
     def put(self, text: str) -> None:
         if self._gone or not text:
@@ -81,13 +94,17 @@ class Painter:
         except OSError:
             self._gone = True
 
-    def _cleared(self, columns: int, height: int) -> str:
-        """Terminals wrap what they show when they get narrower: the old frame may be more rows by now."""
+    def _cleared(self, columns: int, height: int, needed: int = 0) -> str:
+        """`needed`: rows of the frame that follows."""
         if not self._rows:
             return ""
+        if self._size != (columns, height):
+            # The old frame may be more rows by now, part of it above the top, and the terminal may have been resized
+            # some time before it says so: where it begins cannot be known.
+            room = max(0, height - 1 - needed)
+            return ERASE_SCREEN + self._kept(self._above[-room:] if room else ())
         # Row by row: some terminals keep what one sweep over the whole screen takes away, for scrolling back.
-        wrapped = sum(max(1, -(-width // columns)) for width in self._widths)
-        return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(wrapped, height) - 1)
+        return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(len(self._rows), height) - 1)
 
 
 def _up(count: int) -> str:
@@ -112,12 +129,7 @@ class LiveDisplay:
     # ── what it is told ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
-        """Write lines above the frame, to stay."""
-        self._painter.clear()
-        for entry in lines:
-            self._painter.put(self._paper.painted(entry, self._paper.width) + "\n")
-        if not more:
-            self._painter.put("\n")
+        self._painter.keep(lines if more else [*lines, []])
 
     def seen(self, record: Record) -> None:
         """An event of before: it counts, and is no news."""
