@@ -146,4 +146,4 @@ def test_a_read_only_home_can_be_looked_at(read_only: Path) -> None:
     for command in (("show",), ("status",), ("diff",), ("log",), ("runs",), ("stats",), ("status", "--json")):
         said = bough(read_only, *command)
         assert said.status == 0, (command, said)
-    one_sentence(bough(read_only, "run", "x", "--model", "replay:none"), 1, "writ")
+    one_sentence(bough(read_only, "run", "x", "--model", "replay:none"), 2, "writ")

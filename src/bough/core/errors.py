@@ -13,6 +13,7 @@
     │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
     ├── StoreError            the journal could not be read or written        exit status 1
     │   ├── DiskFull          there is no room to write it
+    │   ├── ReadOnly          it may not be written                           exit status 2
     │   ├── Locked            another program keeps it locked, for now
     │   ├── VersionConflict   somebody else appended first
     │   ├── ClaimHeld         another live worker holds this task
@@ -99,6 +100,10 @@ class StoreError(BoughError):
 
 class DiskFull(StoreError):
     pass
+
+
+class ReadOnly(StoreError):
+    exit_status = 2
 
 
 class Locked(StoreError):

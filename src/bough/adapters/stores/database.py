@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from bough.core.errors import BoughError, DiskFull, Locked, NotFound, StoreError
+from bough.core.errors import BoughError, DiskFull, Locked, NotFound, ReadOnly, StoreError
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -36,23 +36,26 @@ _UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOER
 
 _FULL = ("SQLITE_FULL", "ENOSPC", "EDQUOT")
 _LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_FORBIDDEN = (
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_PERM",
+    "SQLITE_AUTH",
+    "EACCES",
+    "EPERM",
+    "EROFS",
+    "ENOTDIR",
+    "EEXIST",
+)
 
 _SENTENCES = {
     _FULL: (
         "The disk is full, so the journal {path} could not be written; what was in it is not lost: make room, then try "
         "again."
     ),
-    (
-        "SQLITE_READONLY",
-        "SQLITE_CANTOPEN",
-        "SQLITE_PERM",
-        "SQLITE_AUTH",
-        "EACCES",
-        "EPERM",
-        "EROFS",
-        "ENOTDIR",
-        "EEXIST",
-    ): ("The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to."),
+    _FORBIDDEN: (
+        "The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to."
+    ),
     _LOCKED: ("The journal {path} is locked by another program: wait for it or end it, then try again."),
     ("SQLITE_IOERR",): (
         "The disk failed to read or write the journal {path}; what was in it is not lost: check the disk and its free "
@@ -246,7 +249,7 @@ class Database:
             name = _name(self._frozen)
         for prefixes, sentence in _SENTENCES.items():
             if name.startswith(prefixes):
-                kind = {_LOCKED: Locked, _FULL: DiskFull}.get(prefixes, StoreError)
+                kind = {_LOCKED: Locked, _FULL: DiskFull, _FORBIDDEN: ReadOnly}.get(prefixes, StoreError)
                 return kind(sentence.format(path=self.path, folder=self.path.parent))
         return self.damaged(str(error))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.program import Git, found
 from bough.adapters.workspaces.trust import check_home, is_mine
-from bough.core.errors import WorkspaceError
+from bough.core.errors import UsageError, WorkspaceError
 
 HOME = ".bough"
 
@@ -78,7 +78,7 @@ def prepare_home(root: Path) -> Path:
             _keep_file(home / name / ".git", _BARRIER)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise WorkspaceError(
+            raise UsageError(
                 f"bough cannot write in {root}, where it keeps its runs (in {HOME}): make the folder writable, "
                 "or run bough in a copy of it."
             ) from error

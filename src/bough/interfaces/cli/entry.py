@@ -6,6 +6,7 @@ shown only when it is asked for. Nothing here loads a command that was not named
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -177,6 +178,8 @@ def _carried_out(arguments: list[str]) -> int:
 def _exit_status(error: Exception) -> int:
     if isinstance(error, BoughError):
         return error.exit_status
+    if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return 2  # not ours to write, or to read
     return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
