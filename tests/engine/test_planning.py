@@ -98,19 +98,23 @@ def test_a_small_goal_is_one_leaf_after_one_question(tmp_path: Path) -> None:
 def test_a_question_outlasts_transport_errors_and_the_person_sees_them(tmp_path: Path, failures: int) -> None:
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text("[limits]\nbackoff_first = 0.001\nmax_transport_failures = 5\n")
-    office, left, shown = Office(1), [Passing("503 from the server")] * failures, list[str]()
+    office, left, shown = Office(1), [Passing("503 from the server")] * failures, list[e.HelperFailed]()
     answer = office.ask
 
     async def ask(prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        assert len(shown) == failures - len(left), "each is seen before the next try"
         if left:
             raise left.pop()
         return await answer(prompt, progress)
 
+    def see(record: e.Record) -> None:
+        if isinstance(record.event, e.HelperFailed):
+            shown.append(record.event)
+
     office.ask = ask  # type: ignore[method-assign]
-    watch = Watch(progress=lambda task, text: shown.append(text))
-    outcome, journal = carried_out(project, office, watch, check="python3 -c 'import goal'")
+    outcome, journal = carried_out(project, office, Watch(recorded=see), check="python3 -c 'import goal'")
     assert len(journal.of(e.HelperFailed)) == failures
-    assert sum("503 from the server It is asked again in" in text for text in shown) == min(failures, 4)
+    assert sum(event.wait > 0 for event in shown) == min(failures, 4)
     assert outcome.completed == (failures < 5)
 
 

@@ -68,29 +68,6 @@ def test_only_the_first_connection_counts() -> None:
     asyncio.run(work())
 
 
-def test_a_helper_that_fails_is_seen_before_it_is_asked_again(tmp_path: Path) -> None:
-    project, seen = make_project(tmp_path / "p"), list[str]()
-
-    def second(prompt: Prompt) -> object:
-        seen.append(news[-1] if news else "nothing")
-        raise Refused("enough")
-
-    news: list[str] = []
-
-    def recorded(record: e.Record) -> None:
-        if isinstance(record.event, e.HelperFailed):
-            news.append(f"{record.event.message} {record.event.wait:g}")
-
-    outcome, journal = carry_out(
-        project,
-        [Passing("away", retry_after=0.01), second],
-        choices=app.Choices(flat=False),
-        watch=Watch(recorded=recorded),
-    )
-    assert seen == ["away 1"], "durable and told, before the next try"
-    assert outcome.status == "unavailable" and len(journal.of(e.HelperFailed)) == 2
-
-
 AT = Endpoint("anthropic:m", "https://api.example", "k" * 20, "K")
 
 

@@ -67,6 +67,8 @@ async def consult(
             if site.record is not None:  # Whoever watches sees at once why nothing happens.
                 await site.record(failed)
                 failed = []
+            elif again:
+                show(f"\n{error} It is asked again in {wait:.0f} s.\n")
             if not again or not await pause(wait, ports):
                 return Consulted(tuple(failed), None, str(error))
         except Refused as error:
