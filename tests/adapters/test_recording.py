@@ -84,6 +84,16 @@ def test_a_call_that_was_not_recorded_is_refused(tmp_path: Path) -> None:
         ask(ReplayModel(path), "other#1#1")
 
 
+def test_a_run_that_was_taken_back_finds_its_answers_under_other_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    record(path, [*ANSWERS, Answer("Plan.")], "goal#1#1", "goal#1#2", "part#1#1", "goal#planner#3")
+    heard = ask(ReplayModel(path), "goal#3#1", "goal#2#2", "goal#planner#9")
+    assert [answer.text for answer in heard] == ["Hello.", "Again.", "Plan."]
+    for key in ("goal#1#3", "goal#planner#2", "other#2#1"):
+        with pytest.raises(Refused, match="has no answer"):
+            ask(ReplayModel(path), key)
+
+
 def test_failures_are_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
 

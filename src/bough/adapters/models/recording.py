@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -92,7 +93,7 @@ class ReplayModel:
             self._answers.setdefault(line.key, deque()).append(line)
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        waiting = self._answers.get(prompt.key)
+        waiting = self._answers.get(prompt.key) or self._earlier(prompt.key)
         if not waiting:
             used = "no further answer" if waiting is not None else "no answer"
             raise Refused(
@@ -102,6 +103,16 @@ class ReplayModel:
         line = waiting.popleft()
         await self._play(line, progress)
         return line.answer
+
+    def _earlier(self, key: str) -> deque[Line] | None:
+        """A run that was taken back asks again under other numbers: its rounds are counted on, and a fresh agent has a
+        number of its own. Then the nearest answer before that counts, of the same round or the same helper."""
+        task, who, number = [*key.split("#"), "", ""][:3]
+        counted, same = (who, rf"(\d+)#{number}") if who.isdigit() else (number, rf"{re.escape(who)}#(\d+)")
+        found = (re.fullmatch(f"{re.escape(task)}#{same}", other) for other in self._answers)
+        before = [match for match in found if match and counted.isdigit() and int(match[1]) < int(counted)]
+        nearest = max(before, key=lambda match: int(match[1]), default=None)
+        return self._answers[nearest[0]] if nearest else None
 
     async def close(self) -> None:
         self._answers.clear()
