@@ -71,8 +71,8 @@ def test_the_list_says_what_each_command_says_itself(name: str) -> None:
     assert command.help.splitlines()[0] == COMMANDS[name]
     assert command.epilog is not None and f"bough {name}" in command.epilog, "every command has an example"
     options = {option for parameter in command.params for option in parameter.opts}
-    assert "--dir" in options or name == "completion"
-    assert "--json" in options or name in ("diff", "mcp", "completion"), "what they print is for programs anyway"
+    assert "--dir" in options or name in ("completion", "acp")
+    assert "--json" in options or name in ("diff", "mcp", "acp", "completion"), "what they print is for programs anyway"
 
 
 def test_every_command_is_listed_and_every_one_listed_is_there() -> None:

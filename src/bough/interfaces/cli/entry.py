@@ -47,6 +47,7 @@ COMMANDS = {
     "stats": "Say how well it goes: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
     "export": "Write a run as one file, to read or to attach.",
+    "acp": "Be an agent in your editor, over the Agent Client Protocol.",
     "mcp": "Give bough to other agents, over the Model Context Protocol.",
     "demo": "A whole run on a recorded model: no key, no network.",
     "completion": "Print what makes your shell complete bough's commands.",

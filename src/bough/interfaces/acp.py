@@ -1,0 +1,340 @@
+"""bough as an agent in editors, over the Agent Client Protocol.
+
+A session is a conversation of the person with the runs of one folder: the first prompt is a goal, and each later one
+answers the run's question, tells a resting run something and goes on with it, or follows up on what is finished. The
+journal is the truth: a session is only the names of its runs, so that an editor can load it after anything has died.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import acp
+import msgspec
+from acp import helpers as made
+from acp import schema
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough import __version__
+from bough.app import Choices, Session, Watch, session, talk
+from bough.core import events as e
+from bough.core.errors import BoughError
+from bough.core.messages import Call
+from bough.core.plan import Step, goal_step
+from bough.core.planning.estimate import Advice
+from bough.core.states import SETTLED, State
+from bough.interfaces.terminal.lines import Teller
+from bough.interfaces.views import Outcome, in_short
+from bough.ports import Approval, Stop
+
+KINDS: dict[str, schema.ToolKind] = {
+    "read": "read",
+    "list": "read",
+    "search": "search",
+    "write": "edit",
+    "edit": "edit",
+    "bash": "execute",
+    "note": "think",
+}
+SHOWN = 4_000
+"""Characters of a tool's output that an editor is sent."""
+OVER = ("completed", "not_verified", "failed")
+"""Any other run goes on with the next prompt, also one whose process has died."""
+
+
+class Kept(Struct):
+    """A session on the disk: an editor may load it in another process."""
+
+    runs: list[str] = []
+
+
+class Talk:
+    """One session: what the person sees of it, and its run under way."""
+
+    def __init__(self, id: str, folder: Path, client: acp.Client, choices: Choices) -> None:
+        self.id = id
+        self.folder = folder
+        self.choices = choices
+        self.stop = Stop()
+        self._client = client
+        self._updates: asyncio.Queue[Any] = asyncio.Queue()
+        self._steps: dict[str, tuple[str, State]] = {}
+        self._teller = Teller()
+
+    # ── what the editor shows ───────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, update: Any) -> None:
+        self._updates.put_nowait(update)
+
+    def write(self, text: str) -> None:
+        self.send(made.update_agent_message_text(f"{text}\n"))
+
+    async def flush(self) -> None:
+        """In order, and nothing of it twice."""
+        while not self._updates.empty():
+            await self._client.session_update(self.id, self._updates.get_nowait())
+
+    def recorded(self, record: e.Record) -> None:
+        news = self._teller.news(record)
+        match record.event:
+            case e.TaskCreated(step=step):
+                self._plan(record.task, step.title or record.task, State.PENDING)
+            case e.StateChanged(to=state) if record.task in self._steps:
+                self._plan(record.task, self._steps[record.task][0], state)
+            case e.ModelAnswered(text=text, calls=calls):
+                if text.strip():
+                    self.send(made.update_agent_thought_text(f"{text.strip()}\n"))
+                for call in calls:
+                    self.send(self._started(record.task, call))
+                return
+            case e.ToolFinished() as event:
+                content = [made.tool_content(made.text_block(event.output[:SHOWN]))] if event.output else None
+                status: schema.ToolCallStatus = "completed" if event.ok else "failed"
+                id = f"{record.task}/{event.call}"
+                self.send(
+                    made.update_tool_call(id, status=status, content=None if event.ok and event.tree else content)
+                )
+                return
+        if news is not None:
+            self.write(f"{record.task}: {news[0]}")
+
+    def _plan(self, task: str, title: str, state: State) -> None:
+        self._steps[task] = (title, state)
+        self.send(
+            made.update_plan(made.plan_entry(title, status=_entry(state)) for title, state in self._steps.values())
+        )
+
+    def _started(self, task: str, call: Call) -> schema.ToolCallStart:
+        given = _arguments(call)
+        path = str(self.folder / str(given["path"])) if "path" in given else ""
+        content = None
+        if call.name == "write":
+            content = [made.tool_diff_content(path, str(given.get("content", "")))]
+        elif call.name == "edit":
+            content = [made.tool_diff_content(path, str(given.get("new", "")), str(given.get("old", "")))]
+        return made.start_tool_call(
+            f"{task}/{call.id}",
+            in_short(call),
+            kind=KINDS.get(call.name, "other"),
+            status="in_progress",
+            content=content,
+            locations=[schema.ToolCallLocation(path=path)] if path else None,
+            raw_input=given,
+        )
+
+    # ── what the person is asked ────────────────────────────────────────────────────────────────────────────────
+
+    async def permits(self, what: str, yes: str, no: str) -> bool:
+        await self.flush()
+        options = [
+            schema.PermissionOption(option_id="yes", name=yes, kind="allow_once"),
+            schema.PermissionOption(option_id="no", name=no, kind="reject_once"),
+        ]
+        asked = schema.ToolCallUpdate(tool_call_id=f"ask-{secrets.token_hex(4)}", title=what, kind="other")
+        said = await self._client.request_permission(session_id=self.id, tool_call=asked, options=options)
+        return getattr(said.outcome, "option_id", None) == "yes"
+
+    async def _approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+        for number, step in enumerate(steps, 1):
+            self.write(f"{number}. {step.title or step.name}: {step.instructions}")
+        if self.stop.requested:
+            return None
+        good = await self.permits("Carry it out in these steps?", "In these steps", "As one piece of work")
+        return Approval("yes" if good else "no")
+
+    async def _permit(self, line: str) -> str | None:
+        return "yes" if await self.permits(f"Run this command?\n{line}", "Run it", "Do not run it") else "no"
+
+    async def _later(self, question: str) -> None:
+        """The next prompt answers it; nobody waits in between."""
+        return
+
+    def watch(self) -> Watch:
+        return Watch(self.stop, recorded=self.recorded, approve=self._approve, ask=self._later, permit=self._permit)
+
+    # ── what a prompt does ──────────────────────────────────────────────────────────────────────────────────────
+
+    async def hear(self, text: str) -> Outcome:
+        self.stop, self._steps = Stop(), {}
+        async with session(self.folder, create=True, choices=self.choices) as opened:
+            kept = self.load(opened)
+            last = await opened.view(kept.runs[-1]) if kept.runs else None
+            work: Callable[[], Awaitable[Outcome]]
+            if last is not None and last.status == "waiting":
+                await talk.answer(opened, last.name, text)
+                work = lambda: opened.resume(last.name, self.choices, self.watch())  # noqa: E731
+            elif last is not None and last.status not in OVER:
+                await talk.say(opened, last.name, text)
+                work = lambda: opened.resume(last.name, self.choices, self.watch())  # noqa: E731
+            else:
+                choices = replace(self.choices, continues=last.name) if last is not None else self.choices
+                work = lambda: opened.start(goal_step(text), choices, self._naming(opened, kept))  # noqa: E731
+            outcome = await self._carried(opened, work)
+            await self._end(opened, outcome)
+            return outcome
+
+    def _naming(self, opened: Session, kept: Kept) -> Watch:
+        """As soon as the run has a name, the session keeps it."""
+        watch = self.watch()
+
+        def recorded(record: e.Record) -> None:
+            if isinstance(record.event, e.RunStarted):
+                kept.runs.append(record.run)
+                self.keep(opened, kept)
+            self.recorded(record)
+
+        return replace(watch, recorded=recorded)
+
+    async def _carried(self, opened: Session, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        under_way = asyncio.ensure_future(work())
+        while not under_way.done():
+            await asyncio.wait([under_way], timeout=0.1)
+            await self.flush()
+        outcome = await under_way
+        if outcome.status == "needs_approval" and not self.stop.requested:
+            self.write(outcome.summary)
+            allow = await self.permits("Existing tests would change. Allow it?", "Allow it", "Keep the tests")
+            await opened.rule_on_changes(outcome.run, allow=allow)
+            return await self._carried(opened, lambda: opened.resume(outcome.run, self.choices, self.watch()))
+        return outcome
+
+    async def _end(self, opened: Session, outcome: Outcome) -> None:
+        self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
+        if outcome.status == "waiting":
+            self.write(await talk.question(opened, outcome.run))
+        if outcome.completed:
+            stat = await opened.diff(outcome.run, stat=True)
+            self.write(stat)
+            if stat and await self.permits(f"Bring {outcome.run} into your files?", "Apply it", "Not now"):
+                await self._apply(opened, outcome.run)
+        await self.flush()
+
+    async def _apply(self, opened: Session, run: str) -> None:
+        try:
+            changes = await opened.apply(run)
+        except BoughError as error:
+            self.write(f"Not applied: {error}")
+            return
+        self.write(f"Applied: {', '.join(change.path for change in changes)}")
+
+    async def replay(self) -> None:
+        """Tell again what happened in the session's runs."""
+        async with session(self.folder) as opened:
+            for name in self.load(opened).runs:
+                records = await opened.store.read(name)
+                for record in sorted(records, key=lambda record: record.seq):
+                    if isinstance(record.event, e.RunStarted):
+                        self._steps = {}
+                        self.send(made.update_user_message_text(record.event.plan.goal.instructions))
+                    self.recorded(record)
+                outcome = await opened.outcome(name)
+                self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
+        await self.flush()
+
+    # ── on the disk ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _place(self, opened: Session) -> Path:
+        return opened.home / "sessions" / f"{self.id}.json"
+
+    def load(self, opened: Session) -> Kept:
+        place = self._place(opened)
+        return msgspec.json.decode(place.read_bytes(), type=Kept) if place.exists() else Kept()
+
+    def keep(self, opened: Session, kept: Kept) -> None:
+        place = self._place(opened)
+        place.parent.mkdir(exist_ok=True)
+        part = place.with_suffix(".part")
+        part.write_bytes(msgspec.json.encode(kept))
+        part.replace(place)
+
+
+class Agent:
+    def __init__(self, choices: Choices) -> None:
+        self._choices = choices
+        self._talks: dict[str, Talk] = {}
+        self._client: acp.Client | None = None
+
+    def on_connect(self, conn: acp.Client) -> None:
+        self._client = conn
+
+    async def initialize(
+        self, protocol_version: int, client_capabilities: Any = None, client_info: Any = None, **given: Any
+    ) -> schema.InitializeResponse:
+        return schema.InitializeResponse(
+            protocol_version=min(protocol_version, acp.PROTOCOL_VERSION),
+            agent_capabilities=schema.AgentCapabilities(load_session=True),
+            agent_info=schema.Implementation(name="bough", title="bough", version=__version__),
+            auth_methods=[],
+        )
+
+    async def authenticate(self, method_id: str, **given: Any) -> schema.AuthenticateResponse | None:
+        return None
+
+    async def new_session(
+        self, cwd: str, additional_directories: Any = None, mcp_servers: Any = None, **given: Any
+    ) -> schema.NewSessionResponse:
+        id = f"s-{secrets.token_hex(8)}"
+        self._talk(id, cwd)
+        return schema.NewSessionResponse(session_id=id)
+
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: Any = None, additional_directories: Any = None, **given: Any
+    ) -> schema.LoadSessionResponse:
+        if not session_id.replace("-", "").isalnum():
+            raise acp.RequestError.invalid_params({"message": f"{session_id!r} is no session of bough's."})
+        await self._talk(session_id, cwd).replay()
+        return schema.LoadSessionResponse()
+
+    def _talk(self, id: str, cwd: str) -> Talk:
+        assert self._client is not None
+        self._talks[id] = Talk(id, Path(cwd), self._client, self._choices)
+        return self._talks[id]
+
+    async def prompt(self, session_id: str, prompt: Iterable[Any], **given: Any) -> schema.PromptResponse:
+        talk = self._talks.get(session_id)
+        if talk is None:
+            raise acp.RequestError.invalid_params({"message": f"There is no session {session_id}: load it first."})
+        try:
+            outcome = await talk.hear(_words(prompt))
+        except BoughError as error:
+            talk.write(str(error))
+            await talk.flush()
+            return schema.PromptResponse(stop_reason="end_turn")
+        cancelled = talk.stop.requested and outcome.status == "stopped"
+        return schema.PromptResponse(stop_reason="cancelled" if cancelled else "end_turn")
+
+    async def cancel(self, session_id: str, **given: Any) -> None:
+        if session_id in self._talks:
+            self._talks[session_id].stop.request(now=True)
+
+
+def _entry(state: State) -> schema.PlanEntryStatus:
+    if state in SETTLED:
+        return "completed"
+    return "pending" if state is State.PENDING else "in_progress"
+
+
+def _arguments(call: Call) -> dict[str, Any]:
+    try:
+        given = msgspec.json.decode(call.arguments)
+    except msgspec.DecodeError:
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _words(prompt: Iterable[Any]) -> str:
+    """What the person wrote; files that they mention come by name, their text in full where the editor sends it."""
+    parts = []
+    for block in prompt:
+        if isinstance(block, schema.TextContentBlock):
+            parts.append(block.text)
+        elif isinstance(block, schema.ResourceContentBlock):
+            parts.append(f"({block.name}: {block.uri})")
+        elif isinstance(block, schema.EmbeddedResourceContentBlock) and hasattr(block.resource, "text"):
+            parts.append(f"{block.resource.uri}:\n```\n{block.resource.text}\n```")
+    return "\n".join(parts)

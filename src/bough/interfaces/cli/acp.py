@@ -1,0 +1,47 @@
+"""`bough acp`"""
+
+from __future__ import annotations
+
+import click
+
+from bough.interfaces.cli.options import example, stay
+
+
+@click.command(
+    "acp",
+    short_help="Be an agent in your editor, over the Agent Client Protocol.",
+    epilog=example("bough acp", "bough acp --model anthropic:claude-sonnet-4-5"),
+)
+@click.option("--model", metavar="M", help="The model of its runs (default: as in your settings).")
+@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once.")
+def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
+    """Be an agent in your editor, over the Agent Client Protocol.
+
+    Zed, JetBrains, Neovim and others start it and speak with it on standard input and output. What you write first is
+    the goal; it works in a private copy of the folder, shows its plan, its calls and its checks, and asks you before
+    the changes come into your files. What you write next answers its question, goes on with a run that rests, or
+    follows up on one that is finished. Sessions are loaded again after anything has ended.
+
+    Needs the extra: pip install 'bough[acp]'.
+    """
+    import asyncio
+    from typing import cast
+
+    from bough.app import Choices
+    from bough.core.errors import UsageError
+
+    try:
+        import acp
+
+        from bough.interfaces.acp import Agent
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "acp":
+            raise
+        missing = "`bough acp` needs agent-client-protocol: install it with `pip install 'bough[acp]'`."
+        raise UsageError(missing) from None
+    stay()
+    chosen = {"model": model, "base_url": base_url, "jobs": jobs}
+    choices = Choices(**{name: value for name, value in chosen.items() if value is not None})  # type: ignore[arg-type]
+    # It has the methods of the protocol that it takes part in; the library answers the others.
+    asyncio.run(acp.run_agent(cast("acp.Agent", Agent(choices))))
