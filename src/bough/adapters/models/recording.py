@@ -93,7 +93,7 @@ class ReplayModel:
             self._answers.setdefault(line.key, deque()).append(line)
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        waiting = self._answers.get(prompt.key) or self._earlier(prompt.key)
+        waiting = self._answers[prompt.key] if prompt.key in self._answers else self._earlier(prompt.key)
         if not waiting:
             used = "no further answer" if waiting is not None else "no answer"
             raise Refused(

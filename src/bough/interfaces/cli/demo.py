@@ -63,5 +63,5 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
             outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch))
             status = await ending(opened, outcome, apply=False, as_json=as_json)
     if not as_json:
-        click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough apply.")
+        click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough rewind, bough apply.")
     return status
