@@ -9,7 +9,7 @@ package. It is set up as a developer of it would (an ignored environment that is
 at all), and put under git. Then, for each:
 
 - *own*: its own test command, run by hand in its folder: exit status, tests passed and failed, by its own last lines.
-- *check*: the command that `bough run` says it will prove the goal with, and whether it is the one expected.
+- *check*: the command that `bough doctor` and `bough run` name, and whether it is the one expected.
 - *base*: what bough's first run of it said, in a checkout of its own: the same status and counts as by hand, or not.
 - *good*: a scripted model makes a harmless change and says that it is done: proven, exit status 0.
 - *bad*: it makes a change that breaks the product: not proven, exit status 3.
@@ -111,12 +111,54 @@ PROJECTS = (
         "Python, Poetry",
         "python:cleo==2.1.0",
         "poetry install -q || { poetry run pip install -q -e . && poetry run pip install -q pytest pytest-mock; }",
-        "poetry run python -m pytest -q",
+        "poetry run python -m pytest",
         "python3 -m pytest",
         ("src/cleo/helpers.py", "def argument(", "# A helper.\ndef argument("),
         ("src/cleo/helpers.py", "required=not optional", "required=optional"),
         "pytest",
         ("poetry",),
+    ),
+    Project(
+        "itsdangerous, PDM",
+        "Python, PDM, environment elsewhere",
+        "python:itsdangerous==2.2.0",
+        "pdm config --local venv.in_project false && pdm use -q -f python3 && "
+        'uv pip install -q -p "$(cat .pdm-python)" -e . pytest freezegun',
+        "pdm run python -m pytest -q",
+        "python3 -m pytest",
+        ("src/itsdangerous/encoding.py", "def base64_encode", "# The inverse of base64_decode.\ndef base64_encode"),
+        ("src/itsdangerous/encoding.py", 'rstrip(b"=")', 'rstrip(b"")'),
+        "pytest",
+        ("pdm", "uv"),
+        ignored=".pdm-python\n__pycache__/\n",
+    ),
+    Project(
+        "itsdangerous, Pipenv",
+        "Python, Pipenv",
+        "python:itsdangerous==2.2.0",
+        "pipenv install -q --dev pytest freezegun && pipenv run pip install -q -e .",
+        "pipenv run python -m pytest -q",
+        "python3 -m pytest",
+        ("src/itsdangerous/encoding.py", "def base64_encode", "# The inverse of base64_decode.\ndef base64_encode"),
+        ("src/itsdangerous/encoding.py", 'rstrip(b"=")', 'rstrip(b"")'),
+        "pytest",
+        ("pipenv",),
+    ),
+    Project(
+        "termcolor",
+        "Python, Hatch",
+        "python:termcolor==2.5.0",
+        "SETUPTOOLS_SCM_PRETEND_VERSION=2.5.0 hatch test",
+        "SETUPTOOLS_SCM_PRETEND_VERSION=2.5.0 hatch test",
+        "python3 -m pytest",
+        ("src/termcolor/termcolor.py", "def cprint(", "# Colored, to a file.\ndef cprint("),
+        (
+            "src/termcolor/termcolor.py",
+            "def _can_do_colour(",
+            "def _can_do_colour(*_, **__):\n    return False\n\n\ndef _can(",
+        ),
+        "pytest",
+        ("hatch",),
     ),
     Project(
         "pluggy",
@@ -462,6 +504,15 @@ def run(project: Project, place: Path, change: tuple[str, str, str], port: int) 
     return Ran(done.returncode, base.get("command", ""), said, base.get("lacking", ""), reason)
 
 
+def doctor(project: Project, place: Path) -> str:
+    """What `bough doctor` says of the check."""
+    bough = str(Path(sys.executable).parent / "bough")
+    words = [bough, "doctor", "--json"]
+    done = subprocess.run(words, cwd=place / project.folder, env=environment(), capture_output=True, text=True)
+    findings = json.loads(done.stdout)["findings"] if done.stdout.startswith("{") else []
+    return next((found["says"] for found in findings if found["what"] == "check"), done.stderr.strip())
+
+
 def environment() -> dict[str, str]:
     """A person's, who has activated nothing."""
     kept = {
@@ -479,11 +530,12 @@ def row(project: Project, top: Path, cache: Path, port: int) -> tuple[list[str],
     try:
         place = prepare(project, top, cache)
         own = by_hand(project, place)
+        named = doctor(project, place)
         good = run(project, place, project.good, port)
         bad = run(project, place, project.bad, port)
     except LookupError as error:
         return [project.name, project.what, f"not prepared: {str(error)[-160:]!r}", "", "", "", ""], False
-    right = good.check == project.check
+    right = good.check == project.check and named.startswith(f"{project.check}, because ")
     same = good.base is not None and good.base.status == own.status
     if project.reads and good.base is not None and own.passed:
         same = same and (good.base.passed, good.base.failed) == (own.passed, own.failed)
@@ -493,7 +545,7 @@ def row(project: Project, top: Path, cache: Path, port: int) -> tuple[list[str],
         project.name,
         project.what,
         str(own),
-        f"`{good.check}`" + ("" if right else f" (not `{project.check}`)"),
+        f"`{good.check}`" + ("" if right else f" (not `{project.check}`; doctor: {named[:80]})"),
         base + (f" (lacks {good.lacking})" if good.lacking else ""),
         "proven" if good.status == 0 else f"exit {good.status}: {good.reason[:160]}",
         "not proven" if bad.status == 3 else f"exit {bad.status}: {bad.reason[:160]}",

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _NAMES = """
-    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ CI
+    PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ CI TERM
     VIRTUAL_ENV JAVA_HOME GOPATH GOROOT GOFLAGS GOPROXY GOCACHE GOMODCACHE CARGO_HOME RUSTUP_HOME RUSTUP_TOOLCHAIN
     GRADLE_USER_HOME MAVEN_OPTS DOTNET_ROOT GEM_HOME GEM_PATH PNPM_HOME BUN_INSTALL DENO_DIR
     PKG_CONFIG_PATH LD_LIBRARY_PATH LIBRARY_PATH CPATH CC CXX CFLAGS CXXFLAGS LDFLAGS MAKEFLAGS
@@ -22,9 +22,9 @@ _NAMES = """
 NAMES = frozenset(_NAMES.split())
 PREFIXES = ("LC_", "PYENV_", "CONDA_", "NVM_", "NODE_", "SSL_CERT_", "PIP_", "UV_", "npm_config_", "NPM_CONFIG_")
 
+# Neither NO_COLOR nor another TERM: what tests say about colours would depend on it, and without a terminal programs
+# leave them out anyway.
 FIXED = {
-    # Not NO_COLOR: what tests say about colours would depend on it, and output is cleaned of them anyway.
-    "TERM": "dumb",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     # git asks nobody for a password, and reading it does not need to write the index, which a command may not.
@@ -64,7 +64,7 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         if not any(secret in value for secret in known)
         and (_named(name, extra) or (_listed(name) and not looks_secret(name, value)))
     }
-    return {"PATH": os.defpath, **env, **FIXED}
+    return {"PATH": os.defpath, "TERM": "dumb", **env, **FIXED}
 
 
 def own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
