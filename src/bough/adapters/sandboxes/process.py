@@ -20,7 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from bough.adapters.sandboxes import kernel, namespaces
+from bough.adapters.sandboxes import groups, kernel, namespaces
 from bough.adapters.sandboxes.copies import own_what_was_denied
 from bough.adapters.sandboxes.crew import Command, Crew
 from bough.adapters.sandboxes.env import own_sources
@@ -186,6 +186,8 @@ class ProcessSandbox:
                 killed = killed or "because the process that watches over it was ended"
             await command.drain()
         status, output = _outcome(argv, workspace, report, bytes(command.output))
+        if what := report.get("hit"):
+            output += f"\n(A limit was hit: {groups.words(what)}.)\n".encode()
         if status and self._landlock is not None:
             output += await own_what_was_denied(workspace, output)
         return Finished(None if killed else status, output, time.monotonic() - begun, killed)

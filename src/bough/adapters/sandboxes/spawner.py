@@ -26,7 +26,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from bough.adapters.sandboxes import kernel, limits, namespaces
+from bough.adapters.sandboxes import groups, kernel, limits, namespaces
 
 GRACE = 0.5
 """Seconds between asking a command to end and ending it."""
@@ -47,6 +47,7 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    group = groups.enter() if sys.platform == "linux" else None
     kernel.landlock_abi()  # loads what every supervisor would otherwise have to load for itself
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
@@ -58,7 +59,7 @@ def serve() -> None:
             os._exit(0)
         if os.fork() == 0:
             orders.close()
-            Supervisor(socket.socket(fileno=handles[0])).serve()
+            Supervisor(socket.socket(fileno=handles[0]), group).serve()
             os._exit(0)
         os.close(handles[0])
 
@@ -74,8 +75,9 @@ def _receive(link: socket.socket, size: int) -> tuple[bytes, list[int]]:
 class Supervisor:
     """Carries one command after the other from its request to its report."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: socket.socket, group: groups.Group | None = None) -> None:
         self._control = control
+        self._group = group
         self._keeper: namespaces.Keeper | None = None
         kernel.adopt_orphans()
         self._woken, wakes = os.pipe()
@@ -88,6 +90,7 @@ class Supervisor:
         clean = True
         while clean and (received := self._receive()):
             request, (output, *handles) = received
+            hits = self._group.hits() if self._group else {}
             command, trouble = self._start(request, output, handles)
             for handle in (output, *handles):
                 os.close(handle)
@@ -98,6 +101,7 @@ class Supervisor:
                     # What has processes of its own is gone with the first of them.
                     clean = "space" in request or self._end_all(command)
                 report: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
+                report["hit"] = self._group.hit_since(hits) if self._group else ""
             else:
                 report = trouble
             os.chdir("/")

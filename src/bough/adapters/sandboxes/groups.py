@@ -1,0 +1,108 @@
+"""A control group (version 2) for all commands of one bough together: memory and processes, which limits of single
+processes cannot hold. Where the system lets us have one: systemd gives every user's session a part of the tree to
+itself, and root has all of it. Elsewhere `limits.py` is what there is.
+
+Only the standard library is imported here, because the spawner runs without bough.
+"""
+
+# Paths are strings throughout: this process imports little.
+# ruff: noqa: PTH102, PTH106, PTH118, PTH120, PTH123, PTH208
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from bough.adapters.sandboxes import limits
+
+NAME = "bough-"
+_EVENTS = {"memory": ("memory.events", "oom_kill"), "processes": ("pids.events", "max")}
+
+
+class Group:
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def hits(self) -> dict[str, int]:
+        """How often each limit was hit so far."""
+        return {what: _count(_read(os.path.join(self.path, file)), key) for what, (file, key) in _EVENTS.items()}
+
+    def hit_since(self, before: dict[str, int]) -> str:
+        now = self.hits()
+        return next((what for what in now if now[what] > before.get(what, 0)), "")
+
+
+def enter(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") -> Group | None:
+    """Make a group and move this process there, and with it all that it will start. None where that cannot be."""
+    for parent in _parents(_read(mounts), _read(own)):
+        if "memory" not in _read(os.path.join(parent, "cgroup.subtree_control")).split():
+            continue
+        _sweep(parent)
+        place = os.path.join(parent, f"{NAME}{os.getpid()}")
+        try:
+            os.mkdir(place)
+        except OSError:
+            continue  # not ours to divide
+        try:
+            _write(place, "memory.max", str(limits.memory()))
+            with suppress(OSError):  # no such limit here
+                _write(place, "pids.max", str(limits.PROCESSES))
+            _write(place, "cgroup.procs", str(os.getpid()))
+            return Group(place)
+        except OSError:
+            with suppress(OSError):
+                os.rmdir(place)
+    return None
+
+
+def _parents(mounts: str, own: str) -> Iterator[str]:
+    """Groups in which one may be made: those above our own, nearest first. Our own has processes in it, and the kernel
+    lets such a group have no others below; but for the topmost of all."""
+    top = next((words[4] for line in mounts.splitlines() if " - cgroup2 " in line and (words := line.split())), "")
+    path = next((line[3:] for line in own.splitlines() if line.startswith("0::")), "")
+    if not top or not path or ".." in path.split("/"):
+        return
+    place = os.path.join(top, path.strip("/")).rstrip("/")
+    while place != top:
+        place = os.path.dirname(place)
+        yield place
+    if path == "/":
+        yield top
+
+
+def _sweep(parent: str) -> None:
+    """Groups of those that are gone: nobody can remove the one that they are in."""
+    with suppress(OSError):
+        for name in os.listdir(parent):
+            number = name.removeprefix(NAME)
+            if name.startswith(NAME) and number.isdecimal() and not os.path.exists(f"/proc/{number}"):  # noqa: PTH110
+                with suppress(OSError):
+                    os.rmdir(os.path.join(parent, name))
+
+
+def words(what: str) -> str:
+    """A limit that was hit, for the model."""
+    if what == "memory":
+        return f"the commands of this run together used more memory than they may ({limits.memory() >> 30} GB)"
+    return f"the commands of this run together had more processes than they may ({limits.PROCESSES:,})"
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(place: str, name: str, text: str) -> None:
+    handle = os.open(os.path.join(place, name), os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(handle, text.encode())
+    finally:
+        os.close(handle)
+
+
+def _count(text: str, key: str) -> int:
+    return next((int(words[1]) for line in text.splitlines() if (words := line.split()) and words[0] == key), 0)
