@@ -108,3 +108,10 @@ def test_the_ledger_names_every_limit() -> None:
     assert words.ledger(Limits()) == "40 rounds · no limit on tokens, money and time"
     assert words.ledger(Limits(5, 1000, 0.5, 2.5)) == "5 rounds · 1,000 tokens · $0.50 · 2.5 minutes"
     assert words.ledger(Limits(5, 1000, 0.5)).endswith("no limit on time")
+
+
+def test_titles_are_one_line_however_long_a_goal_is() -> None:
+    goal = f"# Build {'a very long thing ' * 40}\nand more"
+    for title in (words.headline(goal), words.first_sentence(goal)):
+        assert len(title) <= words.TITLE and title.endswith("…") and "\n" not in title
+    assert words.headline("Fix it.\nNow.") == "Fix it."

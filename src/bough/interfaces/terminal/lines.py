@@ -16,7 +16,18 @@ from bough.core.messages import Call
 from bough.core.states import State
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style, verdict_words
-from bough.interfaces.terminal.words import clock, count, duration, first_line, last_line, ledger, many, money, one_line
+from bough.interfaces.terminal.words import (
+    clock,
+    count,
+    duration,
+    first_line,
+    headline,
+    last_line,
+    ledger,
+    many,
+    money,
+    one_line,
+)
 from bough.interfaces.views import in_short, waits
 
 ROLES = {"builder": "builder", "bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
@@ -184,7 +195,7 @@ def base_words(event: e.BaseChecked) -> str:
 
 
 def _run_started(event: e.RunStarted, follow: _Follow) -> Told:
-    return f"run started: {first_line(event.plan.goal.instructions)}", ""
+    return f"run started: {headline(event.plan.goal.instructions)}", ""
 
 
 def _run_resumed(event: e.RunResumed, follow: _Follow) -> Told:
@@ -230,7 +241,7 @@ def _question_asked(event: e.QuestionAsked, follow: _Follow) -> Told:
 
 def _task_created(event: e.TaskCreated, follow: _Follow) -> Told:
     step = event.step
-    about = first_line(step.title or step.instructions) or step.run or step.test_command or step.name
+    about = headline(step.title or step.instructions) or step.run or step.test_command or step.name
     return f"task created: {one_line(about)}", ""
 
 

@@ -8,7 +8,7 @@ from bough.core import events as e
 from bough.core.plan import most_leaves
 from bough.interfaces.terminal.lines import base_words
 from bough.interfaces.terminal.paper import Line, Paper
-from bough.interfaces.terminal.words import first_line, ledger, many, one_line, pad
+from bough.interfaces.terminal.words import headline, ledger, many, one_line, pad
 
 LABEL = 9
 
@@ -19,7 +19,7 @@ def opening(record: e.Record, sandbox: str) -> list[Line]:
     lines: list[Line] = []
     if isinstance(event, e.RunStarted):
         goal = event.plan.goal
-        lines.append([(record.run, "bold"), ("  ", ""), (first_line(goal.instructions), "")])
+        lines.append([(record.run, "bold"), ("  ", ""), (headline(goal.instructions), "")])
         if event.continues:
             work = ", with its changes" if event.origin else ""
             lines.append(_fact("follows", f"{event.continues}{work}"))

@@ -12,7 +12,7 @@ from bough.core.workflow.conditions import spelt
 from bough.core.workflow.inputs import InputSpec
 from bough.core.workflow.keys import kind, tested_unless_said
 from bough.interfaces.terminal.paper import Span
-from bough.interfaces.terminal.words import cells, cut, first_line, many, one_line, pad
+from bough.interfaces.terminal.words import cells, cut, first_line, headline, many, one_line, pad
 
 Row = list[Span]
 ROLES = {"bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
@@ -45,7 +45,7 @@ def tree(plan: Plan, width: int = 10_000) -> list[Row]:
 
 def _ending(step: Step, room: int) -> Row:
     """What it is about and how it is proven, each cut so that there is something of both."""
-    about, proof = first_line(step.title or step.instructions), one_line(_proof(step))
+    about, proof = headline(step.title or step.instructions), one_line(_proof(step))
     if not about or not proof:
         return [(about, "dim"), (proof, "green")]
     if cells(about) + cells(proof) + 2 > room:

@@ -55,10 +55,19 @@ def first_line(text: str) -> str:
     return next((one_line(line) for line in text.splitlines() if line.strip()), "")
 
 
+TITLE = 120
+"""Columns of a title, also where nothing limits a line: in a log, in a pipe."""
+
+
 def first_sentence(text: str) -> str:
     """A goal or a step in one line: its first sentence, without the marks of a heading."""
     line = first_line(text).lstrip("# ")
-    return re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0]
+    return cut(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0], TITLE)
+
+
+def headline(text: str) -> str:
+    """A goal or a step in one line: its first one, as far as it fits."""
+    return cut(first_line(text), TITLE)
 
 
 def last_line(text: str) -> str:
