@@ -98,3 +98,10 @@ def test_a_number_of_tests_that_changes_by_itself_is_no_loss(tmp_path: Path, mon
     case = Case(name="fewer", does=["fix"], files={"test_many.py": FEWER.format(place=str(place))})
     outcome, _ = play(case, tmp_path)
     assert verdict_of(outcome).ruling == "passed", explained(outcome)
+
+
+def test_new_tests_are_named_and_old_ones_are_not(tmp_path: Path) -> None:
+    more = "from calc import add\n\n\ndef test_more():\n    assert add(4, 0) == 4\n"
+    case = Case(name="more", does=["fix", Act(write="test_more.py", text=more)])
+    outcome, _ = play(case, tmp_path)
+    assert verdict_of(outcome).added == ("test_more.py::test_more",), explained(outcome)

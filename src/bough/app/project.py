@@ -137,9 +137,9 @@ class Journal(Struct, frozen=True):
         return replace(found, rows=rows)
 
     async def _tests_of(self, proof: Proof) -> tuple[str, ...]:
-        """The tests that passed among those in test files that a task changed."""
-        if proof.verdict is None or not proof.verdict.cases:
-            return ()
+        """The tests that are new; in old journals, those that passed in test files that a task changed."""
+        if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
+            return proof.verdict.added if proof.verdict is not None else ()
         import msgspec
 
         try:

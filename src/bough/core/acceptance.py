@@ -158,6 +158,8 @@ class Verdict(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Original tests that do not pass on the new code. In a verdict that passed: those that were allowed not to."""
     mended: tuple[str, ...] = ()
     """Original tests, as they were before the run, that did not pass then and pass now; the first ones."""
+    added: tuple[str, ...] = ()
+    """Tests that pass and were not there at the base of the task; the first ones."""
     advice: tuple[Remark, ...] = ()
     canary: str = ""
     """What came of the tests with their expected values made wrong, as a phrase; empty: that was not asked."""

@@ -130,6 +130,7 @@ class Judge:
             changed=question.changed if question is not None else (),
             disagreements=_listed(found),
             mended=mended[:LISTED],
+            added=rulings.added(ran.report, known.report)[:LISTED] if passed else (),
             advice=remarks,
             canary=canary,
         )

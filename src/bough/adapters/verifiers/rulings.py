@@ -170,6 +170,14 @@ def carrying(now: Report, baseline: Report) -> list[str]:
     return mended or [id for id in passing if id not in known]
 
 
+def added(now: Report, baseline: Report) -> tuple[str, ...]:
+    """Tests that pass and were not there at the base; none where the base cannot name its tests."""
+    known = {case.id for case in baseline.cases}
+    if baseline.passed + baseline.failed and not known:
+        return ()
+    return tuple(case.id for case in now.cases if case.outcome == "passed" and case.id not in known)
+
+
 def all_passing(report: Report, names: Sequence[str]) -> list[str]:
     """Those of the tests of which every case passed."""
     outcomes: dict[str, set[str]] = {}

@@ -18,6 +18,7 @@ def evidence_lines(table: Table, width: int, *, whole: bool = False) -> list[Lin
     """One line a requirement; `whole`: with everything that speaks for or against it."""
     lines: list[Line] = []
     numbers = len(str(len(table.rows)))
+    told: set[Proof] = set()
     for row in table.rows:
         text = one_line(row.requirement.text)
         lead = f"  {row.requirement.number:>{numbers}}  "
@@ -26,16 +27,18 @@ def evidence_lines(table: Table, width: int, *, whole: bool = False) -> list[Lin
             [(lead, "dim"), (pad(row.standing, WIDE), STYLES[row.standing]), ("  ", ""), (cut(text, room), "")]
         )
         if whole:
-            lines += [[(" " * len(lead), ""), (one_line(said), style)] for said, style in _said(row)]
+            lines += [[(" " * len(lead), ""), (one_line(said), style)] for said, style in _said(row, told)]
     if whole and table.notes:
         lines.append([("", "")])
         lines += [[("  note: ", "dim"), (one_line(note), "")] for note in table.notes]
     return lines
 
 
-def _said(row: Evidence) -> Iterator[tuple[str, str]]:
+def _said(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
+    """`told`: what was said whole of an earlier requirement is only named."""
     for proof in row.proofs:
-        yield _proof(proof), "dim"
+        yield (f"{proof.task}, as above" if proof in told else _proof(proof)), "dim"
+        told.add(proof)
     for probe in row.probes:
         style = "red" if probe.outcome == "failed" else "dim"
         yield f"probe {probe.name} {probe.outcome}: {probe.says}", style
