@@ -217,7 +217,7 @@ def test_a_person_reads_the_evidence_and_takes_the_probes_along(tmp_path: Path) 
     assert "  2  proven                     It returns the index of the first of equal maxima." in report
     assert "probe goal/probe-1 passed: The first of two equal maxima wins." in report
     assert "examined by the examiner" in report and "note: there are no docs" in report
-    assert report.count("its own tests: ") == 1 and report.count("goal, as above") == 2, "said once"
+    assert report.count("goal completed: ") == 1 and report.count("goal, as above") == 2, "said once"
     applied = bough(run.project, "apply", "--with-probes")
     assert applied.status == 0, applied
     text = (run.project / "test_probe_goal_1.py").read_text()
