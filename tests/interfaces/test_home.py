@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bough import config
+from bough import app, config
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.app.choices import Choices
 from bough.core.errors import UsageError
-from bough.testing import call
+from bough.core.messages import Answer, Prompt
+from bough.core.plan import Step
+from bough.testing import ScriptedModel, call
 from tests.harness import carry_out, git, make_project
 from tests.interfaces.shell import BOUGH, bough, environment, here
 
@@ -138,3 +140,31 @@ def test_runs_are_removed_with_all_that_only_they_need(tmp_path: Path, capsys: p
         await store.close()
 
     asyncio.run(verify())
+
+
+def test_each_step_can_be_a_commit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = make_project(tmp_path / "p")
+    git(root, "config", "user.name", "t")
+    git(root, "config", "user.email", "t@example.org")
+    steps = tuple(Step(name, f"Write {name}.txt.", test_command=f"test -f {name}.txt") for name in ("one", "two"))
+
+    def answer(prompt: Prompt) -> Answer:
+        name = prompt.key.partition("#")[0].rpartition("/")[2]
+        write = call("write", path=f"{name}.txt", content=f"{name}\n")
+        return call("done", summary=f"Wrote {name}.txt.") if len(prompt.messages) > 1 else write
+
+    async def work() -> str:
+        async with app.session(root, create=True) as opened:
+            goal = Step("goal", "Write both.", test_command="true", steps=steps)
+            outcome = await opened.start(goal, Choices(model=ScriptedModel(answer)), app.Watch())
+            assert outcome.completed, outcome
+            return outcome.run
+
+    run = asyncio.run(work())
+    assert here(root, capsys, "apply", "--branch", "in-steps", "--steps").status == 0
+    log = git(root, "log", "--format=%s", "--name-only", "main..in-steps").split("\n")
+    assert [line for line in log if line] == ["two: Wrote two.txt.", "two.txt", "one: Wrote one.txt.", "one.txt"]
+    assert "Bough-Step: two\nBough-Verdict: " in git(root, "log", "-1", "--format=%B", "in-steps")
+    assert here(root, capsys, "apply", run, "--commit", "--steps").status == 0
+    assert git(root, "diff", "in-steps", "HEAD") == "" == git(root, "status", "--short")
+    assert here(root, capsys, "apply", run, "--steps").status == 2

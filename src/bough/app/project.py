@@ -549,11 +549,11 @@ class Session(Journal, frozen=True):
         return await self.workspaces.edges(task.base, task.tree)
 
     async def apply(
-        self, name: str, edges: bool = False, commit: bool = False, *, with_probes: bool = False
+        self, name: str, edges: bool = False, commit: bool = False, *, steps: bool = False, with_probes: bool = False
     ) -> list[Change]:
         """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
-        is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `with_probes`:
-        with the probes that the work has passed, as tests."""
+        is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `steps`: a commit
+        for each step. `with_probes`: with the probes that the work has passed, as tests."""
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
@@ -566,18 +566,24 @@ class Session(Journal, frozen=True):
             if run.applied == task.tree:
                 raise UsageError(f"{name} is applied already: `bough undo {name}` takes it back out.")
             tree = await self._with_probes(name, task) if with_probes else task.tree
+            if commit and steps:
+                await self._require_base(name, task)
             before = await self.workspaces.take()
             changes = await self._bring(task.base, tree, before)
-            made = ""
-            if commit and changes:
-                from bough.adapters.workspaces.deliver import commit as make_commit
-
-                message = await self._message(name)
-                made = await asyncio.to_thread(make_commit, self.root, [change.path for change in changes], message)
+            made = await self._commit(name, task, changes, steps) if commit and changes else ""
             files = tuple(change.path for change in changes)
             applied = e.Applied(tree, files, before, await self.workspaces.take(), made)
             await self.store.append(claim, [applied], run.version)
         return changes
+
+    async def _commit(self, name: str, task: Task, changes: list[Change], steps: bool) -> str:
+        """Commit what was just brought into the person's files."""
+        from bough.adapters.workspaces import deliver
+
+        if steps:
+            return await asyncio.to_thread(deliver.commit_each, self.root, await self._commits(name, task, steps))
+        paths = [change.path for change in changes]
+        return await asyncio.to_thread(deliver.commit, self.root, paths, await self._message(name))
 
     async def _bring(self, base: str, tree: str, now: str) -> list[Change]:
         from bough.adapters.workspaces.apply import ApplyConflict
@@ -625,17 +631,24 @@ class Session(Journal, frozen=True):
         await self.workspaces.compact(await self.store.compact())
         return True
 
-    async def branch(self, name: str, branch: str) -> tuple[str, str]:
-        """A branch of the person's repository with the run's changes in one commit; their files stay as they are. The
-        commit, and the message that it has."""
+    async def branch(self, name: str, branch: str, *, steps: bool = False) -> str:
+        """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
+        their files stay as they are. The last commit."""
         from bough.adapters.workspaces import deliver
 
         task = await self.work(name)
-        changes = await self.workspaces.changes(task.base, task.tree)
-        if not changes:
+        if not await self.workspaces.changes(task.base, task.tree):
             raise UsageError(f"{name} changed nothing: there is nothing to make a branch of.")
-        paths = [change.path for change in changes]
-        base, files = await self.workspaces.files(task.base, paths), await self.workspaces.files(task.tree, paths)
+        await self._require_base(name, task)
+        commits = await self._commits(name, task, steps)
+        return await asyncio.to_thread(deliver.branch, self.root, branch, commits)
+
+    async def _require_base(self, name: str, task: Task) -> None:
+        """What the run changed is in the last commit as the run found it: only then are its commits its changes."""
+        from bough.adapters.workspaces import deliver
+
+        paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
+        base = await self.workspaces.files(task.base, paths)
         head = await asyncio.to_thread(deliver.texts_at_head, self.root, paths)
         differ = [path for path in paths if head[path] != (base[path][1] if path in base else None)]
         if differ:
@@ -643,9 +656,22 @@ class Session(Journal, frozen=True):
                 f"The last commit does not have {differ[0]} as the run found it: commit your changes first, or use "
                 f"`bough apply {name}`."
             )
-        message = await self._message(name)
-        made = await asyncio.to_thread(deliver.branch, self.root, branch, {p: files.get(p) for p in paths}, message)
-        return made, message
+
+    async def _commits(
+        self, name: str, task: Task, steps: bool
+    ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
+        """The changes of a run as commits, each with the files that it changes and its message."""
+        from bough.core.steps import settled_steps
+
+        points = [(one.tree, _step_message(name, one)) for one in settled_steps(await self.store.read(name, GOAL))]
+        made, before = [], task.base
+        for tree, message in [*(points if steps else []), (task.tree, await self._message(name))]:
+            paths = [change.path for change in await self.workspaces.changes(before, tree)]
+            files = await self.workspaces.files(tree, paths) if paths else {}
+            if paths:
+                made.append(({path: files.get(path) for path in paths}, message))
+            before = tree
+        return made
 
     async def _message(self, name: str) -> str:
         """What a commit of the run's work says: the goal, and the evidence as trailers."""
@@ -864,6 +890,17 @@ def surroundings_of(root: Path, folder: str, config: settings.Config, env: Mappi
         variables={**variables, **chosen.env},
         path=env.get("PATH", os.defpath),
     )
+
+
+def _step_message(name: str, step: e.ChildSettled) -> str:
+    """What the commit of a step says: what it says of itself, and its evidence as trailers."""
+    said = step.result.strip() or step.why
+    title = f"{step.child}: {said.splitlines()[0]}" if said else step.child
+    lines = [title if len(title) <= 72 else f"{title[:71].rstrip()}…", ""]
+    lines += [said, ""] if len(title) > 72 or len(said.splitlines()) > 1 else []
+    lines += [f"Bough-Run: {name}", f"Bough-Step: {step.child}"]
+    lines += [f"Bough-Verdict: {' '.join(step.verdict.split())}"] if step.verdict else []
+    return "\n".join(lines) + "\n"
 
 
 def _heading(probe: Probe) -> str:

@@ -21,25 +21,47 @@ def commit(root: Path, paths: Sequence[str], message: str) -> str:
     return _git(root, ["rev-parse", "HEAD"]).strip()
 
 
-def branch(root: Path, name: str, files: Mapping[str, tuple[str, bytes] | None], message: str) -> str:
-    """A new branch from HEAD with one commit: `files` are contents with their modes; None: the file goes."""
+Files = Mapping[str, tuple[str, bytes] | None]
+"""Contents with their modes; None: the file goes."""
+
+
+def branch(root: Path, name: str, commits: Sequence[tuple[Files, str]]) -> str:
+    """A new branch from HEAD with these commits."""
     _git(root, ["check-ref-format", "--branch", name])
     if _git(root, ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], fine=(0, 1)).strip():
         raise UsageError(f"There is a branch {name} already: choose another name, or remove it first.")
+    made = _chain(root, commits)
+    _git(root, ["branch", "--", name, made])
+    return made
+
+
+def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
+    """These commits on top of HEAD, whose files are there already. Hooks are not run: the files of a commit in between
+    are nowhere for them to look at."""
+    made = _chain(root, commits)
+    _git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
+    paths = dict.fromkeys(path for files, _ in commits for path in files)
+    _git(root, ["reset", "--quiet", "--", *(f":(literal){path}" for path in paths)])
+    return made
+
+
+def _chain(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
+    """One after the other from HEAD, without touching the person's files or index."""
+    parent = "HEAD"
     with tempfile.TemporaryDirectory() as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
         _git(root, ["read-tree", "HEAD"], env=env)
-        for path, file in files.items():
-            if file is None:
-                _git(root, ["update-index", "--force-remove", "--", path], env=env)
-                continue
-            mode, body = file
-            made = _git(root, ["hash-object", "-w", "--stdin"], body).strip()
-            _git(root, ["update-index", "--add", "--cacheinfo", f"{mode},{made},{path}"], env=env)
-        tree = _git(root, ["write-tree"], env=env).strip()
-    made = _git(root, ["commit-tree", tree, "-p", "HEAD", "-F", "-"], message).strip()
-    _git(root, ["branch", "--", name, made])
-    return made
+        for files, message in commits:
+            for path, file in files.items():
+                if file is None:
+                    _git(root, ["update-index", "--force-remove", "--", path], env=env)
+                    continue
+                mode, body = file
+                made = _git(root, ["hash-object", "-w", "--stdin"], body).strip()
+                _git(root, ["update-index", "--add", "--cacheinfo", f"{mode},{made},{path}"], env=env)
+            tree = _git(root, ["write-tree"], env=env).strip()
+            parent = _git(root, ["commit-tree", tree, "-p", parent, "-F", "-"], message).strip()
+    return parent
 
 
 def texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--edges", is_flag=True, help="Also what takes effect by itself: hooks, CI, new programs, links out.")
 @click.option("--commit", is_flag=True, help="Commit what it changed, with the evidence as trailers.")
 @click.option("--branch", metavar="NAME", help="Commit it to a new branch from HEAD; your files stay as they are.")
+@click.option("--steps", is_flag=True, help="With --commit or --branch: a commit for each step, not one in all.")
 @click.option("--with-probes", is_flag=True, help="Take the probes that the work has passed along, as tests.")
 @as_json("As a JSON object: the run and the files.")
 def command(
@@ -33,6 +34,7 @@ def command(
     edges: bool,
     commit: bool,
     branch: str | None,
+    steps: bool,
     with_probes: bool,
     as_json: bool,
 ) -> None:
@@ -47,7 +49,9 @@ def command(
     """
     if commit and branch:
         raise click.UsageError("--commit and --branch exclude each other")
-    wait_for(_apply(run, folder, partial, edges, commit, branch, with_probes, as_json))
+    if steps and (with_probes or not (commit or branch)):
+        raise click.UsageError("--steps goes with --commit or --branch, and without --with-probes")
+    wait_for(_apply(run, folder, partial, edges, commit, branch, steps, with_probes, as_json))
 
 
 async def consents(session: Session, run: str) -> bool:
@@ -72,6 +76,7 @@ async def _apply(
     edges: bool,
     commit: bool,
     branch: str | None,
+    steps: bool,
     with_probes: bool,
     as_json: bool,
 ) -> None:
@@ -92,7 +97,7 @@ async def _apply(
                 f"`bough diff {found.name}`, and take it as it is with `bough apply {found.name} --partial`."
             )
         if branch:
-            made, _ = await opened.branch(found.name, branch)
+            made = await opened.branch(found.name, branch, steps=steps)
             if as_json:
                 print_json({"run": found.name, "branch": branch, "commit": made})
             else:
@@ -101,7 +106,7 @@ async def _apply(
                 )
             return
         edges = edges or (not as_json and await consents(opened, found.name))
-        changes = await opened.apply(found.name, edges, commit, with_probes=with_probes)
+        changes = await opened.apply(found.name, edges, commit, steps=steps, with_probes=with_probes)
         applied = (await opened.run(found.name)).application
         made = applied.commit if applied is not None else ""
     if as_json:

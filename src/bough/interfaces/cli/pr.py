@@ -18,18 +18,19 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 @run_argument
 @in_dir
 @click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
+@click.option("--steps", is_flag=True, help="A commit for each step, not one in all.")
 @as_json("As a JSON object: the run, the branch, its commit and the file with the description.")
-def command(run: str | None, folder: Path, branch: str | None, as_json: bool) -> None:
+def command(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
     """Put a run's work on a branch, with a description for a pull request.
 
-    The branch starts at HEAD and has one commit; your files stay as they are. The description (the goal, the check and
+    The branch starts at HEAD; your files stay as they are. The description (the goal, the check and
     its verdict, what speaks for each requirement, the files) is written to .bough/pr-RUN.md, and the lines for `git
     push`, `gh` and `glab` are printed: nothing is sent anywhere.
     """
-    wait_for(_pr(run, folder, branch, as_json))
+    wait_for(_pr(run, folder, branch, steps, as_json))
 
 
-async def _pr(run: str | None, folder: Path, branch: str | None, as_json: bool) -> None:
+async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
     from bough.app import session
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.verdicts import evidence
@@ -38,7 +39,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, as_json: bool) 
     async with session(folder) as opened:
         name = await opened.find(run)
         name_of_branch = branch or f"bough/{name}"
-        made, _ = await opened.branch(name, name_of_branch)
+        made = await opened.branch(name, name_of_branch, steps=steps)
         state, task = await opened.run(name), await opened.task(name)
         stat = await opened.diff(name, stat=True)
         goal = state.plan.goal.instructions.strip()
