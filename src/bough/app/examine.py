@@ -67,6 +67,8 @@ async def _examine_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, s
     tests = f"{tried} ways out were tried, {led}"
     if level.name == "none":
         return Finding("sandbox", False, f"switched off: {tests}", needed=False)
+    if level.name == "seatbelt":
+        return Finding("sandbox", False, f"sandbox-exec: commands can {'; '.join(level.gaps)}. {tests}", needed=False)
     if level.name == "landlock":
         why = f"Landlock {level.abi} only, because there are no namespaces ({level.why_not_more})"
         return Finding("sandbox", False, f"{why}: commands can {'; '.join(level.gaps)}. {tests}", needed=False)

@@ -39,8 +39,12 @@ class Landlock:
         return ["/proc", *DEVICES, *sources]
 
     def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
-        """The variables that give commands a home of their own, since they may not write to the person's."""
-        theirs, own = Path(env.get("HOME") or "/"), private(workspace) / "home"
-        own.mkdir(parents=True, exist_ok=True)
-        tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
-        return {name: place for name, place in tools.items() if name not in env} | {"HOME": str(own)}
+        return own_home(workspace, env)
+
+
+def own_home(workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+    """The variables that give commands a home of their own, since they may not write to the person's."""
+    theirs, own = Path(env.get("HOME") or "/"), private(workspace) / "home"
+    own.mkdir(parents=True, exist_ok=True)
+    tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
+    return {name: place for name, place in tools.items() if name not in env} | {"HOME": str(own)}

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Literal
 
 from msgspec import Struct
@@ -14,6 +16,8 @@ from bough.core.errors import UsageError
 
 Mode = Literal["auto", "namespaces", "landlock", "none"]
 
+SEATBELT = "/usr/bin/sandbox-exec"
+"""By its whole path: a program of that name on PATH would be somebody else's."""
 LEAST_ABI = 3
 """The first version of Landlock that keeps files outside from being truncated."""
 
@@ -21,7 +25,7 @@ LEAST_ABI = 3
 class Level(Struct, frozen=True):
     """What confines commands here."""
 
-    name: Literal["namespaces", "landlock", "none"]
+    name: Literal["namespaces", "landlock", "seatbelt", "none"]
     abi: int = 0
     why_not_more: str = ""
     """Why there are no namespaces."""
@@ -37,6 +41,12 @@ class Level(Struct, frozen=True):
             return ("read, change and send everything that you can",)
         if self.name == "namespaces":
             return ()
+        if self.name == "seatbelt":
+            return (
+                "perhaps do more than they should: the profile for macOS has been tried on no Mac yet",
+                "read what is outside your home and project, and see which processes run",
+                "use up memory and processes",
+            )
         gaps = [
             "read what is outside your home (the project too, when it is)",
             "see which processes run and change their priorities",
@@ -53,6 +63,8 @@ def find_level(mode: Mode) -> Level:
     """The strongest level that the mode allows, or an error that says what is missing."""
     if mode == "none":
         return Level("none")
+    if sys.platform == "darwin" and mode == "auto" and os.access(SEATBELT, os.X_OK):
+        return Level("seatbelt", why_not_more="macOS has no namespaces")
     abi = landlock_abi() if filter.supported() else 0
     why = probe() if mode != "landlock" else "the sandbox's mode is landlock"
     if not why:

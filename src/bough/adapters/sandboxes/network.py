@@ -72,6 +72,9 @@ def in_words(level: Level, network: Network) -> str:
     if level.name == "namespaces":
         return f"commands see and change only their workspace; {network.says}"
     gaps = f"commands can {'; '.join(level.gaps)}"
+    if level.name == "seatbelt":
+        reach = "no network and no sockets" if network.mode == "off" else network.says
+        return f"sandbox-exec: commands write in their workspace only; {reach}; but {gaps}"
     if level.name == "landlock":
         why = f"Landlock only ({level.why_not_more})"
         reach = "no network and no sockets" if network.mode == "off" else network.says

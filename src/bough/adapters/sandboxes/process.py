@@ -28,6 +28,7 @@ from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UN
 from bough.adapters.sandboxes.landlock import Landlock
 from bough.adapters.sandboxes.levels import Level, Mode, find_level
 from bough.adapters.sandboxes.network import OFF, Network
+from bough.adapters.sandboxes.seatbelt import Seatbelt
 from bough.adapters.sandboxes.view import View, identities
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, Workspace
@@ -57,13 +58,16 @@ def make_sandbox(
     person's commands may use beside the workspace when they are confined, `hidden` what they must not see.
     """
     level = find_level(mode)
-    if level.name == "landlock" and network.mode not in ("off", "on"):
+    parts = {"landlock": ("off", "on"), "seatbelt": ("off", "loopback", "on")}.get(level.name)
+    if parts and network.mode not in parts:
         raise UsageError(
-            f"Commands can have no part of the network here, only all or nothing of it ({level.why_not_more}): "
-            "give --network off or on."
+            f"Commands can have no such part of the network here ({level.why_not_more}): "
+            f"give --network {' or '.join(parts)}."
         )
     if level.name == "namespaces":
         return ProcessSandbox(env, level, network, View(env, hidden, readable, writable))
+    if level.name == "seatbelt":
+        return ProcessSandbox(env, level, network, seatbelt=Seatbelt(env, hidden, readable, writable))
     view = View(env, hidden, readable)
     return ProcessSandbox(env, level, network, landlock=Landlock(view, writable) if level.confines else None)
 
@@ -78,12 +82,14 @@ class ProcessSandbox:
         network: Network,
         view: View | None = None,
         landlock: Landlock | None = None,
+        seatbelt: Seatbelt | None = None,
     ) -> None:
         self.level = level
         self.network = network if level.confines else Network("on")
         self._env = dict(env)
         self._view = view
         self._landlock = landlock
+        self._seatbelt = seatbelt
         self._crew = Crew()
         self._networks: dict[str, list[int]] = {}
         """Of workspaces with services: handles of the users and the network that all their commands have."""
@@ -93,7 +99,8 @@ class ProcessSandbox:
     def says(self) -> str:
         if self.level.name == "none":
             return "Only write in the workspace and $TMPDIR."
-        says = "no network and no sockets" if self._landlock and self.network.mode == "off" else self.network.says
+        none_at_all = self.network.mode == "off" and self.level.name in ("landlock", "seatbelt")
+        says = "no network and no sockets" if none_at_all else self.network.says
         reach = says[0].upper() + says[1:]
         if self.level.name == "namespaces":
             return (
@@ -211,6 +218,9 @@ class ProcessSandbox:
             request["writable"] = self._landlock.writable(workspace)
             request["readable"] = self._landlock.readable(workspace)
             own |= self._landlock.home(workspace, self._env)
+        elif self._seatbelt is not None:
+            request["argv"] = self._seatbelt.wrapped(argv, workspace, self.network)
+            own |= self._seatbelt.home(workspace, self._env)
         sources = own_sources(workspace.root, workspace.folder, workspace.env.get("PYTHONPATH", ""))
         request["env"] = {**self._env, **workspace.env, **sources, **env, **own}
         return request

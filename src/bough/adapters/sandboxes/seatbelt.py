@@ -1,0 +1,125 @@
+"""macOS: commands run under a profile of `sandbox-exec`. It is written from what is publicly known of its language and
+tried on no Mac yet, which the banner says.
+
+Everything is denied but what is listed, and of two rules that fit, the later one counts. A command reads the system,
+the toolchains and its workspace, not the person's home and project; it writes in its workspace, a private home and its
+temporary folder; it signals and looks at its own processes only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from bough.adapters.sandboxes.landlock import own_home
+from bough.adapters.sandboxes.levels import SEATBELT
+from bough.adapters.sandboxes.network import Network
+from bough.adapters.sandboxes.view import TOOLS, private
+from bough.core.errors import UsageError
+from bough.ports import Workspace
+
+_HIDDEN = ("/Users", "/Volumes", "/private/tmp", "/private/var/tmp", "/private/var/folders", "/private/var/root")
+_SERVICES = """
+    com.apple.system.opendirectoryd.libinfo com.apple.system.opendirectoryd.membership com.apple.system.logger
+    com.apple.system.notification_center com.apple.logd com.apple.bsd.dirhelper
+""".split()  # noqa: SIM905
+"""Users, groups and logging: none of them does anything for others."""
+_OF_THE_NETWORK = ("com.apple.trustd.agent", "com.apple.SystemConfiguration.configd", "com.apple.dnssd.service")
+_BASE = """\
+(version 1)
+(deny default)
+(allow process-exec)
+(allow process-fork)
+(allow process-info* (target same-sandbox))
+(allow signal (target same-sandbox))
+(allow sysctl-read)
+(allow ipc-posix-sem)
+(allow pseudo-tty)
+(allow file-read* (subpath "/"))
+(allow file-write-data (literal "/dev/null") (literal "/dev/zero"))
+(allow file-ioctl (literal "/dev/null"))"""
+
+
+class Seatbelt:
+    def __init__(
+        self,
+        env: Mapping[str, str],
+        hidden: Sequence[Path] = (),
+        readable: Sequence[Path] = (),
+        writable: Sequence[Path] = (),
+    ) -> None:
+        """`hidden`: the project. `readable` and `writable`: what the person opens."""
+        home = Path(env.get("HOME") or "/nonexistent")
+        tools = [home / name for name in TOOLS]
+        on_path = [Path(folder) for folder in env.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
+        own = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[3]]
+        self._hidden = [*map(Path, _HIDDEN), home, *hidden]
+        self._readable = [place for place in (*tools, *on_path, *own, *readable) if place not in (home, Path("/"))]
+        self._writable = list(writable)
+
+    def wrapped(self, argv: Sequence[str], workspace: Workspace, network: Network) -> list[str]:
+        return [SEATBELT, "-p", self.profile(workspace, network), *argv]
+
+    def profile(self, workspace: Workspace, network: Network) -> str:
+        lent = [mount.source for mount in workspace.mounts]
+        own = [workspace.root, workspace.scratch, private(workspace), *self._writable]
+        seen = [*self._readable, *lent, *own]
+        lines = [
+            _BASE,
+            _rule("allow", "mach-lookup", (f"(global-name {_quoted(name)})" for name in _services(network))),
+            _rule("deny", "file-read*", _below(self._hidden)),
+            # Whoever opens a file looks at each folder on the way to it.
+            _rule("allow", "file-read-metadata", _literally(_above(seen))),
+            _rule("allow", "file-read*", _below(seen)),
+            _rule("allow", "file-write*", _below(own)),
+            "(deny file-write-setugid)",
+            *_reach(network),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+        return own_home(workspace, env)
+
+
+def _services(network: Network) -> list[str]:
+    return [*_SERVICES, *(_OF_THE_NETWORK if network.mode == "on" else ())]
+
+
+def _reach(network: Network) -> list[str]:
+    """There is one network for all on this machine: localhost is everybody's."""
+    if network.mode == "on":
+        return ["(allow network*)", "(allow system-socket)"]
+    if network.mode == "loopback":
+        ways = ("bind (local", "inbound (local", "outbound (remote")
+        return [f'(allow network-{way} ip "localhost:*"))' for way in ways]
+    return []
+
+
+def _rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
+    return "\n".join([f"({verdict} {operation}", *(f"  {each}" for each in filters)]) + ")"
+
+
+def _below(places: Iterable[Path]) -> list[str]:
+    return [f"(subpath {_quoted(_real(place))})" for place in dict.fromkeys(places)]
+
+
+def _literally(places: Iterable[str]) -> list[str]:
+    return [f"(literal {_quoted(place)})" for place in places]
+
+
+def _above(places: Iterable[Path]) -> list[str]:
+    return sorted({str(above) for place in places for above in PurePosixPath(_real(place)).parents})
+
+
+def _real(place: Path) -> str:
+    """As the kernel names it: `/tmp` is a link there."""
+    return os.path.realpath(place)
+
+
+def _quoted(text: str) -> str:
+    if any(ord(letter) < 32 for letter in text):
+        raise UsageError(f"Commands cannot be confined in {text!r}: its name has a control character in it.")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
