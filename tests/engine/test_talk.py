@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from bough import app
 from bough.app import talk
@@ -14,6 +15,12 @@ from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
 from bough.core.messages import Answer, Prompt, Said
+from bough.core.plan import Plan, goal_step
+from bough.core.rules import Rules
+from bough.core.task import Task
+from bough.engine import schedule
+from bough.engine.hear import received
+from bough.ports import Inbox
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from tests.harness import CHECK, FIXED, Journal, begin, by_progress, carry_out, git, journal_of, make_project, resume
@@ -116,6 +123,57 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
     assert len(journal.of(e.QuestionAsked)) == 1, "one question, however often it was waited for"
 
 
+async def asking(project: Path, fuse: Fuse | None, answer: str | None, again: bool) -> Journal:
+    """A run that gets stuck and may ask, with the fuse in; `again`: it is resumed."""
+    choices = app.Choices(model=ScriptedModel(stuck), max_depth=0)
+
+    async def person(question: str) -> str | None:
+        return answer
+
+    async with app.session(project, create=True) as session:
+        models = choices.models(session.config.models)
+        async with session._ports(models, choices, app.Watch(ask=person)) as ports:
+            ports = fuse.wrap(ports) if fuse else ports
+            if again:
+                run = await session.run("test-run")
+                await schedule.resume("test-run", e.RunResumed(ports.worker, run.limits, models), ports)
+            else:
+                rules = replace(session.config.limits, max_repairs=1, planning=choices.rules(Rules()).planning)
+                plan, base = Plan(goal_step("Make add add.", check=CHECK)), await session.workspaces.take()
+                first = e.RunStarted(plan, base, "", models, session.config.budget, rules, "test")
+                await schedule.begin("test-run", first, ports)
+                await schedule.go_on("test-run", ports)
+        return Journal(await session.store.read("test-run"))
+
+
+def test_a_crash_around_a_question_asks_it_once(tmp_path: Path) -> None:
+    fuse, hint = Fuse(), "a plus, not a minus"
+    asyncio.run(asking(make_project(tmp_path / "p", repository=False), fuse, hint, again=False))
+    around = [at for at, name in enumerate(fuse.points) if "QuestionAsked" in name or "PersonAnswered" in name]
+    assert len(around) == 4
+    for at in around:
+        project = make_project(tmp_path / str(at), repository=False)
+        with pytest.raises(Blown):
+            asyncio.run(asking(project, Fuse(at), hint, again=False))
+        journal = asyncio.run(asking(project, None, hint, again=True))
+        assert len(journal.of(e.QuestionAsked)) == len(journal.of(e.PersonAnswered)) == 1
+        assert journal.of(e.RunFinished)[-1].end == "completed"
+
+
+def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
+    inbox = Inbox()
+    for seq, said in enumerate((e.PersonSaid("one"), e.PersonSaid("two", task="a"), e.PersonSaid("three")), 1):
+        inbox.add(e.Record(seq, "r", CONTROL, seq, 0.0, said))
+
+    def heard(task: Task) -> list[str]:
+        return [event.text for event in received(task, inbox)]
+
+    assert heard(Task("a")) == heard(Task("a/b")) == ["one", "two", "three"]
+    assert heard(Task("ab")) == ["one", "three"]
+    assert heard(Task("a", heard=2)) == ["three"]
+    assert heard(Task("goal", question="What would you do?")) == [], "it is the answer then"
+
+
 def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
 
@@ -130,8 +188,6 @@ def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:
         watch.stop.watch(session_heard.set)
         async with app.session(project, create=True) as session:
             step = app.Choices(model=ScriptedModel(at_first), flat=True)
-            from bough.core.plan import goal_step
-
             outcome = await session.start(goal_step("Make add add.", check=CHECK), step, watch)
             assert (outcome.status, outcome.summary, outcome.exit_status) == ("paused", "paused by anna", 6)
             go_on = app.Choices(model=ScriptedModel(by_progress(*_WORK)))

@@ -147,7 +147,8 @@ def with_quota(
     async def patiently(watch: Watch) -> Outcome:
         outcome = await work(watch)
         while choices.wait_for_quota and outcome.status == "quota":
-            display.notice(f"{outcome.summary} It goes on by itself then; Ctrl-C leaves it parked.")
+            at = time.strftime("%A, %H:%M", time.localtime(outcome.until))
+            display.notice(f"Out of quota until {at}: it goes on by itself then; Ctrl-C leaves it parked.")
             if not await _until(outcome.until, watch.stop):
                 return outcome
             display.notice("There should be quota again: it goes on.")
