@@ -11,6 +11,7 @@ from tests.engine.cast import DONE, act, in_order
 from tests.engine.telling import told
 from tests.engine.test_examine import Court
 from tests.harness import make_project
+from tests.interfaces.shell import bough
 
 GOAL = "Add twice.py: each of its functions returns its argument times two."
 CHECK = f"{sys.executable} -m pytest -q -p no:hypothesispytest"
@@ -64,3 +65,5 @@ def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
     }
     assert "It passes when the test runner runs it." in court.hunted[0].brief
     assert {result.outcome for result in second.results} == {"passed"} and run.outcome.status == "completed"
+    applied = bough(run.project, "apply", "--with-probes")
+    assert applied.status == 0 and (run.project / "tests" / "test_probe_goal_1.py").is_file(), applied
