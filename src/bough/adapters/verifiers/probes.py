@@ -138,7 +138,10 @@ def plain_command(check: Check, token: str, paths: Sequence[str]) -> str:
 
 def _python(command: str) -> list[str]:
     """The interpreter that a check's tests run in."""
-    words = shlex.split(command) if command else []
+    try:
+        words = shlex.split(command)
+    except ValueError:  # A shell reads it otherwise; then what is on the PATH has to do.
+        words = []
     for at, word in enumerate(words):
         if re.fullmatch(r"(.*/)?python[\d.]*", word):
             return words[: at + 1]
