@@ -1,13 +1,16 @@
-"""The public face of source files: names, signatures and what is documented, without the bodies."""
+"""The public face of changed source files: names, signatures and what is documented, without the bodies."""
 
 from __future__ import annotations
 
 import ast
+import difflib
 import re
 from collections.abc import Iterator, Mapping
 
 DOC = 600
 """Characters of one docstring."""
+NEAR = 12
+"""Lines from a declaration on that are taken for its own."""
 _DECLARES = re.compile(
     r"^\s*(export\b|pub\b|public\b|func\b|fn\b|def\b|class\b|struct\b|enum\b|interface\b|trait\b|type\b|impl\b|module\b"
     r"|function\b|async function\b|module\.exports|exports\.|const\b[^=]*=\s*(async\s*)?(\(|function)|static\b|extern\b"
@@ -16,13 +19,16 @@ _DECLARES = re.compile(
 _COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
 
 
-def interface(texts: Mapping[str, str], limit: int) -> str:
-    """Of these files, as much as fits; what is left out is said."""
+def interface(texts: Mapping[str, str], limit: int, before: Mapping[str, str] | None = None) -> str:
+    """Of these files, as much as fits; what is left out is said. Of a file that was there `before`, what was added or
+    changed: whoever examines the work would otherwise read mostly what is not part of it."""
     parts: list[str] = []
     room, left_out = limit, []
     for path, text in texts.items():
-        face = (_python(text) if path.endswith((".py", ".pyi")) else _other(text)).strip()
-        part = f"### {path}\n\n```\n{face}\n```" if face else f"### {path}\n\n(nothing public)"
+        old = (before or {}).get(path)
+        face = (_python(text, old) if path.endswith((".py", ".pyi")) else _other(text, old)).strip()
+        only = "" if old is None else " (what was added or changed)"
+        part = f"### {path}{only}\n\n```\n{face}\n```" if face else f"### {path}\n\n(nothing public)"
         if len(part) > room:
             left_out.append(path)
             continue
@@ -33,17 +39,30 @@ def interface(texts: Mapping[str, str], limit: int) -> str:
     return "\n\n".join(parts)
 
 
-def _python(text: str) -> str:
+def added_lines(text: str, before: str | None) -> str:
+    """Of a document, what was added or changed, with a line around it; the whole of a new one."""
+    if before is None:
+        return text
+    lines = difflib.unified_diff(before.splitlines(), text.splitlines(), lineterm="", n=1)
+    return "\n".join("…" if line.startswith("@@") else line for line in list(lines)[2:])
+
+
+def _python(text: str, before: str | None) -> str:
     try:
-        tree = ast.parse(text)
+        tree, old = ast.parse(text), ast.parse(before or "")
     except (SyntaxError, ValueError, RecursionError):
-        return _other(text)
+        return _other(text, before)
     module = ast.get_docstring(tree) or ""
-    return "\n".join(([f'"""{_short(module)}"""', ""] if module else []) + list(_defined(tree.body, "")))
+    head = [f'"""{_short(module)}"""', ""] if module and module != ast.get_docstring(old) else []
+    return "\n".join(head + list(_defined(tree.body, "", old.body)))
 
 
-def _defined(body: list[ast.stmt], indent: str) -> Iterator[str]:
+def _defined(body: list[ast.stmt], indent: str, old: list[ast.stmt]) -> Iterator[str]:
+    """`old`: what was there before; what is still as it was is left out."""
+    same = {ast.dump(node) for node in old}
     for node in body:
+        if ast.dump(node) in same:
+            continue
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if _public(node.name):
                 yield from (f"{indent}@{ast.unparse(each)}" for each in node.decorator_list)
@@ -55,13 +74,14 @@ def _defined(body: list[ast.stmt], indent: str) -> Iterator[str]:
                 bases = ", ".join(map(ast.unparse, node.bases))
                 yield f"{indent}class {node.name}{f'({bases})' if bases else ''}:"
                 yield from _documented(node, indent)
-                yield from _defined(node.body, f"{indent}    ")
+                was = [each for each in old if isinstance(each, ast.ClassDef) and each.name == node.name]
+                yield from _defined(node.body, f"{indent}    ", was[0].body if was else [])
             case ast.AnnAssign(target=ast.Name() as target) if _public(target.id):
                 yield f"{indent}{ast.unparse(node)[:200]}"
             case ast.Assign(targets=[ast.Name() as target]) if _public(target.id):
                 yield f"{indent}{ast.unparse(node)[:200]}"
             case ast.If() | ast.Try():
-                yield from _defined(node.body, indent)
+                yield from _defined(node.body, indent, [])
             case _:
                 pass
 
@@ -81,15 +101,26 @@ def _public(name: str) -> bool:
     return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
 
 
-def _other(text: str) -> str:
-    """Lines that declare something, with the comments right above them."""
+def _other(text: str, before: str | None) -> str:
+    """Lines that declare something, with the comments right above them; of what was there before, those that are new
+    or whose next lines are."""
     kept: list[str] = []
     comments: list[str] = []
-    for line in text.splitlines():
+    fresh = _fresh(text, before)
+    for number, line in enumerate(text.splitlines()):
         if _COMMENT.match(line):
             comments.append(line)
             continue
-        if _DECLARES.match(line):
+        if _DECLARES.match(line) and fresh & {*range(number - len(comments), number + NEAR)}:
             kept += [*comments[-12:], line.rstrip().removesuffix("{").rstrip()]
         comments = []
     return "\n".join(kept)
+
+
+def _fresh(text: str, before: str | None) -> set[int]:
+    """Numbers of the lines that are not as they were."""
+    lines = text.splitlines()
+    if before is None:
+        return {*range(len(lines))}
+    blocks = difflib.SequenceMatcher(None, before.splitlines(), lines).get_opcodes()
+    return {number for tag, _, _, start, end in blocks if tag != "equal" for number in range(start, end)}

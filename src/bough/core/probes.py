@@ -20,7 +20,7 @@ from bough.core.requirements import Requirement
 from bough.core.structured import Problems, read
 
 MOST = 12
-"""Probes of one examination."""
+"""Probes of one examination, where no more things are asked."""
 LONGEST = 8_000
 """Characters of a probe."""
 OUTPUT = 3_000
@@ -91,7 +91,7 @@ PROBE = ToolSpec(
             "probes": {
                 "type": "array",
                 "items": _PROBE,
-                "description": f"At most {MOST}, the likeliest to fail first.",
+                "description": "The likeliest to fail first.",
             },
             "notes": {
                 "type": "array",
@@ -143,6 +143,11 @@ class Examination(Struct, frozen=True):
     """Probes that nothing demands, each with why: they are not run."""
 
 
+def most(requirements: Sequence[Requirement]) -> int:
+    """Each requirement can have a probe of its own, and some can have two."""
+    return max(MOST, min(len(requirements) + 4, 2 * MOST))
+
+
 def wants_to_look(answer: Answer) -> tuple[str, ...]:
     """The files that the examiner asks to see; nothing: it has answered."""
     if not any(call.name == LOOK.name for call in answer.calls):
@@ -160,7 +165,7 @@ def read_probes(
         return Problems((found,))
     probes: list[Probe] = []
     left_out: list[str] = []
-    for given in found.probes[:MOST]:
+    for given in found.probes[: most(requirements)]:
         place = find_quote(given.quote, asked)
         if place is None:
             left_out.append(

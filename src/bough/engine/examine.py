@@ -12,7 +12,7 @@ from bough.core.budget import used_up
 from bough.core.errors import Unavailable
 from bough.core.evidence import standing_of
 from bough.core.ids import GOAL
-from bough.core.interface import interface
+from bough.core.interface import added_lines, interface
 from bough.core.measure import fenced
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import brief
@@ -149,7 +149,7 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
         "form": _form(form, example),
         "tests": context.section("Tests of the author's, by name", await _names_of_tests(task, site, changed)),
         "few": "3",
-        "most": str(probes.MOST),
+        "most": str(probes.most(task.asked)),
     }
     if helper == CRITIC:
         return values | await _subject(task, site)
@@ -157,8 +157,10 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
         diff = await workspaces.diff(task.base, task.tree)
         return values | {"diff": brief.cut(diff, WHOLE), "evidence": _evidence(task)}
     texts = await workspaces.texts(task.tree, [*code, *docs])
-    documented = "\n\n".join(f"### {path}\n\n{context.shortened(texts[path], DOCS)}" for path in docs if path in texts)
-    face = interface({path: texts[path] for path in code if path in texts}, FACE)
+    before = await workspaces.texts(task.base, [*code, *docs])
+    written = {path: added_lines(texts[path], before.get(path)) for path in docs if path in texts}
+    documented = "\n\n".join(f"### {path}\n\n{context.shortened(text, DOCS)}" for path, text in written.items())
+    face = interface({path: texts[path] for path in code if path in texts}, FACE, before)
     return values | {"interface": "\n\n".join(part for part in (face, documented) if part)}
 
 
@@ -188,6 +190,8 @@ def _evidence(task: Task) -> str:
 async def _names_of_tests(task: Task, site: Site, changed: list[str]) -> str:
     import re
 
+    if task.verdict is not None and task.verdict.added:
+        return context.shortened(", ".join(task.verdict.added), 3_000)
     paths = [path for path in changed if of_tests(path)]
     texts = await site.ports.workspaces.texts(task.tree, paths)
     declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
