@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bough.adapters.workspaces.git import find_root, prepare_home, safe
 from bough.adapters.workspaces.scan import reserved
-from bough.core.errors import WorkspaceError
+from bough.core.errors import UsageError, WorkspaceError
 from tests.adapters.test_workspaces import (
     git,
     git_settings,  # noqa: F401 - used by every test
@@ -108,7 +108,7 @@ def test_folder_that_may_not_be_written() -> None:
     with ordinary_user() as folder:
         root = write(folder / "p", {"a": ""})
         root.chmod(0o500)
-        with pytest.raises(WorkspaceError, match=r"cannot write in .*make the folder writable"):
+        with pytest.raises(UsageError, match=r"cannot write in .*make the folder writable"):
             prepare_home(root)
 
 
