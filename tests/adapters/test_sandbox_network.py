@@ -81,7 +81,7 @@ def test_landlock_alone_gives_all_or_nothing(tmp_path: Path, server: int) -> Non
     assert "reached" not in fetch(tmp_path, Network(), f"http://127.0.0.1:{server}/", "landlock")
     (tmp_path / "b").mkdir()
     assert fetch(tmp_path / "b", Network("on"), f"http://127.0.0.1:{server}/", "landlock") == "reached"
-    with pytest.raises(UsageError, match="no such part of the network here.*give --network off or on"):
+    with pytest.raises(UsageError, match=r"no such part of the network here.*give --network off or on"):
         make_sandbox("landlock", {}, network=Network("loopback"))
 
 
