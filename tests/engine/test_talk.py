@@ -78,7 +78,7 @@ def test_a_word_is_heard_before_the_work_is_completed_whenever_the_process_dies(
     assert_heard(project)
     around = [at for at, name in enumerate(fuse.points) if "Message" in name or "DoneClaimed" in name]
     assert len(around) >= 6
-    for at in around[1:]:
+    for at in around[2::2]:  # What is after one is before the next effect.
         project = make_project(tmp_path / str(at), repository=False)
         with pytest.raises(Blown):
             asyncio.run(begin(project, ScriptedModel(heedful(project)), fuse=Fuse(at)))
@@ -151,7 +151,7 @@ def test_a_crash_around_a_question_asks_it_once(tmp_path: Path) -> None:
     asyncio.run(asking(make_project(tmp_path / "p", repository=False), fuse, hint, again=False))
     around = [at for at, name in enumerate(fuse.points) if "QuestionAsked" in name or "PersonAnswered" in name]
     assert len(around) == 4
-    for at in around:
+    for at in around[::2]:  # What is after one is before the next effect.
         project = make_project(tmp_path / str(at), repository=False)
         with pytest.raises(Blown):
             asyncio.run(asking(project, Fuse(at), hint, again=False))
