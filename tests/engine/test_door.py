@@ -223,3 +223,18 @@ def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) ->
     assert not outcome.completed and verdict.ruling == "failed"
     assert "not that of app/, which needs this project" in verdict.reason
     assert any("test_run" in failure.id for failure in verdict.failures)
+
+
+def test_what_was_compiled_in_place_comes_along_while_it_fits(library: Path) -> None:
+    environment(library)
+    (library / ".gitignore").write_text(".venv/\n*.so\n")
+    (library / "fast.c").write_text("int fast;\n")
+    (library / "fast.so").write_text("as it was built\n")
+    (library / "tests" / "test_fast.py").write_text(
+        "import pathlib\n\ndef test_fast():\n    assert pathlib.Path('fast.so').exists()\n"
+    )
+    outcome, journal = carry_out(library, DONE, goal="Write NOTES.txt.", check=None)
+    assert outcome.completed and journal.of(e.BaseChecked)[0].passed == 2
+    other = [call("write", path="fast.c", content="int faster;\n"), DONE[1]]
+    outcome, _ = carry_out(library, other, goal="Make it faster.", check=None, choices=Choices(rounds=2))
+    assert not outcome.completed, "it was built from other sources"

@@ -29,7 +29,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
-from bough.adapters.workspaces import agents, disk, handles, person, removal, shared
+from bough.adapters.workspaces import agents, disk, extensions, handles, person, removal, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
@@ -246,6 +246,7 @@ class GitWorkspaces:
     ) -> None:
         self._surroundings = surroundings
         self._layered = layered
+        self._compiled: list[str] | None = None
         self._root = root
         self._home = home
         self._link_ignored = link_ignored
@@ -363,9 +364,10 @@ class GitWorkspaces:
 
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
         workspace.begin(listing, found, self._top)
-        self._furnish(checkout)
+        native = extensions.sources(listing)
+        self._furnish(checkout, native)
         env = self._surroundings.at(checkout, task, free_port())
-        workspace.surround(self._mounts(links), env, lambda: self._furnish(checkout))
+        workspace.surround(self._mounts(links), env, lambda: self._furnish(checkout, native))
         return workspace
 
     def _mounts(self, links: list[bytes]) -> list[Mount]:
@@ -376,10 +378,14 @@ class GitWorkspaces:
             places.append(around.environment.prefix)
         return [Mount(place, "overlay") for place in places] + [Mount(self._root / name) for name in around.link]
 
-    def _furnish(self, checkout: Path) -> None:
-        """What no tree holds, where the tree has nothing in its place: empty folders of the person's, and the links and
-        copies that the person asked for."""
+    def _furnish(self, checkout: Path, native: list[str]) -> None:
+        """What no tree holds, where the tree has nothing in its place: empty folders of the person's, the links and
+        copies that the person asked for, and what was built in place of sources that are compiled."""
         top = os.fsencode(checkout)
+        if native and self._surroundings.environment is not None:
+            if self._compiled is None:
+                self._compiled = extensions.compiled(self.ignored())
+            extensions.bring(self._root, checkout, self._compiled, native)
         for path in person.load_empty(self._repository.path):
             handles.make_folder(top, path)
         for name in self._surroundings.link:
