@@ -172,6 +172,11 @@ def test_env_files_and_addresses(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".env.local")
     (tmp_path / ".env.link").symlink_to("/etc/passwd")
     assert list(in_files(tmp_path)) == ["from-a-file-1", "pass-word-2"]
+    for name in ("apps/web/.env", "node_modules/x/.env", "a/b/c/.env", "settings/local"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(f"API_TOKEN=of-{name}\n")
+    found = list(in_files(tmp_path, "settings/local"))
+    assert found == ["from-a-file-1", "pass-word-2", "of-apps/web/.env", "of-settings/local"]
     assert set(in_addresses({"DATABASE_URL": "mysql://u:p%40ss-word@h/d", "HOME": "/h"})) == {
         "p%40ss-word",
         "p@ss-word",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from bough.adapters.workspaces.agents import CONFIG
+from bough.adapters.workspaces.disarmed import LAST, harmless
 from bough.adapters.workspaces.git import GitWorkspace
 from tests.adapters.test_workspaces import git, git_settings, project, spaces, write
 
@@ -100,3 +103,67 @@ def test_nothing_that_is_done_there_reaches_the_person_s_repository(tmp_path: Pa
     git(workspace.root, "reflog", "expire", "--expire=now", "--all")
     git(workspace.root, "gc", "-q", "--prune=now")
     assert said(workspace) == ["Start"] and seen() == before
+
+
+# ── what a person who looks around in there runs ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("how", ["fsmonitor", "an include", "a repository elsewhere", "a hook", "another's settings"])
+def test_looking_around_in_a_checkout_runs_nothing(tmp_path: Path, how: str) -> None:
+    workspace = opened(history(tmp_path / "p"))
+    ran, program = tmp_path / "ran", workspace.root / "evil"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    program.chmod(0o755)
+    own = workspace.root / ".git"
+    if how == "fsmonitor":
+        git(workspace.root, "config", "core.fsmonitor", str(program))
+    elif how == "an include":
+        (workspace.root / "more").write_text(f"[core]\n\tfsmonitor = {program}\n")
+        git(workspace.root, "config", "include.path", "../more")
+    elif how == "a hook":
+        (own / "hooks").mkdir()
+        (own / "hooks" / "post-index-change").write_text(program.read_text())
+        (own / "hooks" / "post-index-change").chmod(0o755)
+        git(workspace.root, "config", "core.hooksPath", str(own / "hooks"))
+    elif how == "another's settings":
+        git(workspace.root, "config", "extensions.worktreeConfig", "true")
+        (own / "config.worktree").write_text(f"[core]\n\tfsmonitor = {program}\n")
+    else:
+        own.rename(workspace.root / "elsewhere")
+        git(workspace.root / "elsewhere", "config", "core.fsmonitor", str(program))
+        own.write_text("gitdir: elsewhere\n")
+    look = ["git", "-C", str(workspace.root), "status"]
+    subprocess.run(look, capture_output=True, check=False)
+    assert ran.exists(), "it would have run"
+    ran.unlink()
+    asyncio.run(workspace.snapshot())
+    write(workspace.root, {"a.py": "x = 9\n"})
+    subprocess.run(look, capture_output=True, check=False)
+    assert not ran.exists()
+
+
+def test_harmless_settings_stay() -> None:
+    assert harmless(CONFIG) == CONFIG
+    own = '[user]\n\tname = Eve\n[remote "origin"]\n\turl = ../x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+    assert harmless(CONFIG + own) == CONFIG.removesuffix(LAST) + "[core]\n" + own + LAST
+    assert harmless(harmless(CONFIG + own)) == harmless(CONFIG + own)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[core]\n\tFSMonitor = evil\n",
+        "[core] fsmonitor = evil\n",
+        "[core]\n\tautocrlf = a\\\n\tfsmonitor = evil\n",
+        "[alias]\n\tstatus = !evil\n",
+        '[filter "x"]\n\tclean = evil\n',
+        "[include]\n\tpath = evil\n",
+        '[includeIf "gitdir:/"]\n\tpath = evil\n',
+        '[remote "o"]\n\tuploadpack = evil\n',
+        "[core]\n\tsshCommand = evil\n\tpager = evil\n\teditor = evil\n\thooksPath = evil\n",
+        "[credential]\n\thelper = !evil\n",
+        "[core.x]\n\tfsmonitor = evil\n",
+    ],
+)
+def test_what_is_not_known_to_be_harmless_goes(text: str) -> None:
+    assert "evil" not in harmless(text) and harmless(text).endswith(LAST)

@@ -845,7 +845,7 @@ async def session(
     loaded = replace(loaded, sandbox=chosen.confined(loaded.sandbox))
     check_home(root / ".bough")
     home = prepare_home(root) if create else root / ".bough"
-    known = [*secrets_of(env), *in_addresses(env), *in_files(root)]
+    known = [*secrets_of(env), *in_addresses(env), *in_files(root, loaded.workspace.env_file)]
     store = RedactedStore(SqliteStore(home / "journal.db", create=create), known)
     client, mode = Client(), loaded.sandbox.mode
     around = surroundings_of(root, folder_in(root, here), loaded, env)

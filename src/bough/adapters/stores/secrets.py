@@ -13,6 +13,10 @@ from urllib.parse import unquote
 SHORTEST = 8
 _LARGEST = 65_536
 """Bytes of a `.env` file."""
+_DEEPEST, _MOST = 2, 300
+"""Folders below the top that are looked into: `apps/web/.env`."""
+_HEAVY = frozenset({"node_modules", "target", "vendor", "venv", "build", "dist"})
+_ENV_FILE = re.compile(r"\.env(\..*)?(?<!\.example)(?<!\.sample)(?<!\.template)(?<!\.dist)")
 _LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][\w.]*)\s*[=:]\s*(.*?)\s*$")
 _PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 _NAME = re.compile(r"secret|token|passw|pwd|credential|private|api_?key|(^|_)key(s)?($|_)|auth|dsn|salt", re.IGNORECASE)
@@ -32,15 +36,25 @@ def in_addresses(env: Mapping[str, str]) -> Iterator[str]:
             yield from (text for text in {password, unquote(password)} if len(text) >= SHORTEST)
 
 
-def in_files(root: Path) -> Iterator[str]:
-    """The secret values of the project's `.env` files."""
+def in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
+    """The secret values of the project's `.env` files, those of its parts included, and of the one that it names."""
+    folders = [(str(root), 0)]
+    for folder, depth in folders:  # grows while it is walked
+        for name, is_folder in _listed(folder):
+            if is_folder and depth < _DEEPEST and not name.startswith(".") and name not in _HEAVY:
+                folders += [(f"{folder}/{name}", depth + 1)] if len(folders) < _MOST else []
+            elif _ENV_FILE.fullmatch(name):
+                yield from _values(_text(Path(folder, name)))
+    if env_file:
+        yield from _values(_text(root / env_file))
+
+
+def _listed(folder: str) -> list[tuple[str, bool]]:
     try:
-        names = sorted(name for name in os.listdir(root) if name == ".env" or name.startswith(".env."))  # noqa: PTH208
+        with os.scandir(folder) as entries:
+            return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
     except OSError:
-        return
-    for name in names:
-        if not name.endswith((".example", ".sample", ".template", ".dist")):
-            yield from _values(_text(root / name))
+        return []
 
 
 def _values(text: str) -> Iterator[str]:

@@ -17,17 +17,16 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.disarmed import LAST
 from bough.adapters.workspaces.home import ATTRIBUTES
 from bough.adapters.workspaces.program import Git
 from bough.core.merging import OURS
 
-CONFIG = """\
+CONFIG = f"""\
 [core]
 \trepositoryformatversion = 0
 \tbare = false
 \tautocrlf = false
-\thooksPath = /dev/null
-\tfsmonitor = false
 [gc]
 \tauto = 0
 [commit]
@@ -35,7 +34,7 @@ CONFIG = """\
 [user]
 \tname = bough
 \temail = bough@localhost
-"""
+{LAST}"""
 START = "Where the task starts"
 _LENDERS = 8
 """Folders that one folder of objects may borrow from."""

@@ -32,6 +32,7 @@ from typing import ParamSpec, TypeVar
 from bough.adapters.workspaces import agents, disk, extensions, handles, person, removal, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
+from bough.adapters.workspaces.disarmed import Stamp, disarm
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
 from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
@@ -159,6 +160,7 @@ class GitWorkspace:
         self._tracked = Tracked()
         self._found: Found | None = None
         self._busy = threading.Lock()
+        self._settings: Stamp | None = None
         self.env: Mapping[str, str] = {}
         self._furnish: Callable[[], None] = lambda: None
         self._person = b""
@@ -200,6 +202,7 @@ class GitWorkspace:
             id = tree(found, batch)
             batch.flush()
             self._found = found
+            self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
         return id.hex()
 
