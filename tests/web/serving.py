@@ -40,6 +40,10 @@ class Served:
         return parse_qs(urlsplit(self.address).query)["token"][0]
 
     @property
+    def cookies(self) -> list[tuple[str, str]]:
+        return list(dict(self.client.cookies).items())
+
+    @property
     def project(self) -> str:
         projects: list[dict[str, str]] = self.get("/api/runs")["projects"]
         return projects[0]["project"]

@@ -64,7 +64,7 @@ export function useRun(project: string, name: string): { tree: Tree | null; erro
       if (!current) return;
       setTree(made);
       for (let from = first.next; from !== null && current; ) {
-        const part: Part = await get(at(project, name, `/tree?from=${from}`));
+        const part: Part = await get(at(project, name, `/tree?from=${from}&limit=500`));
         for (const line of part.tasks) lines.set(line.path, line);
         from = part.next;
         made = { ...made, lines: new Map(lines), complete: from === null };

@@ -31,7 +31,8 @@ from bough.interfaces.web.live import LiveRun, Lives
 STATIC = Path(__file__).parent / "static"
 FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
 PAGE = 20
-LINES = 400
+LINES = 100
+"""Of a tree: more than fit on a screen, so that the first answer is soon there."""
 LARGEST = 2_000_000
 """Bytes of a blob that are shown, and of a post that is read."""
 

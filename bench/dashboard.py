@@ -1,0 +1,131 @@
+"""How fast the dashboard shows a large run, and what many open pages cost.
+
+    python -m bench.dashboard                 # 100,000 events, 1,000 tasks; needs chromium and playwright
+    python -m bench.dashboard --pages 100     # and a hundred pages that follow a run
+
+Prints one JSON object. `first_paint` and `first_contentful_paint` are the browser's own numbers; `tree` is when the
+first line of the tree is in the page. Cold: the server has just been started. Warm: it has read the run before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from tests.web import journals
+from tests.web.serving import Served, serve
+
+from bough.core import events as e
+
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+PAINT = (
+    """() => Object.fromEntries(performance.getEntriesByType('paint').map((e) => [e.name, Math.round(e.startTime)]))"""
+)
+TREE = """() => new Promise((done) => {
+    const there = () => document.querySelector('.space .row .what');
+    const look = () => there() ? done(Math.round(performance.now())) : requestAnimationFrame(look);
+    look();
+})"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tasks", type=int, default=1000)
+    parser.add_argument("--rounds", type=int, default=23)
+    parser.add_argument("--pages", type=int, default=0)
+    parser.add_argument("--repeat", type=int, default=5)
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        events = journals.write(root, "amber-heron", journals.large(chosen.tasks, chosen.rounds))
+        found: dict[str, Any] = {"events": events, "tasks": chosen.tasks, "load": os.getloadavg()[0]}
+        found["painted"] = painted(root, chosen.repeat)
+        if chosen.pages:
+            found["followed"] = followed(root, chosen.pages)
+    print(json.dumps(found, indent=2))
+
+
+def painted(root: Path, repeat: int) -> dict[str, Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started, serve(root) as served:
+        browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        context = browser.new_context()
+        context.add_cookies([{"name": name, "value": value, "url": served.url} for name, value in served.cookies])
+        # Asking for its name would have the server read the run.
+        project = sha256(str(root.resolve()).encode()).hexdigest()[:8]
+        address = f"{served.url}/#/run/{project}/amber-heron"
+        measured = []
+        for _ in range(repeat + 1):
+            page = context.new_page()
+            page.goto(address, wait_until="commit")
+            tree = page.evaluate(TREE)
+            measured.append({**page.evaluate(PAINT), "tree": tree})
+            page.close()
+        browser.close()
+    return {"cold": measured[0], "warm": measured[1:]}
+
+
+def followed(root: Path, pages: int) -> dict[str, Any]:
+    """Pages that follow a run, ten events a second for five seconds: what the server uses, and how late they hear."""
+    journals.write(root, "jade-fox", journals.large(20, 4, over=False))
+    late: list[float] = []
+    with serve(root) as served, journals.carried_out(root, "jade-fox"):
+        ready = threading.Barrier(pages + 1)
+        threads = [threading.Thread(target=_listen, args=(served, ready, late)) for _ in range(pages)]
+        for thread in threads:
+            thread.start()
+        ready.wait()
+        before = _processor_time(served.process.pid)
+        begun = time.monotonic()
+        for number in range(50):
+            journals.append(root, "jade-fox", "group-0/module-0-1", [journals.said(f"{number}")])
+            time.sleep(max(0.0, begun + number * 0.1 - time.monotonic()))
+        journals.append(root, "jade-fox", "", [e.RunHalted("stopped", "that is enough")])
+        for thread in threads:
+            thread.join()
+        spent, seconds = _processor_time(served.process.pid) - before, time.monotonic() - begun
+    late.sort()
+    return {
+        "pages": pages,
+        "seconds": round(seconds, 1),
+        "server_processor_seconds": round(spent, 2),
+        "heard_after_median": round(late[len(late) // 2], 3),
+        "heard_after_worst": round(late[-1], 3),
+    }
+
+
+def _listen(served: Served, ready: threading.Barrier, late: list[float]) -> None:
+    import httpx2
+
+    with (
+        httpx2.Client(base_url=served.url, cookies=dict(served.cookies), timeout=120) as client,
+        client.stream("GET", served.of("jade-fox", "/live")) as stream,
+    ):
+        waiting = True
+        for line in (line for line in stream.iter_lines() if line.startswith("data: ")):
+            if waiting:
+                waiting = False
+                ready.wait()
+                continue
+            said = json.loads(line[6:])
+            late.append(time.time() - said["run"]["last_at"])
+            if said["run"]["summary"] == "that is enough":
+                return
+
+
+def _processor_time(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()
