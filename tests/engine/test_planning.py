@@ -288,6 +288,31 @@ def test_own_steps_are_carried_out(tmp_path: Path) -> None:
     assert journal.of(e.Planned)[0].steps == own
 
 
+def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
+    """Nobody answers at the terminal. Somebody sends the plan back as text from another process; what they had said
+    to an earlier proposal counts for that one only."""
+    from bough.app import proposals, session
+
+    project = make_project(tmp_path / "p")
+    asked: list[tuple[Step, ...]] = []
+
+    async def approve(steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+        asked.append(steps)
+        async with session(project) as other:
+            (name,) = await other.store.runs()
+            waiting = await proposals.proposal(other, name)
+            assert waiting.task == "goal" and [step.name for step in waiting.plan.goal.steps] == [s.name for s in steps]
+            own = Approval("change", "squares first") if len(asked) == 1 else waiting.own(waiting.text)
+            await proposals.rule(other, name, waiting.task, own)
+        await asyncio.Event().wait()
+        return None
+
+    outcome, journal = carried_out(project, Office(12, PLAN, PLAN), Watch(approve=approve))
+    assert outcome.completed
+    assert [(said.says, bool(said.by)) for said in journal.of(e.PlanAnswered)] == [("change", True), ("own", True)]
+    assert [step.name for step in journal.of(e.Planned)[0].steps] == [step.name for step in asked[1]]
+
+
 def test_bough_plan_begins_nothing(tmp_path: Path) -> None:
     from bough.app import Choices, session
     from bough.core.plan import goal_step

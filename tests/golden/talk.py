@@ -21,5 +21,7 @@ TALK: list[tuple[str, e.AnyEvent]] = [
     ("goal", e.QuestionAsked("What would you do?")),
     ("goal", e.TaskHalted("waiting", "the check still fails after 3 repairs")),
     ("", e.RunHalted("waiting", "the check still fails after 3 repairs")),
+    ("@control", e.PlanRuled("goal", "own", "", (Step("a", "Do a."),), ("It works.",), "anna")),
+    ("goal", e.PlanAnswered("own", "", "anna")),
     ("goal", e.PersonAnswered("What would you do?", "Leave Windows out of it.", "anna", said=12)),
 ]

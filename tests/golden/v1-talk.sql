@@ -45,7 +45,11 @@ INSERT INTO events VALUES (10, 'amber-heron', 'goal', 5, 1800000002.5, 'TaskHalt
   CAST('{"event":"TaskHalted","reason":"waiting","message":"the check still fails after 3 repairs"}' AS BLOB));
 INSERT INTO events VALUES (11, 'amber-heron', '', 3, 1800000002.75, 'RunHalted',
   CAST('{"event":"RunHalted","reason":"waiting","message":"the check still fails after 3 repairs"}' AS BLOB));
-INSERT INTO events VALUES (12, 'amber-heron', 'goal', 6, 1800000003.0, 'PersonAnswered',
+INSERT INTO events VALUES (12, 'amber-heron', '@control', 4, 1800000003.0, 'PlanRuled',
+  CAST('{"event":"PlanRuled","task":"goal","says":"own","steps":[{"name":"a","instructions":"Do a."}],"requirements":["It works."],"by":"anna"}' AS BLOB));
+INSERT INTO events VALUES (13, 'amber-heron', 'goal', 6, 1800000003.25, 'PlanAnswered',
+  CAST('{"event":"PlanAnswered","says":"own","by":"anna"}' AS BLOB));
+INSERT INTO events VALUES (14, 'amber-heron', 'goal', 7, 1800000003.5, 'PersonAnswered',
   CAST('{"event":"PersonAnswered","question":"What would you do?","text":"Leave Windows out of it.","by":"anna","said":12}' AS BLOB));
 
 INSERT INTO claims VALUES (7, 'amber-heron', 'goal', 'otter:4242:813723:9f3c1a2b-4026531836', 1800000015.0);

@@ -11,6 +11,11 @@ from typing import Any
 import httpx2
 import pytest
 
+from bough.core import events as e
+from bough.core.budget import Limits
+from bough.core.ids import GOAL
+from bough.core.plan import Plan, Step
+from bough.core.rules import Rules
 from bough.interfaces.cli.entry import enter
 from tests.web import journals
 from tests.web.serving import Served, serve
@@ -186,6 +191,25 @@ def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixt
     assert b"give --html or --json" in capsysbinary.readouterr().err
 
 
+def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
+    step = Step("write", "Write it.")
+    told = [("", e.RunStarted(Plan(Step(GOAL, "Do it.")), journals.TREE, "", {"main": "m"}, Limits(), Rules(), "0"))]
+    told += [(GOAL, e.TaskCreated(Step(GOAL, "Do it.", plan_first=True), journals.TREE, Limits(), Rules()))]
+    journals.write(served.root, "plum-yak", [*told, (GOAL, e.PlanProposed((step,)))])
+    assert served.get(served.of("plum-yak"))["waiting"] == [], "nobody is there to hear the answer"
+    assert "No plan of plum-yak waits" in served.post("plum-yak", "plan", {"says": "yes"}).json()["error"]
+    with journals.carried_out(served.root, "plum-yak"):
+        (asked,) = served.get(served.of("plum-yak"))["waiting"]
+        assert asked["kind"] == "plan" and 'action = "Write it."' in asked["plan"]
+        bad = served.post("plum-yak", "plan", {"says": "own", "text": "steps = 7"})
+        assert bad.status_code == 409 and "plan.toml" in bad.json()["error"]
+        own = asked["plan"].replace("Write it.", "Write it twice.")
+        assert served.post("plum-yak", "plan", {"says": "own", "text": own}).status_code == 200
+    ruled = served.get(served.of("plum-yak", "/events?task=@control"))["events"][-1]
+    assert ruled["kind"] == "PlanRuled" and ruled["event"]["steps"][0]["instructions"] == "Write it twice."
+    assert ruled["event"]["by"]
+
+
 def test_errors_say_what_to_do(served: Served) -> None:
     for path, status, words in (
         (served.of("no-such"), 404, "There is no run `no-such` here"),
@@ -220,7 +244,6 @@ def test_no_page_makes_markup_of_text() -> None:
 
 
 def test_what_was_stuck_and_what_helped() -> None:
-    from bough.core import events as e
     from bough.core.escalation import Decision, Trouble
     from bough.core.states import State
     from bough.interfaces.web.pages import ladder

@@ -81,6 +81,7 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
         {note}
       </section>
     );
+  if (waiting.kind === "plan") return <PlanQuestion project={project} run={run} waiting={waiting} refresh={refresh} />;
   return (
     <section class="question" aria-label="The run has a question">
       <h2>{run.run} asks you</h2>
@@ -89,6 +90,28 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
         <label>Your answer <textarea required value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
         <p class="actions"><button type="submit" class="first" disabled={busy || !text.trim()}>Answer</button></p>
       </form>
+      {note}
+    </section>
+  );
+}
+
+// The plan as text, to be taken as it is or changed in place.
+function PlanQuestion({ project, run, waiting, refresh }: { project: string; run: Run; waiting: Waiting; refresh: Refresh }) {
+  const { act, busy, note } = useAction(project, run, refresh);
+  const [plan, setPlan] = useState(waiting.plan ?? "");
+  const [wish, setWish] = useState("");
+  const { task } = waiting;
+  const changed = plan !== waiting.plan;
+  return (
+    <section class="question" aria-label="The run asks about its plan">
+      <h2>Carry {task} out like this?</h2>
+      <label>The plan, which you can change here <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
+      <label>Or say what another plan should do differently <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
+      <p class="actions">
+        <button type="button" class="first" disabled={busy} onClick={() => act("plan", changed ? { says: "own", task, text: plan } : { says: "yes", task })}>{changed ? "Carry out my plan" : "Carry it out"}</button>
+        <button type="button" disabled={busy || !wish.trim()} onClick={() => act("plan", { says: "change", task, text: wish })}>Ask for another plan</button>
+        <button type="button" disabled={busy} onClick={() => act("plan", { says: "no", task })}>Do it as one piece of work</button>
+      </p>
       {note}
     </section>
   );

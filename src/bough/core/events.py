@@ -192,6 +192,19 @@ class PersonSaid(Event, frozen=True):
     """Whose agents it is for: this task's and those below it; empty: all that are at work."""
 
 
+class PlanRuled(Event, frozen=True):
+    """In the control stream: what a person says to a proposed plan, from elsewhere than where they are asked."""
+
+    task: str
+    says: Literal["yes", "no", "change", "own"]
+    wish: str = ""
+    steps: tuple[Step, ...] = ()
+    """For `own`: the steps as they wrote them …"""
+    requirements: tuple[str, ...] = ()
+    """… and what the goal asks, where they changed that."""
+    by: str = ""
+
+
 # ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -426,6 +439,7 @@ class PlanAnswered(Event, frozen=True):
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
     """What they want to be different."""
+    by: str = ""
 
 
 class PlanChanged(Event, frozen=True):
@@ -780,6 +794,7 @@ AnyEvent = (
     | StopRequested
     | PauseRequested
     | PersonSaid
+    | PlanRuled
     | TaskCreated
     | StateChanged
     | WorkspaceOpened

@@ -9,11 +9,12 @@ from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
 from bough.core.ids import CONTROL
+from bough.core.planning.estimate import Advice
 from bough.core.state import PERSON
 from bough.core.states import State
 from bough.core.task import Task
 from bough.engine.site import Site
-from bough.ports import Batches, Inbox, Ports
+from bough.ports import Approval, Batches, Inbox, Ports
 
 
 def listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]]:
@@ -30,7 +31,7 @@ def listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]
                         ports.stop.request(now=now)
                     case e.PauseRequested(by=by):
                         ports.stop.request(halt=("paused", f"paused by {by}" if by else "a person paused it"))
-                    case e.PersonSaid():
+                    case e.PersonSaid() | e.PlanRuled():
                         ports.inbox.add(record)
 
     return look
@@ -73,6 +74,31 @@ async def answered(question: str, task: Task, ports: Ports) -> e.PersonAnswered 
             if asking.done():
                 text = asking.result()
                 return None if text is None else e.PersonAnswered(question, text.strip(), ports.person)
+            came.clear()
+            elsewhere = asyncio.ensure_future(came.wait())
+            await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+            elsewhere.cancel()
+    finally:
+        unwatch()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def agreed(task: Task, advice: Advice, ports: Ports) -> tuple[Approval | None, str]:
+    """What the person says to the proposed plan, at the terminal or from elsewhere, and who they are."""
+    assert ports.approve is not None, "nobody is there to be asked"
+    came = asyncio.Event()
+    unwatch = ports.inbox.watch(came.set)
+    asking = asyncio.ensure_future(ports.approve(task.proposed, advice))
+    try:
+        while True:
+            for record in ports.inbox.after(0):
+                said = record.event
+                # What was said to an earlier proposal is older than this one.
+                if isinstance(said, e.PlanRuled) and said.task == task.id and record.at >= task.at:
+                    return Approval(said.says, said.wish, said.steps, said.requirements), said.by
+            if asking.done():
+                return asking.result(), ports.person
             came.clear()
             elsewhere = asyncio.ensure_future(came.wait())
             await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)

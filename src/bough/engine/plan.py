@@ -25,6 +25,7 @@ from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.engine.consult import consult
 from bough.engine.estimate import known_of, size_of
+from bough.engine.hear import agreed
 from bough.engine.site import Site
 from bough.engine.steps import ask_for_steps
 from bough.ports import Batches
@@ -75,11 +76,10 @@ def _advice(task: Task) -> Advice:
 
 async def agree(command: c.Agree, task: Task, site: Site) -> Batches:
     """Show the proposal and hear what the person says: yes, no (one leaf), words for another proposal, or own steps."""
-    assert site.ports.approve is not None, "nobody is there to be asked"
-    answer = await site.ports.approve(task.proposed, _advice(task))
+    answer, by = await agreed(task, _advice(task), site.ports)
     if answer is None:
         return
-    events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish)]
+    events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish, by)]
     if answer.says == "yes":
         events += _taken(task, task.proposed, site, "the plan", task.conventions)
     elif answer.says == "own":

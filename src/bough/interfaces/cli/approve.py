@@ -21,18 +21,44 @@ if TYPE_CHECKING:
 @run_argument
 @in_dir
 @click.option("--deny", is_flag=True, help="Do not allow it: the agent is told, and goes on.")
-@click.option("--say", default="", metavar="TEXT", help="What the agent hears with --deny.")
+@click.option("--say", default="", metavar="TEXT", help="What the agent hears with --deny, the planner with --plan.")
+@click.option(
+    "--plan",
+    type=click.Choice(["show", "yes", "no", "change", "own"]),
+    help="The plan that a live run asks about. no: as one piece of work; change: with --say; own: with --file.",
+)
+@click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
-def command(run: str | None, folder: Path, deny: bool, say: str, apply: bool, as_json: bool, **chosen: Any) -> int:
+def command(
+    run: str | None,
+    folder: Path,
+    deny: bool,
+    say: str,
+    plan: str | None,
+    file: str | None,
+    apply: bool,
+    as_json: bool,
+    **chosen: Any,
+) -> int:
     """Allow or deny that a run changes existing tests.
 
     A run waits for you (exit status 5) when tests as they were before it do not pass on the new code and nothing in
     the goal demands that. `bough status` shows each test with what it expected and what it expects now. The run is
     resumed with your answer.
+
+    A live run that asks about its plan at a terminal, or in the dashboard, can be answered from here with --plan.
     """
     from bough.app import Choices
 
+    if plan is not None:
+        if (plan == "own") != bool(file) or (plan == "change") != bool(say) or deny:
+            raise click.UsageError(
+                "--plan own goes with --file F, --plan change with --say TEXT, and neither with --deny"
+            )
+        return wait_for(_approve_plan(run, folder, plan, say, file or "", as_json))
+    if file:
+        raise click.UsageError("--file goes with --plan own")
     if say and not deny:
         raise click.UsageError("--say goes with --deny: what is allowed needs no words")
     return wait_for(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json))
@@ -51,3 +77,34 @@ async def _approve(
         tests = await opened.rule_on_changes(name, allow=allow, say=say)
         display.notice(f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}")
         return await go_on(opened, name, display, choices, apply, as_json)
+
+
+async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool) -> int:
+    from bough.app import session
+    from bough.app.proposals import proposal, rule
+    from bough.interfaces.cli.options import print_json
+    from bough.interfaces.terminal.paper import paper
+    from bough.ports import Approval
+
+    async with session(folder) as opened:
+        name = await opened.find(run)
+        waiting = await proposal(opened, name)
+        if says == "show":
+            if as_json:
+                print_json({"run": name, "task": waiting.task, "plan": waiting.text})
+            else:
+                click.echo(waiting.text, nl=False)
+            return 0
+        if says == "own":
+            try:
+                approval = waiting.own(Path(file).read_text("utf-8"))
+            except (OSError, UnicodeDecodeError) as error:
+                raise click.UsageError(f"{file} cannot be read: {error}") from None
+        else:
+            approval = Approval(says, wish)  # type: ignore[arg-type]
+        await rule(opened, name, waiting.task, approval)
+    if as_json:
+        print_json({"run": name, "task": waiting.task, "says": says})
+    else:
+        paper().paragraph(text=f"Said: {name} goes on with the plan of {waiting.task}.")
+    return 0

@@ -226,6 +226,10 @@ def _pause_requested(event: e.PauseRequested, follow: _Follow) -> Told:
     return f"{event.by or 'a person'} asks it to pause", "yellow"
 
 
+def _plan_ruled(event: e.PlanRuled, follow: _Follow) -> Told:
+    return f"{event.task}: {_of_plan(event.says, event.wish, event.by or 'a person')}", ""
+
+
 def _person_said(event: e.PersonSaid, follow: _Follow) -> Told:
     to = f" to {event.task}" if event.task else ""
     return f"{event.by or 'a person'} says{to}: {event.text}", "yellow"
@@ -338,13 +342,17 @@ def _plan_proposed(event: e.PlanProposed, follow: _Follow) -> Told:
 
 
 def _plan_answered(event: e.PlanAnswered, follow: _Follow) -> Told:
-    says = {
-        "yes": "the person takes the plan",
-        "no": "the person wants it as one piece of work",
-        "change": f"the person wants another plan: {event.wish}",
-        "own": "the person has changed the plan",
+    return _of_plan(event.says, event.wish, event.by or "the person"), ""
+
+
+def _of_plan(says: str, wish: str, person: str) -> str:
+    words = {
+        "yes": "takes the plan",
+        "no": "wants it as one piece of work",
+        "change": f"wants another plan: {wish}",
+        "own": "has changed the plan",
     }
-    return says[event.says], ""
+    return f"{person} {words[says]}"
 
 
 def _plan_changed(event: e.PlanChanged, follow: _Follow) -> Told:
@@ -590,6 +598,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.StopRequested: _stop_requested,
     e.PauseRequested: _pause_requested,
     e.PersonSaid: _person_said,
+    e.PlanRuled: _plan_ruled,
     e.MessageReceived: _message_received,
     e.QuestionAsked: _question_asked,
     e.TaskCreated: _task_created,

@@ -6,14 +6,16 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from bough.app import session, talk
+from bough.app.proposals import proposal, rule
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
 from bough.interfaces.terminal.words import many
+from bough.ports import Approval
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
 PATIENCE = 1.5
@@ -36,6 +38,13 @@ class _Say(msgspec.Struct, forbid_unknown_fields=True):
 class _Approve(msgspec.Struct, forbid_unknown_fields=True):
     allow: bool
     say: str = ""
+
+
+class _Plan(msgspec.Struct, forbid_unknown_fields=True):
+    says: Literal["yes", "no", "change", "own"]
+    task: str = GOAL
+    text: str = ""
+    """What should be different, or the person's own steps as TOML."""
 
 
 class _Rewind(msgspec.Struct, forbid_unknown_fields=True):
@@ -115,6 +124,16 @@ async def approve(root: Path, name: str, body: bytes) -> str:
     return f"{said} {await resume(root, name, b'{}')}"
 
 
+async def plan(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Plan)
+    async with session(root) as opened:
+        waiting = await proposal(opened, name, asked.task)
+        own = asked.says == "own"
+        approval = waiting.own(asked.text) if own else Approval(asked.says, asked.text)
+        await rule(opened, name, waiting.task, approval)
+    return f"Said: {name} goes on with the plan of {waiting.task}."
+
+
 async def rewind(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Rewind)
     async with session(root) as opened:
@@ -146,6 +165,7 @@ ACTIONS: dict[str, Act] = {
     "answer": answer,
     "resume": resume,
     "approve": approve,
+    "plan": plan,
     "rewind": rewind,
     "apply": apply,
     "undo": undo,

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from bough.app import Journal
+from bough.app.proposals import KINDS as PROPOSAL_KINDS
+from bough.app.proposals import Proposals
 from bough.core import events as e
 from bough.core.ids import below, parent
 from bough.interfaces.cli.targets import standing
@@ -18,7 +20,7 @@ from bough.interfaces.terminal.tree import Row, rows
 from bough.interfaces.views import LIVE_KINDS, RunView
 from bough.interfaces.web.charts import CHART_KINDS, Charts
 
-KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, "PersonSaid")))
+KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *PROPOSAL_KINDS, "PersonSaid")))
 PIECE = 2000
 """Events that are taken in at once: about 20 ms in which nobody else is answered."""
 BEAT = 0.1
@@ -37,6 +39,7 @@ class LiveRun:
         self._lock = asyncio.Lock()
         self.view = RunView(name)
         self.charts = Charts()
+        self.proposals = Proposals()
         self.seq = 0
         """The last event that was taken in."""
         self.status = "running"
@@ -75,6 +78,7 @@ class LiveRun:
     def _take(self, record: e.Record) -> None:
         self.view.see(record)
         self.charts.see(record)
+        self.proposals.see(record)
         self.seq = record.seq
         if isinstance(record.event, e.QuestionAsked | e.PersonSaid):
             self.answered = isinstance(record.event, e.PersonSaid)

@@ -12,9 +12,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
+from bough.app.proposals import Proposal
 from bough.core import events as e
 from bough.core.acceptance import Verdict
-from bough.core.errors import NotFound
+from bough.core.errors import NotFound, UsageError
 from bough.core.ids import GOAL, parent
 from bough.core.ids import depth as levels
 from bough.core.states import State
@@ -109,6 +110,11 @@ def waiting(run: LiveRun) -> list[Json]:
         for task in tasks
         if task.question and not run.answered
     ]
+    if run.holder is not None:
+        asked += [
+            {"kind": "plan", "task": Raw(each.task), "question": "Is this plan good?", "plan": _toml(each)}
+            for each in run.proposals.open
+        ]
     if run.status != "needs_approval":
         return asked
     return asked + [
@@ -121,6 +127,13 @@ def waiting(run: LiveRun) -> list[Json]:
         for task in tasks
         if task.verdict is not None and task.verdict.ruling == "needs_approval"
     ]
+
+
+def _toml(proposal: Proposal) -> str:
+    try:
+        return proposal.text
+    except UsageError as error:  # A file cannot say everything that a plan can.
+        return f"# {error}\n"
 
 
 def _changed(view: RunView) -> bool:
