@@ -193,9 +193,13 @@ def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixt
 
 def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
     step = Step("write", "Write it.")
-    told = [("", e.RunStarted(Plan(Step(GOAL, "Do it.")), journals.TREE, "", {"main": "m"}, Limits(), Rules(), "0"))]
-    told += [(GOAL, e.TaskCreated(Step(GOAL, "Do it.", plan_first=True), journals.TREE, Limits(), Rules()))]
-    journals.write(served.root, "plum-yak", [*told, (GOAL, e.PlanProposed((step,)))])
+    goal, limits = Step(GOAL, "Do it.", plan_first=True), Limits()
+    told: list[journals.Told] = [
+        ("", e.RunStarted(Plan(goal), journals.TREE, "", {"main": "m"}, limits, Rules(), "0")),
+        (GOAL, e.TaskCreated(goal, journals.TREE, limits, Rules())),
+        (GOAL, e.PlanProposed((step,))),
+    ]
+    journals.write(served.root, "plum-yak", told)
     assert served.get(served.of("plum-yak"))["waiting"] == [], "nobody is there to hear the answer"
     assert "No plan of plum-yak waits" in served.post("plum-yak", "plan", {"says": "yes"}).json()["error"]
     with journals.carried_out(served.root, "plum-yak"):
