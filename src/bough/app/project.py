@@ -724,6 +724,7 @@ class Session(Journal, frozen=True):
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
         at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the
         person has to `say` goes to a fresh agent, who takes that task up."""
+        from bough.app.talk import who
         from bough.core.state import points
 
         async with self._hold(name) as (claim, run):
@@ -743,7 +744,7 @@ class Session(Journal, frozen=True):
             await self._take_back(name)
             if say.strip():
                 async with self._held(name, task) as (held, now):
-                    await self.store.append(held, [e.PersonAnswered("", say.strip())], now.version)
+                    await self.store.append(held, [e.PersonAnswered("", say.strip(), who())], now.version)
         return await self.task(name, task)
 
     async def _take_back(self, name: str) -> None:

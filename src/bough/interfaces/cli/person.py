@@ -62,7 +62,10 @@ class Person:
     async def ask(self, question: str) -> str | None:
         """What they say; None when they leave it for later (Ctrl-D), or want to stop."""
         with self._display.aside():
-            click.echo(question)
+            page = paper()
+            for line in question.splitlines():
+                page.paragraph(text=line)
+            page.flush()
             click.echo("Ctrl-D leaves it for later: the run waits, and `bough answer` goes on with it.")
             return await self._line("> ", stops=False)
 

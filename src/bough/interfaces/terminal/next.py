@@ -49,7 +49,8 @@ def _steps(run: RunView, status: str) -> list[Advice]:
         case "running":
             say = (f'bough say {name} "…"', "tell its agents something")
             stop = (f"bough stop {name}", "stop it; it can be resumed")
-            return [(f"bough log {name} --follow", "watch it"), say, stop]
+            asked = [(f'bough answer {name} "…"', "answer its question")] if run.question else []
+            return [*asked, (f"bough log {name} --follow", "watch it"), say, stop]
         case _:
             return [(f"bough resume {name}", "go on"), look]
 
