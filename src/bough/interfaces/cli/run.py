@@ -102,8 +102,9 @@ def command(
     When tests as they were before the run do not pass on the new code, and nothing in the goal demands that, it waits
     for you: `bough approve` lets it through or sends it back.
 
-    Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified, or waiting for
-    `bough approve`, 6 stopped, 7 the model is unavailable; 2 wrong usage, 1 an internal error.
+    Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified (or nothing changed),
+    or waiting for `bough approve` or `bough answer`, 6 stopped or paused, 7 the model is unavailable or its quota used
+    up; 2 wrong usage, 1 an internal error.
     """
     from bough.app import Choices
     from bough.core.plan import goal_step
