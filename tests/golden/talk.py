@@ -4,13 +4,29 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.budget import Limits
+from bough.core.inherited import Inherited
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 
 STEP = Step("goal", "Fix it.")
 MODELS = {"main": "openai:some-model"}
 TALK: list[tuple[str, e.AnyEvent]] = [
-    ("", e.RunStarted(Plan(STEP), "a" * 40, "", MODELS, Limits(rounds=40), Rules(), "0.2.0", ask_later=True)),
+    (
+        "",
+        e.RunStarted(
+            Plan(STEP),
+            "a" * 40,
+            "",
+            MODELS,
+            Limits(rounds=40, tokens=6_000_000),
+            Rules(),
+            "0.2.0",
+            ask_later=True,
+            continues="sand-hare",
+            origin="b" * 40,
+            inherited=Inherited(above=("a follow-up",), results=("sand-hare: done",)),
+        ),
+    ),
     ("goal", e.TaskCreated(STEP, "a" * 40, Limits(rounds=40), Rules(), heard=1)),
     ("@control", e.PersonSaid("Keep the old flag working too.", "anna", "goal")),
     ("goal", e.MessageReceived(3, "Keep the old flag working too.", "anna")),
@@ -18,6 +34,9 @@ TALK: list[tuple[str, e.AnyEvent]] = [
     ("@control", e.PauseRequested("anna")),
     ("goal", e.TaskHalted("paused", "paused by anna")),
     ("", e.RunHalted("paused", "paused by anna")),
+    ("goal", e.HelperFailed("gate", "The server is away.", 0.5, wait=2.0)),
+    ("goal", e.TaskHalted("quota", "The quota is used up until 14:30", until=1_800_000_000.0)),
+    ("", e.RunHalted("quota", "The quota is used up until 14:30", until=1_800_000_000.0)),
     ("goal", e.QuestionAsked("What would you do?")),
     ("goal", e.TaskHalted("waiting", "the check still fails after 3 repairs")),
     ("", e.RunHalted("waiting", "the check still fails after 3 repairs")),
