@@ -42,11 +42,13 @@ def test_nothing_but_a_check_completes(case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")
     outcome, journal = play(case, tmp_path)
-    verdict = verdict_of(outcome)
-    assert verdict.ruling != "passed", explained(outcome)
     assert not outcome.completed
     assert outcome.exit_status != 0
     assert State.COMPLETED.value not in journal.states()
+    if outcome.status == "environment":
+        return  # nothing was begun, because its check cannot run here
+    verdict = verdict_of(outcome)
+    assert verdict.ruling != "passed", explained(outcome)
     # What the tables call tampering is stopped by whatever a run shows; then other words say so.
     if case.ruling not in ("", "any", "tampered"):
         assert verdict.ruling == case.ruling, explained(outcome)
