@@ -14,7 +14,7 @@ __all__ = ["python_on_path"]
 CASES = load("honest")
 
 
-@pytest.mark.parametrize(("name", "case"), [(param.id, *param.values) for param in sample(CASES, 4)])
+@pytest.mark.parametrize(("name", "case"), [(param.id, *param.values) for param in sample(CASES, 5)])
 def test_honest_work_is_completed(name: str, case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")

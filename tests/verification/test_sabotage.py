@@ -37,7 +37,7 @@ def nothing_left() -> Iterator[None]:
         path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("case", sample(CASES, 9))
+@pytest.mark.parametrize("case", sample(CASES, 11))
 def test_nothing_but_a_check_completes(case: Case, tmp_path: Path) -> None:
     if program := case.needs():
         pytest.skip(f"{program} is not installed")
