@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
     from bough.adapters.sandboxes.levels import Level
     from bough.adapters.sandboxes.network import Network
+    from bough.adapters.telemetry import Spans
     from bough.adapters.verifiers.door import Door
     from bough.adapters.workspaces.git import GitWorkspaces
     from bough.adapters.workspaces.surroundings import Surroundings
@@ -469,6 +470,13 @@ class Session(Journal, frozen=True):
             workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
         )
         verifier = ProjectVerifier(sandbox, furnished, self.home, self._door(env, folder))
+        spans = _spans(self.env)
+
+        def recorded(record: e.Record) -> None:
+            if spans is not None:
+                spans.recorded(record)
+            watch.recorded(record)
+
         try:
             yield Ports(
                 store=self.store,
@@ -484,7 +492,7 @@ class Session(Journal, frozen=True):
                 stop=watch.stop,
                 fence=fence,
                 progress=watch.progress,
-                recorded=watch.recorded,
+                recorded=recorded,
                 approve=watch.approve,
                 ask=watch.ask,
                 person=who(),
@@ -495,6 +503,8 @@ class Session(Journal, frozen=True):
             await furnished.close()
             for model in made.values():
                 await model.close()
+            if spans is not None:
+                await asyncio.to_thread(spans.close)
 
     def _door(self, env: Mapping[str, str], folder: str | None) -> Door:
         """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
@@ -921,3 +931,16 @@ def existing_folder(folder: Path | str) -> Path:
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
     return (Path(__file__).parents[1] / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _spans(env: Mapping[str, str]) -> Spans | None:
+    """Where a person collects traces, and has what sends them (`bough[otel]`), runs are sent there."""
+    if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
+        return None
+    try:
+        from bough.adapters.telemetry import Spans
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "opentelemetry":
+            raise
+        return None
+    return Spans(env)

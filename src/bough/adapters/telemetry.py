@@ -1,0 +1,183 @@
+"""A run as OpenTelemetry spans, by the GenAI semantic conventions: a projection of the events as they are recorded.
+
+Off unless an OTLP endpoint is set (`OTEL_EXPORTER_OTLP_ENDPOINT` or `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`). All
+processes of a run, also those that resume it, add to one trace. What models are told and say stays out of it unless
+`OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` is true.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Span, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, set_span_in_context
+
+from bough import __version__
+from bough.core import events as e
+from bough.core.messages import Usage
+from bough.core.states import SETTLED, State
+
+CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
+PATIENCE = 5_000
+"""Milliseconds that the end of a run waits for the collector, at most."""
+RUN = ""
+"""The run's own span, where tasks have their path."""
+
+
+class _OneTrace(RandomIdGenerator):
+    """Every process of a run adds to the same trace."""
+
+    def __init__(self) -> None:
+        self.run = ""
+
+    def generate_trace_id(self) -> int:
+        return int.from_bytes(hashlib.sha256(self.run.encode()).digest()[:16])
+
+
+class Spans:
+    def __init__(self, env: Mapping[str, str]) -> None:
+        # A collector that is away must not fill the person's terminal; their run is none of its business.
+        logging.getLogger("opentelemetry").addHandler(logging.NullHandler())
+        logging.getLogger("opentelemetry").propagate = False
+        self._content = env.get(CONTENT, "").lower() in ("true", "1", "span_only", "span_and_event")
+        self._ids = _OneTrace()
+        name = env.get("OTEL_SERVICE_NAME", "bough")
+        resource = Resource.create({"service.name": name, "service.version": __version__})
+        self._provider = TracerProvider(resource=resource, id_generator=self._ids)
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(timeout=PATIENCE / 1000)))
+        self._tracer = self._provider.get_tracer("bough", __version__)
+        self._open: dict[tuple[str, str], Span] = {}
+        """Spans by task and what they are of: the task itself, `attempt`, `check`, or a call."""
+        self._calls: dict[tuple[str, str], str] = {}
+        self._tasks: dict[str, SpanContext] = {}
+
+    def close(self) -> None:
+        for span in reversed(self._open.values()):
+            span.end()
+        self._provider.force_flush(PATIENCE)
+        self._provider.shutdown()
+
+    def recorded(self, record: e.Record) -> None:
+        task, at = record.task, record.at
+        match record.event:
+            case e.RunStarted() | e.RunResumed() as event:
+                self._ids.run = record.run
+                resumed = isinstance(event, e.RunResumed)
+                self._start(RUN, "run", f"run {record.run}", at, {"bough.run": record.run, "bough.resumed": resumed})
+            case e.RunFinished(end=end):
+                self._end(RUN, "run", at, {"bough.end": end}, "" if end == "completed" else end)
+            case e.RunHalted(reason=reason):
+                self._end(RUN, "run", at, {"bough.end": reason}, reason)
+            case e.TaskCreated(step=step):
+                self._start(task, "task", f"task {task}", at, {"bough.task": task, "bough.title": step.title or task})
+            case e.StateChanged(to=state) if state in SETTLED:
+                self._end(task, "attempt", at)
+                self._end(task, "task", at, {"bough.state": state}, "" if state is State.COMPLETED else state)
+            case e.TaskHalted(reason=reason):
+                self._end(task, "attempt", at)
+                self._end(task, "task", at, {"bough.state": reason})
+            case e.AttemptStarted(role=role, tier=tier):
+                self._end(task, "attempt", at)
+                named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": role, "bough.tier": tier}
+                self._start(task, "attempt", f"invoke_agent {role}", at, named, under="task")
+            case e.ModelAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds) as event:
+                stop = {"gen_ai.response.finish_reasons": (event.stop,)}
+                self._asked(task, at, seconds, model, usage, cost, text, stop)
+                self._calls |= {(task, call.id): call.name for call in event.calls}
+            case e.HelperAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds, helper=helper):
+                self._asked(task, at, seconds, model, usage, cost, text, {"bough.helper": helper})
+            case e.ToolStarted(call=call):
+                name = self._calls.pop((task, call), "tool")
+                of_it = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call}
+                self._start(task, call, f"execute_tool {name}", at, of_it, under="attempt")
+            case e.ToolFinished(call=call, ok=ok):
+                self._end(task, call, at, {}, "" if ok else "tool_error")
+            case e.CheckStarted(command=command):
+                self._start(task, "check", "check", at, {"bough.check.command": command}, under="task")
+            case e.CheckFinished(verdict=verdict):
+                counts = {"bough.check.passed": verdict.passed, "bough.check.failed": verdict.failed}
+                ruling = {"bough.check.ruling": verdict.ruling}
+                self._end(task, "check", at, counts | ruling, "" if verdict.ruling == "passed" else verdict.ruling)
+            case e.ChildMerged(child=child, conflicts=conflicts):
+                self._merged(task, child, at, len(conflicts))
+
+    def _start(
+        self, task: str, what: str, name: str, at: float, attributes: Mapping[str, Any], under: str = ""
+    ) -> None:
+        parent = self._open.get((task, under)) or self._open.get((task, "task")) if under else None
+        parent = parent or self._above(task, what)
+        context = set_span_in_context(parent) if parent is not None else None
+        span = self._tracer.start_span(name, context=context, start_time=_ns(at), attributes=dict(attributes))
+        assert isinstance(span, Span)
+        self._open[task, what] = span
+        if what == "task":
+            self._tasks[task] = span.get_span_context()
+
+    def _above(self, task: str, what: str) -> Span | None:
+        """The span of the task above, or of the run."""
+        if (task, what) == (RUN, "run"):
+            return None
+        above = self._open.get((task.rpartition("/")[0], "task")) if "/" in task else None
+        goal = self._open.get(("goal", "task")) if task != "goal" else None
+        return above or goal or self._open.get((RUN, "run"))
+
+    def _end(
+        self, task: str, what: str, at: float, attributes: Mapping[str, Any] | None = None, wrong: str = ""
+    ) -> None:
+        span = self._open.pop((task, what), None)
+        if span is None:
+            return
+        span.set_attributes(dict(attributes or {}))
+        if wrong:
+            span.set_attribute("error.type", wrong)
+            span.set_status(Status(StatusCode.ERROR, wrong))
+        span.end(_ns(at))
+
+    def _asked(
+        self,
+        task: str,
+        at: float,
+        seconds: float,
+        model: str,
+        usage: Usage,
+        cost: float | None,
+        text: str,
+        more: Mapping[str, Any],
+    ) -> None:
+        parent = self._open.get((task, "attempt")) or self._open.get((task, "task")) or self._open.get((RUN, "run"))
+        attributes: dict[str, Any] = {
+            "gen_ai.operation.name": "chat",
+            "gen_ai.request.model": model,
+            "gen_ai.response.model": model,
+            "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
+            "gen_ai.usage.output_tokens": usage.output,
+            **more,
+        }
+        if cost is not None:
+            attributes["bough.cost.usd"] = cost
+        if self._content:
+            attributes["gen_ai.output.messages"] = text
+        context = set_span_in_context(parent) if parent is not None else None
+        began = _ns(at - seconds)
+        span = self._tracer.start_span(f"chat {model}", context, SpanKind.CLIENT, attributes, start_time=began)
+        span.end(_ns(at))
+
+    def _merged(self, task: str, child: str, at: float, conflicts: int) -> None:
+        """A moment, with a link to the step whose work was brought in."""
+        path = child if task == "goal" else f"{task}/{child}"
+        links = [Link(self._tasks[path])] if path in self._tasks else []
+        context = set_span_in_context(self._open[task, "task"]) if (task, "task") in self._open else None
+        attributes: dict[str, Any] = {"bough.step": child, "bough.conflicts": conflicts}
+        span = self._tracer.start_span(f"merge {child}", context, SpanKind.INTERNAL, attributes, links, _ns(at))
+        span.end(_ns(at))
+
+
+def _ns(at: float) -> int:
+    return int(at * 1_000_000_000)

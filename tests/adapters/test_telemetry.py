@@ -1,0 +1,97 @@
+"""A run as spans, received by an OTLP collector that speaks the protocol's own messages."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from bough.core.messages import Usage
+from bough.testing import ScriptedModel, call
+from tests.harness import CHECK, FIXED, carry_out, make_project
+
+SECRET_PLAN = "I will make it add"
+SCRIPT = [
+    replace(call("write", path="calc.py", content=FIXED), text=SECRET_PLAN, usage=Usage(900, 60)),
+    replace(call("done", summary="adds"), usage=Usage(950, 20)),
+]
+
+
+class Collector:
+    def __init__(self) -> None:
+        self.spans: list[Any] = []
+
+    def named(self, start: str) -> list[Any]:
+        return [span for span in self.spans if span.name.startswith(start)]
+
+
+@contextmanager
+def collector() -> Iterator[tuple[Collector, str]]:
+    found = Collector()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            request = ExportTraceServiceRequest.FromString(body)
+            found.spans += [span for r in request.resource_spans for s in r.scope_spans for span in s.spans]
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield found, f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def attributes(span: Any) -> dict[str, Any]:
+    return {each.key: getattr(each.value, each.value.WhichOneof("value")) for each in span.attributes}
+
+
+def test_a_run_is_one_trace_by_the_conventions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with collector() as (found, url):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        outcome, _ = carry_out(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
+    assert outcome.completed, outcome.summary
+    assert len({span.trace_id for span in found.spans}) == 1
+    by_id = {span.span_id: span for span in found.spans}
+
+    def above(span: Any) -> str:
+        return str(by_id[span.parent_span_id].name) if span.parent_span_id else ""
+
+    (run,), (task,), (attempt,) = found.named("run "), found.named("task goal"), found.named("invoke_agent builder")
+    assert [above(span) for span in (run, task, attempt)] == ["", run.name, "task goal"]
+    chats, tools = found.named("chat "), found.named("execute_tool ")
+    assert [above(span) for span in (*chats, *tools)] == ["invoke_agent builder"] * 4
+    assert [span.kind for span in chats] == [3, 3], "client"
+    assert attributes(chats[0])["gen_ai.usage.input_tokens"] == 900
+    assert attributes(chats[0])["gen_ai.operation.name"] == "chat"
+    assert [attributes(span)["gen_ai.tool.name"] for span in tools] == ["write", "done"]
+    (check,) = found.named("check")
+    assert attributes(check)["bough.check.ruling"] == "passed" and above(check) == "task goal"
+    assert attributes(run)["bough.end"] == "completed"
+    assert SECRET_PLAN not in str(found.spans), "what models say is sent only when that is asked for"
+    assert all(span.end_time_unix_nano >= span.start_time_unix_nano for span in found.spans)
+
+
+def test_a_collector_that_is_away_costs_a_run_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("bough.adapters.telemetry.PATIENCE", 300)
+    outcome, _ = carry_out(make_project(tmp_path / "p"), ScriptedModel(SCRIPT), check=CHECK)
+    assert outcome.completed
+    assert capfd.readouterr().err == ""
