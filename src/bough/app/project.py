@@ -322,6 +322,7 @@ class Session(Journal, frozen=True):
     async def resume(self, name: str, choices: Choices, watch: Watch) -> Outcome:
         """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
         from bough import config as settings
+        from bough.app.talk import who
         from bough.engine import schedule
 
         run = await self.run(name)
@@ -348,7 +349,7 @@ class Session(Journal, frozen=True):
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
                 self._check_prices(models, endpoints, limits, choices)
             said = choices.network or ""
-            again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts, said)
+            again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts, said, by=who())
             await schedule.resume(name, again, ports)
         return await self.outcome(name)
 
@@ -564,6 +565,8 @@ class Session(Journal, frozen=True):
         """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
         is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `steps`: a commit
         for each step. `with_probes`: with the probes that the work has passed, as tests."""
+        from bough.app.talk import who
+
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
             listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
@@ -582,7 +585,7 @@ class Session(Journal, frozen=True):
             changes = await self._bring(task.base, tree, before)
             made = await self._commit(name, task, changes, steps) if commit and changes else ""
             files = tuple(change.path for change in changes)
-            applied = e.Applied(tree, files, before, await self.workspaces.take(), made)
+            applied = e.Applied(tree, files, before, await self.workspaces.take(), made, who())
             await self.store.append(claim, [applied], run.version)
         return changes
 
@@ -608,12 +611,15 @@ class Session(Journal, frozen=True):
 
     async def undo(self, name: str) -> list[Change]:
         """Take what was applied back out of the person's files."""
+        from bough.app.talk import who
+
         async with self._hold(name) as (claim, run):
             applied = run.application
             if applied is None or not applied.before:
                 raise UsageError(f"{name} is not applied: there is nothing to undo.")
             changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
-            await self.store.append(claim, [e.Undone(tuple(change.path for change in changes))], run.version)
+            undone = e.Undone(tuple(change.path for change in changes), who())
+            await self.store.append(claim, [undone], run.version)
         return changes
 
     async def remove(self, name: str) -> None:
@@ -700,6 +706,7 @@ class Session(Journal, frozen=True):
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
         """Decide about the tests that a run wants to change, and return their names. `bough resume` goes on."""
+        from bough.app.talk import who
         from bough.core.approval import pending
         from bough.engine.approve import by_person
 
@@ -711,7 +718,8 @@ class Session(Journal, frozen=True):
                 async with self._held(name, path) as (held, task):
                     if left := pending(task):
                         tests += [one.test for one in left]
-                        await self.store.append(held, [by_person(task, allow=allow, said=say.strip())], task.version)
+                        ruled = by_person(task, allow=allow, said=say.strip(), person=who())
+                        await self.store.append(held, [ruled], task.version)
         if not tests:
             raise UsageError(f"No test of {name} waits for your approval: `bough status {name}` says where it stands.")
         return tests
@@ -749,7 +757,7 @@ class Session(Journal, frozen=True):
                     "`bough rewind` lists them."
                 )
             moment = next(record.seq for record in records if record.version == found[to].version)
-            reopened = e.RunReopened(task, to, moment)
+            reopened = e.RunReopened(task, to, moment, who())
             await self.store.append(claim, [reopened], run.version)
             await self._take_back(name)
             if say.strip():

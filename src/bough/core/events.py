@@ -86,6 +86,8 @@ class RunResumed(Event, frozen=True):
     """Whether tests that failed before the work may still fail; None: as before."""
     network: str = ""
     """What commands reach from here on; empty: as before."""
+    by: str = ""
+    """Who did it, as the system knows them."""
 
 
 class BaseStarted(Event, frozen=True):
@@ -150,12 +152,16 @@ class Applied(Event, frozen=True):
     """… and as they were right after."""
     commit: str = ""
     """The commit that was made of it in the person's repository."""
+    by: str = ""
+    """Who did it, as the system knows them."""
 
 
 class Undone(Event, frozen=True):
     """What was applied was taken back out of the person's files."""
 
     files: tuple[str, ...]
+    by: str = ""
+    """Who did it, as the system knows them."""
 
 
 class RunReopened(Event, frozen=True):
@@ -166,6 +172,8 @@ class RunReopened(Event, frozen=True):
     round: int
     moment: int = 0
     """The last record that still counts, by its `seq`. 0, in older journals: only that one task was taken back."""
+    by: str = ""
+    """Who did it, as the system knows them."""
 
 
 class StopRequested(Event, frozen=True):
@@ -525,6 +533,8 @@ class ChangesRuled(Event, frozen=True):
     why: str = ""
     verdict: Verdict | None = None
     """The verdict on the work from here on, when nothing else is pending."""
+    person: str = ""
+    """Who that is, as the system knows them."""
 
 
 class FindingReturned(Event, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from bough.core import approval, context
 from bough.core import commands as c
 from bough.core import events as e
@@ -73,18 +75,22 @@ async def _by_person(left: tuple[Disagreement, ...], task: Task, site: Site) -> 
     question = context.render(site.ports.prompt("approve"), {"tests": dispute(left, task)})
     text = ((await ask(question)) or "").strip() if ask is not None else ""
     if text.lower() in YES:
-        return by_person(task, allow=True)
-    return by_person(task, allow=False, said=text) if text else _ruled(task, "person", (), "nobody answered")
+        return by_person(task, allow=True, person=site.ports.person)
+    person = site.ports.person
+    return (
+        by_person(task, allow=False, said=text, person=person)
+        if text
+        else _ruled(task, "person", (), "nobody answered")
+    )
 
 
-def by_person(task: Task, *, allow: bool, said: str = "") -> e.ChangesRuled:
+def by_person(task: Task, *, allow: bool, said: str = "", person: str = "") -> e.ChangesRuled:
     """What a person decides about all that is pending."""
     left = approval.pending(task)
     if not allow:
-        return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said)
-    return _ruled(
-        task, "person", tuple(AllowedChange(one.test, one.change, "person", "the person allows it") for one in left)
-    )
+        return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said, person=person)
+    allowed = tuple(AllowedChange(one.test, one.change, "person", "the person allows it") for one in left)
+    return replace(_ruled(task, "person", allowed), person=person)
 
 
 def _ruled(task: Task, by: e.ChangesBy, changes: tuple[AllowedChange, ...], why: str = "") -> e.ChangesRuled:

@@ -161,8 +161,12 @@ def line(record: e.Record, told: Told) -> list[Span]:
 # ── one small function per event ────────────────────────────────────────────────────────────────────────────────────
 
 
+def _by(person: str) -> str:
+    return f" by {person}" if person else ""
+
+
 def _undone(event: e.Undone, follow: _Follow) -> Told:
-    return f"taken back out of your files: {many(len(event.files), 'file')}", "yellow"
+    return f"taken back out of your files{_by(event.by)}: {many(len(event.files), 'file')}", "yellow"
 
 
 def _judged(event: e.Judged, follow: _Follow) -> Told:
@@ -211,11 +215,11 @@ def _run_finished(event: e.RunFinished, follow: _Follow) -> Told:
 
 
 def _run_reopened(event: e.RunReopened, follow: _Follow) -> Told:
-    return f"a person took {event.task} back to the end of round {event.round}", "yellow"
+    return f"{event.by or 'a person'} took {event.task} back to the end of round {event.round}", "yellow"
 
 
 def _applied(event: e.Applied, follow: _Follow) -> Told:
-    return f"applied to the project: {many(len(event.files), 'file')}", "green"
+    return f"applied to the project{_by(event.by)}: {many(len(event.files), 'file')}", "green"
 
 
 def _stop_requested(event: e.StopRequested, follow: _Follow) -> Told:
