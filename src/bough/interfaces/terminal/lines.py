@@ -568,7 +568,9 @@ def _child_held(event: e.ChildHeld, follow: _Follow) -> Told:
 
 
 def _child_settled(event: e.ChildSettled, follow: _Follow) -> Told:
-    return f"its step {event.child} is {state_words(event.state)}: {event.why}", STATE_STYLES.get(event.state, "")
+    # Of one that is completed, what its check said where its work has come together with that of others.
+    why = (event.state is State.COMPLETED and event.verdict) or event.why
+    return f"its step {event.child} is {state_words(event.state)}: {why}", STATE_STYLES.get(event.state, "")
 
 
 def _task_halted(event: e.TaskHalted, follow: _Follow) -> Told:
