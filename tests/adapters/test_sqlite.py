@@ -201,7 +201,9 @@ def unchain(path: Path) -> None:
 def test_a_journal_without_chains_opens_and_is_chained_from_there_on(tmp_path: Path) -> None:
     path, records = filled(tmp_path, 3)
     unchain(path)
+    before = path.read_bytes()
     assert with_store(path, lambda store: store.verify(), create=False) == (3, 3)
+    assert path.read_bytes() == before, "who only looks changes nothing"
     records += with_store(path, lambda store: append(store, 2))
     assert with_store(path, lambda store: store.read("run"), create=False) == records
     assert with_store(path, lambda store: store.verify(), create=False) == (5, 3)

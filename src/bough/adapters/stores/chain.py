@@ -82,18 +82,11 @@ def is_chained(db: sqlite3.Connection) -> bool:
 
 
 def add_chain(db: sqlite3.Connection) -> None:
-    """Let a journal from before there were chains have them from its next event on."""
-    if is_chained(db):
-        return
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        if not is_chained(db):  # another process may have been quicker
-            db.execute("ALTER TABLE events ADD COLUMN chain BLOB")
-            db.execute("INSERT OR REPLACE INTO meta SELECT ?, coalesce(max(seq), 0) FROM events", (UNCHAINED,))
-        db.execute("COMMIT")
-    except BaseException:
-        db.execute("ROLLBACK")
-        raise
+    """Let a journal from before there were chains have them from here on: in the transaction of its next event, since
+    whoever only looks changes nothing."""
+    if not is_chained(db):
+        db.execute("ALTER TABLE events ADD COLUMN chain BLOB")
+        db.execute("INSERT OR REPLACE INTO meta SELECT ?, coalesce(max(seq), 0) FROM events", (UNCHAINED,))
 
 
 def last_unchained(db: sqlite3.Connection) -> int:

@@ -65,15 +65,11 @@ _SENTENCES = {
 
 
 class Database:
-    """An open file of the given schema and format. `create` says whether a missing one is made or is `NotFound`;
-    `upgrade` brings one that an earlier bough made up to date."""
+    """An open file of the given schema and format. `create` says whether a missing one is made or is `NotFound`."""
 
-    def __init__(
-        self, path: Path, *, schema: str, format: int, create: bool, upgrade: Callable[[sqlite3.Connection], None]
-    ) -> None:
+    def __init__(self, path: Path, *, schema: str, format: int, create: bool) -> None:
         self.path = path
         self._schema = schema
-        self._upgrade = upgrade
         self._format = format
         self._frozen: sqlite3.Error | None = None
         """Why this file can only be read, if so."""
@@ -183,8 +179,6 @@ class Database:
                 raise self._no_runs()
             if not self._frozen:
                 _switch_to_wal(db)
-                if tables:
-                    self._upgrade(db)
             db.execute("PRAGMA synchronous = FULL")
             db.execute("PRAGMA fullfsync = ON")  # where a plain fsync leaves data in the drive's own memory (macOS)
             if not tables:

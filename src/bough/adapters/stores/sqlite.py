@@ -93,7 +93,7 @@ class SqliteStore:
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:
         self.path = path
         self._clock = clock
-        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create, upgrade=add_chain)
+        self._database = Database(path, schema=SCHEMA, format=FORMAT, create=create)
         self._workers = path.parent / "workers"
         self._presence: Presence | None = None
 
@@ -249,7 +249,7 @@ class SqliteStore:
         whole = since == 0 and kinds is None and limit is None
 
         def find(db: sqlite3.Connection) -> list[Record]:
-            if not is_chained(db):  # of an earlier bough, where nothing can be written
+            if not is_chained(db):  # of an earlier bough, and not written to since
                 rows = db.execute(query.replace(", chain FROM", ", NULL FROM"), values)
                 return self._decoded(run, checked(run, rows, sys.maxsize, whole))
             return self._decoded(run, checked(run, db.execute(query, values), last_unchained(db), whole))
@@ -393,7 +393,8 @@ def _meta(db: sqlite3.Connection, key: str) -> int:
 
 
 def _end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
-    """The version and the last link of a stream."""
+    """The version and the last link of a stream that is about to be appended to."""
+    add_chain(db)
     query = "SELECT version, chain FROM events WHERE run = ? AND task = ? ORDER BY version DESC LIMIT 1"
     version, chain = db.execute(query, (run, task)).fetchone() or (0, None)
     return version, START if chain is None else chain[SIZE:]
