@@ -126,7 +126,7 @@ class Prober:
             if not passed or framework not in probes.PLAIN:
                 return results
             token = secrets.token_hex(8)
-            argv = to_argv(within(_top(workspace), probes.plain_command(check, token, passed)))
+            argv = to_argv(within(_top(workspace), probes.plain_command(check, framework, token, passed)))
             timeout = min(SECONDS * len(passed), rules.check_timeout)
             env = {"TERM": "dumb", "NO_COLOR": "1"}
             ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept, env=env)

@@ -126,14 +126,15 @@ def passed_together(chosen: Sequence[Probe], output: bytes) -> set[str]:
 
 # ── where the code cannot tell that it is tested ────────────────────────────────────────────────────────────────────
 
-PLAIN = ("pytest", "unittest")
+PLAIN = ("pytest", "unittest", "node")
 """The frameworks whose probes can be run as a plain program."""
 
 
-def plain_command(check: Check, token: str, paths: Sequence[str]) -> str:
+def plain_command(check: Check, framework: str, token: str, paths: Sequence[str]) -> str:
     """The command that runs probes as a plain program; what it says stands behind the token."""
-    driver = Path(__file__).with_name("plain.py").read_text("utf-8")
-    return shlex.join([*_python(check.command), "-c", driver, token, *paths])
+    node = framework == "node"
+    driver = Path(__file__).with_name("plain.js" if node else "plain.py").read_text("utf-8")
+    return shlex.join([*(["node", "-e"] if node else [*_python(check.command), "-c"]), driver, token, *paths])
 
 
 def _python(command: str) -> list[str]:
