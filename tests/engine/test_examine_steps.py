@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from bough.core import events as e
+from bough.core.evidence import table
 from bough.core.messages import Answer
 from bough.core.plan import Step
 from tests.engine.cast import DONE, Asked, Part, act, in_order
@@ -21,6 +24,13 @@ PLAN = Step(
         Step("notes", "Document argmax in NOTES.md.", test_command=CHECK, needs=("pick",)),
     ),
 )
+BASE = """\
+import unittest
+
+class Base(unittest.TestCase):
+    def test_it(self):
+        self.assertEqual(1 + 1, 2)
+"""
 PICK = in_order(act("write", path="pick.py", content=RIGHT), act("write", path="test_pick.py", content=TEST), DONE)
 BREAKS = in_order(
     act("write", path="NOTES.md", content="# argmax\n"), act("write", path="pick.py", content=WRONG), DONE
@@ -39,11 +49,12 @@ def court(merges: Part, prober: Part | None = None) -> Court:
     return Court(in_order(DONE), steps=agents, examiner=examine, prober=prober)
 
 
-def carried(tmp_path: Path, court: Court) -> Told:
+def carried(tmp_path: Path, court: Court, plan: Step = PLAN) -> Told:
     project = make_project(tmp_path / "p")
-    (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
+    (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n[ladder]\nrungs = ["verify", "give_up"]\n')
     (project / "test_calc.py").unlink()
-    return told(project, court, goal=PLAN, jobs=1)
+    (project / "test_base.py").write_text(BASE)
+    return told(project, court, goal=plan, jobs=1)
 
 
 def test_a_later_step_that_breaks_what_an_earlier_one_has_shown_is_not_taken(tmp_path: Path) -> None:
@@ -69,3 +80,23 @@ def test_whoever_merges_may_contest_such_a_probe_too_and_then_it_is_gone(tmp_pat
     assert [record.task for record in run.journal.records if isinstance(record.event, e.ProbeRuled)] == ["notes/merge"]
     assert [event.not_asked for event in run.journal.of(e.ChildSettled)] == [(), ("pick/probe-1",)]
     assert not run.of("goal", e.ProbesFinished), "nothing is left to run on the whole"
+
+
+def test_what_a_step_could_not_show_has_to_hold_for_the_whole(tmp_path: Path) -> None:
+    """More steps are completed than blocked, and the goal's check passes without the work of the blocked one."""
+    trivial = (Step(name, f"Write {name}.txt.", test_command=f"test -s {name}.txt") for name in ("a", "b"))
+    pick = Step("pick", "Write argmax: the index of the first of equal maxima.", test_command=CHECK)
+    steps = tuple(replace(step, on_error="escalate") for step in (*trivial, pick))
+    cast = Court(in_order(DONE), examiner=examine)
+    cast.steps = {name: in_order(act("write", path=f"{name}.txt", content="x\n"), DONE) for name in ("a", "b")}
+    cast.steps["pick"] = in_order(
+        act("write", path="pick.py", content=WRONG), act("write", path="test_pick.py", content=TEST), DONE
+    )
+    cast.prober = lambda asked: DONE if "goal › pick" in asked.brief else PICK(asked)
+    run = carried(tmp_path, cast, replace(PLAN, steps=steps))
+    assert [task.state.value for task in run.outcome.tree] == ["completed", "completed", "completed", "blocked"]
+    first, second = [record.event for record in run.of("goal", e.ProbesFinished)]
+    assert [(each.name, each.outcome) for each in first.results] == [("pick/probe-1", "failed")]
+    assert [each.outcome for each in second.results] == ["passed"]
+    standings = [row.standing for row in table(run.journal.records).rows]
+    assert "refuted" not in standings and "proven" in standings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bough.core import commands as c
-from bough.core import context
+from bough.core import context, results
 from bough.core.budget import used_up
 from bough.core.ids import GOAL
 from bough.core.probes import Probe, failing, told
@@ -11,6 +11,7 @@ from bough.core.states import State
 from bough.core.task import Task
 from bough.core.workflow.keys import for_agents, kind
 
+live = results.live
 REPAIRS = 2
 """Bug hunters that may try to make the work pass the probes."""
 
@@ -40,13 +41,6 @@ def examinable(task: Task) -> bool:
     checked = task.verdict is not None and bool(task.verdict.command)
     wanted = task.rules.acceptance.examine != "never"
     return wanted and worked and checked and step.role != "critic" and not merges and task.tree != task.base
-
-
-def live(task: Task) -> tuple[Probe, ...]:
-    """The probes that count: without those that a judge found not to be asked, and those that cannot be run."""
-    gone = {name for name, ruling in task.rulings.items() if not ruling.demanded}
-    gone |= {name for name, result in task.probe_results.items() if result.outcome == "broken"}
-    return tuple(probe for probe in task.probes if probe.name not in gone)
 
 
 def refuted(task: Task) -> tuple[Probe, ...]:

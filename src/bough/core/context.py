@@ -199,11 +199,17 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
         do=control.passed_on(child),
         task=child.id.rpartition("/")[2],
         probes=passed_probes(child) if state is State.COMPLETED else (),
-        refuting=results.found(child) if child.step.role == "critic" else (),
+        refuting=_refuting(child, state),
         key=child.key if state is State.COMPLETED else "",
         allowed=child.allowed if state is State.COMPLETED else (),
         cases=child.verdict.cases if child.verdict is not None else "",
     )
+
+
+def _refuting(child: Task, state: State) -> tuple[Probe, ...]:
+    if child.step.role == "critic":
+        return results.found(child)
+    return () if state is State.COMPLETED else results.live(child)
 
 
 def after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:

@@ -725,7 +725,7 @@ class ChildSettled(Event, frozen=True):
     probes: tuple[Probe, ...] = ()
     """That it passed, and that run once more on the whole."""
     refuting: tuple[Probe, ...] = ()
-    """Of a critic: those that fail."""
+    """Of a critic: those that fail. Of a step that did not get there: those that it has to pass."""
     not_asked: tuple[str, ...] = ()
     """Probes of other steps that a judge dropped while its work was merged, by name."""
 

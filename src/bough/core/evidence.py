@@ -181,17 +181,19 @@ def _row(
         for path, task, covers in leaves
         if one.number in covers
     )
+    whole = tasks.get(GOAL, _Kept()).state is State.COMPLETED
     about = [(probe, outcome) for probe, outcome in probes if one.number in probe.requirements]
     shown = tuple(Shown(probe.name, probe.says, outcome, probe.path) for probe, outcome in about)
-    return Evidence(one, _standing(proofs, [each.outcome for each in shown]), proofs, shown)
+    return Evidence(one, _standing(proofs, [each.outcome for each in shown], whole), proofs, shown)
 
 
-def _standing(proofs: tuple[Proof, ...], outcomes: list[str]) -> Standing:
+def _standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> Standing:
+    """`whole`: the goal is completed, so that what the probes say holds, whichever task has made it so."""
     if "failed" in outcomes:
         return "refuted"
     done = [proof for proof in proofs if proof.state is State.COMPLETED]
     tested = [proof for proof in done if proof.verdict is not None and proof.verdict.command]
-    if done and len(done) == len(proofs) and "passed" in outcomes:
+    if (whole or (done and len(done) == len(proofs))) and "passed" in outcomes:
         return "proven"
     if tested and all(OWN_CHECK in proof.examined or _by_own_tests(proof) for proof in tested):
         return "proven"

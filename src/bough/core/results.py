@@ -34,6 +34,17 @@ def together(task: Task) -> str:
     return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
 
 
+def live(task: Task) -> tuple[Probe, ...]:
+    """The probes that count: its own and those of its steps, also of steps that did not get there, since what they were
+    to meet is asked all the same; without those that a judge found not to be asked, and those that cannot be run."""
+    stuck = [child for child in task.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
+    theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
+    gone = {name for name, ruling in task.rulings.items() if not ruling.demanded}
+    gone |= {name for name, result in task.probe_results.items() if result.outcome == "broken"}
+    probes = {probe.name: probe for probe in (*task.probes, *theirs)}
+    return tuple(probe for name, probe in probes.items() if name not in gone)
+
+
 def found(task: Task) -> tuple[Probe, ...]:
     """Of a critic: the probes that fail, and that no judge has dropped."""
     dropped = {name for name, ruling in task.rulings.items() if not ruling.demanded}

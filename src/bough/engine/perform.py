@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
-from bough.core.accepting import may_contest, refuted
+from bough.core.accepting import live, may_contest, refuted
 from bough.core.errors import Passing, Refused, TooLong, Unkeepable
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
@@ -188,7 +188,7 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
 def _contested(task: Task, result: ToolResult) -> ToolResult:
     """A dispute that names a failing probe is about that one: a judge rules when the agent is done."""
     disputed = next((event for event in result.events if isinstance(event, e.Disputed)), None)
-    if disputed is None or not any(probe.name == disputed.test for probe in task.probes):
+    if disputed is None or not any(probe.name == disputed.test for probe in live(task)):
         return result
     if why_not := may_contest(task, disputed.test):
         return ToolResult(why_not, ok=False)
