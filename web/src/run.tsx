@@ -1,5 +1,5 @@
-import { useMemo } from "preact/hooks";
-import { at, exported } from "./api";
+import { useMemo, useState } from "preact/hooks";
+import { at, exported, query } from "./api";
 import { BurnChart, TestsChart } from "./charts";
 import { count, duration, many, money } from "./format";
 import { Ladder } from "./ladder";
@@ -68,9 +68,10 @@ export function Head({ project, tree, refresh }: { project: string; tree: Tree; 
 
 function Drawn({ project, tree, kind }: { project: string; tree: Tree; kind: "timeline" | "progress" }) {
   // Charts are asked for again at most every two seconds of the run.
-  const { data, error } = useAnswer<Charts>(at(project, tree.run.run, "/charts"), exported ? 0 : Math.floor(tree.run.now / 2));
+  const [start, setStart] = useState(0);
+  const { data, error } = useAnswer<Charts>(at(project, tree.run.run, `/charts${query({ from: start || undefined })}`), exported ? 0 : Math.floor(tree.run.now / 2));
   if (!data) return error ? <Trouble error={error} /> : <Loading />;
-  if (kind === "timeline") return <Timeline project={project} run={tree.run.run} charts={data} />;
+  if (kind === "timeline") return <Timeline project={project} run={tree.run.run} charts={data} start={start} go={setStart} />;
   return (
     <div class="columns">
       <Panel title="Budget by branch"><BurnChart burn={data.burn} from={data.from} to={data.to} /></Panel>

@@ -1,5 +1,5 @@
 import { Run } from "./api";
-import { count, duration, money, tone } from "./format";
+import { count, duration, many, money, tone } from "./format";
 import { link, Loading, Panel, Trouble, useAnswer } from "./parts";
 
 export interface Statistics {
@@ -22,7 +22,7 @@ export function Stats({ project }: { project: string }) {
       <dl class="facts">
         <div><dt>Tasks completed</dt><dd>{share(data.completed, data.tasks)}</dd></div>
         <div><dt>Repairs that made the check pass</dt><dd>{share(data.repaired, data.repairs)}</dd></div>
-        <div><dt>Rounds</dt><dd>{data.rounds} in {data.runs} runs</dd></div>
+        <div><dt>Rounds</dt><dd>{data.rounds} in {many(data.runs, "run")}</dd></div>
         <div><dt>Time in checks</dt><dd>{duration(data.check_seconds)} of {duration(data.seconds)}</dd></div>
         <div><dt>Checks not found</dt><dd>{share(data.checks_not_found, data.checks)}</dd></div>
         <div><dt>Flaky tests</dt><dd>{data.flaky}</dd></div>

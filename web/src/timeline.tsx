@@ -1,12 +1,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { exported } from "./api";
 import { clock, duration } from "./format";
 import { link } from "./parts";
 import type { Charts } from "./run";
 
 const LANE = 24;
+const PAGE = 200;
 
 // One lane an agent. Drawn on a canvas, since a long run has tens of thousands of spans; the tree says the same in words.
-export function Timeline({ project, run, charts }: { project: string; run: string; charts: Charts }) {
+export function Timeline({ project, run, charts, start, go }: { project: string; run: string; charts: Charts; start: number; go: (start: number) => void }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [width, setWidth] = useState(0);
   const [zoom, setZoom] = useState(1);
@@ -67,7 +69,13 @@ export function Timeline({ project, run, charts }: { project: string; run: strin
           <canvas ref={canvas} role="img" aria-label="What each agent did when" style={{ width: "100%", height: `${charts.lanes.length * LANE}px` }} />
         </div>
       </div>
-      {charts.total > charts.lanes.length && <p class="dim">The first {charts.lanes.length} of {charts.total} lanes.</p>}
+      {charts.total > charts.lanes.length && (
+        <p class="choices">
+          {!exported && <button type="button" disabled={start === 0} onClick={() => go(Math.max(0, start - PAGE))}>Earlier lanes</button>}
+          {!exported && <button type="button" disabled={start + PAGE >= charts.total} onClick={() => go(start + PAGE)}>Later lanes</button>}
+          <span class="dim">Lanes {start + 1} to {start + charts.lanes.length} of {charts.total}</span>
+        </p>
+      )}
     </div>
   );
 }

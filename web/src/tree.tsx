@@ -69,8 +69,8 @@ export function TreeView({ project, tree }: { project: string; tree: Tree }) {
     <div class="treegrid" role="treegrid" aria-label="Tasks" aria-rowcount={shown.length + 1} onKeyDown={key}>
       <div role="rowgroup">
         <div class="row head" role="row" aria-rowindex={1}>
-          <span role="columnheader">Task</span><span role="columnheader">State</span><span role="columnheader">Rounds</span>
-          <span role="columnheader">Check</span><span role="columnheader" class="own">Own cost</span><span role="columnheader" class="all">With subtasks</span>
+          <span role="columnheader">Task</span><span role="columnheader" class="state">State</span><span role="columnheader" class="number">Rounds</span>
+          <span role="columnheader" class="check">Check</span><span role="columnheader" class="number own">Own cost</span><span role="columnheader" class="number all">With subtasks</span>
         </div>
       </div>
       <div class="scroll" role="rowgroup" ref={box} onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
