@@ -199,7 +199,7 @@ async def _run(
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
-            display.notice(f"The dashboard is at {dashboard.url}")
+            click.echo(f"The dashboard is at {dashboard.url}", err=True)  # Before the drawing begins.
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step
