@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def project_in(folder: Path) -> Path:
     return project
 
 
-def test_a_crash_at_every_point_of_an_examination(tmp_path: Path) -> None:
+def test_a_crash_in_an_examination(tmp_path: Path) -> None:
     fuse = Fuse()
     asyncio.run(begin(project_in(tmp_path / "whole"), ScriptedModel(answer), goal=GOAL, check=CHECK, fuse=fuse))
     names = ("Examined", "Probes", "ProbeRuled", "HelperAnswered", "probe", "examiner", "judge")
@@ -54,7 +55,8 @@ def test_a_crash_at_every_point_of_an_examination(tmp_path: Path) -> None:
     assert any("ProbeRuled" in fuse.points[at] for at in points) and any(
         "after probe" in fuse.points[at] for at in points
     )
-    for at in points:
+    # Each life takes seconds: `ALL_CASES=1` tries every point.
+    for at in points if os.environ.get("ALL_CASES") else points[::3]:
         project = project_in(tmp_path / str(at))
         with pytest.raises(Blown):
             asyncio.run(begin(project, ScriptedModel(answer), goal=GOAL, check=CHECK, fuse=Fuse(at)))

@@ -223,7 +223,7 @@ def test_rewind_lists_its_points_and_goes_back_to_one(own: Done) -> None:
 
 def test_stopping_what_nobody_carries_out(completed: Done) -> None:
     said = bough(completed.folder, "stop")
-    assert said.status == 0 and "Nobody is carrying" in said.out and "completed" in said.out
+    assert said.status == 0 and "is not running" in said.out and "completed" in said.out
     assert bough(completed.folder, "stop", "--json").json["asked"] is None
 
 

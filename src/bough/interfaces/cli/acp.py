@@ -9,14 +9,14 @@ from bough.interfaces.cli.options import example, stay
 
 @click.command(
     "acp",
-    short_help="Be an agent in your editor, over the Agent Client Protocol.",
+    short_help="Run as an agent in your editor over the Agent Client Protocol.",
     epilog=example("bough acp", "bough acp --model anthropic:claude-sonnet-4-5"),
 )
 @click.option("--model", metavar="M", help="The model of its runs (default: as in your settings).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 @click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Agents that may work at once.")
 def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
-    """Be an agent in your editor, over the Agent Client Protocol.
+    """Run as an agent in your editor over the Agent Client Protocol.
 
     Zed, JetBrains, Neovim and others start it and speak with it on standard input and output. What you write first is
     the goal; it works in a private copy of the folder, shows its plan, its calls and its checks, and asks you before

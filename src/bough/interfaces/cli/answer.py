@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "answer",
-    short_help="Answer the question of a run, and go on.",
+    short_help="Answer a run's question and resume it.",
     epilog=example('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron"),
 )
 @click.argument("run")
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(run: str, text: str, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
-    """Answer the question of a run, and go on.
+    """Answer a run's question and resume it.
 
     A run that has tried everything asks you, at the terminal or, with --ask-later, by waiting (exit status 5) without
     any process; `bough status` shows the question. The answer is kept first, then the run is resumed with it; one that

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "approve",
-    short_help="Allow or deny that a run changes existing tests.",
+    short_help="Approve or deny changes to existing tests.",
     epilog=example("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'"),
 )
 @run_argument
@@ -41,7 +41,7 @@ def command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Allow or deny that a run changes existing tests.
+    """Approve or deny changes to existing tests.
 
     A run waits for you (exit status 5) when tests as they were before it do not pass on the new code and nothing in
     the goal demands that. `bough status` shows each test with what it expected and what it expects now. The run is

@@ -9,7 +9,7 @@ from bough.interfaces.cli.options import example
 
 @click.command(
     "completion",
-    short_help="Print what makes your shell complete bough's commands.",
+    short_help="Print shell completion for bash, zsh or fish.",
     epilog=example(
         "echo 'eval \"$(bough completion bash)\"' >> ~/.bashrc",
         "echo 'eval \"$(bough completion zsh)\"' >> ~/.zshrc",
@@ -18,7 +18,7 @@ from bough.interfaces.cli.options import example
 )
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 def command(shell: str) -> None:
-    """Print what makes your shell complete bough's commands.
+    """Print shell completion for bash, zsh or fish.
 
     Commands, options, their values and the names of runs are completed.
     """

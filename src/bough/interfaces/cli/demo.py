@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "demo",
-    short_help="A whole run on a recorded model: no key, no network.",
+    short_help="Watch a whole run with a recorded model: no key, no network.",
     epilog=example("bough demo", "bough demo project", "bough demo fix --dir /tmp/try-bough"),
 )
 @click.argument("name", required=False)
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 @as_json("One event a line, as it happens.")
 def command(name: str | None, folder: Path | None, as_json: bool) -> int:
-    """A whole run on a recorded model: no key, no network.
+    """Watch a whole run with a recorded model: no key, no network.
 
     The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's words are a
     recording of what a model really said.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "doctor",
-    short_help="Say what works here, and what is missing.",
+    short_help="Check what works here and what is missing.",
     epilog=example("bough doctor", "bough doctor --model ollama:qwen3"),
 )
 @in_dir
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @as_json("As a JSON object.")
 def command(folder: Path, model: str | None, base_url: str | None, protocol: Any, as_json: bool) -> int:
-    """Say what works here, and what is missing.
+    """Check what works here and what is missing.
 
     Looks at Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), keys (which are never
     shown) and whether the model can be reached; then it runs the project's check, as `bough check` does. No model is

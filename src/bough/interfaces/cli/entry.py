@@ -20,45 +20,45 @@ from bough import __version__
 from bough.core.errors import BoughError
 
 COMMANDS = {
-    "run": "Carry out a goal in a private workspace.",
+    "run": "Work on a goal in a private workspace.",
     "runs": "List the runs of this project.",
     "show": "Show a run as a tree: states, rounds, checks, cost.",
-    "status": "Say where a run or a task stands, and what to do next.",
-    "report": "Show what speaks for each thing that the goal asks.",
-    "log": "Tell what happened, event by event.",
+    "status": "Show where a run or a task stands and what to do next.",
+    "report": "Show the evidence for each requirement of the goal.",
+    "log": "Show what happened, event by event.",
     "diff": "Show what a run changed.",
     "apply": "Bring a run's changes into your files.",
-    "undo": "Take what was applied back out of your files.",
+    "undo": "Remove an applied run's changes from your files.",
     "pr": "Put a run's work on a branch, with a description for a pull request.",
-    "rewind": "Take a run back to an earlier moment.",
-    "approve": "Allow or deny that a run changes existing tests.",
-    "verify": "Judge the work of a run once more.",
-    "resume": "Go on with a run that was stopped or interrupted.",
-    "say": "Tell the agents of a run something.",
-    "answer": "Answer the question of a run, and go on.",
-    "pause": "Have a live run rest until it is resumed.",
+    "rewind": "Rewind a run to an earlier point.",
+    "approve": "Approve or deny changes to existing tests.",
+    "verify": "Check a run's work again.",
+    "resume": "Resume a run that was stopped or interrupted.",
+    "say": "Send a message to a run's agents.",
+    "answer": "Answer a run's question and resume it.",
+    "pause": "Pause a live run.",
     "stop": "Ask a live run to stop.",
     "check": "Run the project's check as bough finds it, before any work.",
-    "plan": "Show how a goal would be carried out, and do nothing.",
+    "plan": "Plan a goal without running it.",
     "workflow": "Check, list and show written plans.",
     "rm": "Remove runs, with their work.",
     "prune": "Remove old runs.",
     "config": "Show which settings are in force, and where they come from.",
-    "stats": "Say how well it goes: tasks, repairs, checks, time.",
+    "stats": "Show statistics: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
     "export": "Write a run as one file, to read or to attach.",
-    "acp": "Be an agent in your editor, over the Agent Client Protocol.",
-    "mcp": "Give bough to other agents, over the Model Context Protocol.",
-    "demo": "A whole run on a recorded model: no key, no network.",
-    "completion": "Print what makes your shell complete bough's commands.",
-    "doctor": "Say what works here, and what is missing.",
+    "acp": "Run as an agent in your editor over the Agent Client Protocol.",
+    "mcp": "Serve bough to other agents over the Model Context Protocol.",
+    "demo": "Watch a whole run with a recorded model: no key, no network.",
+    "completion": "Print shell completion for bash, zsh or fish.",
+    "doctor": "Check what works here and what is missing.",
 }
 """In the order of use, each with the first line of its own help."""
 
 ABOUT = """\b
-bough carries out a goal in your repository with a language model.
-It works in a private copy; a task is done when a check that bough ran has passed.
-It may be stopped or killed at any time and goes on where it was.
+bough works on a goal in your repository with language models.
+It works in a private copy and calls a task done only when a check that bough ran has passed.
+Stop or kill it at any time: it resumes where it was.
 """
 INTERRUPTED = 6
 COMPLETE = "_BOUGH_COMPLETE"

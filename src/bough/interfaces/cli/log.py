@@ -30,17 +30,17 @@ POLL = 0.3
 
 @click.command(
     "log",
-    short_help="Tell what happened, event by event.",
+    short_help="Show what happened, event by event.",
     epilog=example("bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event"),
 )
 @run_argument
 @task_argument
 @in_dir
-@click.option("--follow", is_flag=True, help="Go on until the run ends or nobody carries it out any more.")
+@click.option("--follow", is_flag=True, help="Keep printing until the run ends or stops.")
 @click.option("--rounds", is_flag=True, help="The conversation: what the agent was told, said, called and got.")
 @as_json("One event a line, as it is in the journal.")
 def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
-    """Tell what happened, event by event.
+    """Show what happened, event by event.
 
     RUN is a run's name, the beginning of one, or `latest` (the default); TASK a path as `bough show` has it: that task
     and all below it (default: the whole run). A task's path alone means one of the latest run.

@@ -11,14 +11,14 @@ from bough.interfaces.cli.options import example, in_dir, stay
 
 @click.command(
     "mcp",
-    short_help="Give bough to other agents, over the Model Context Protocol.",
+    short_help="Serve bough to other agents over the Model Context Protocol.",
     epilog=example("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project"),
 )
 @in_dir
 @click.option("--model", metavar="M", help="The model of the runs it starts (default: as in your settings).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 def command(folder: Path, model: str | None, base_url: str | None) -> None:
-    """Give bough to other agents, over the Model Context Protocol.
+    """Serve bough to other agents over the Model Context Protocol.
 
     Speaks the protocol on standard input and output, for an agent or editor that starts it. Its tools are run, plan,
     status, show, diff, answer, resume, say, stop and apply, in this project only; bough://runs and bough://runs/RUN

@@ -22,7 +22,7 @@ def in_dir(command: F) -> F:
         default=".",
         show_default=True,
         type=click.Path(path_type=Path),
-        help="The project, or a folder in it.",
+        help="The project or a folder in it.",
     )(command)
 
 

@@ -11,14 +11,14 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 
 @click.command(
     "pause",
-    short_help="Have a live run rest until it is resumed.",
+    short_help="Pause a live run.",
     epilog=example("bough pause", "bough pause amber-heron", "bough resume amber-heron"),
 )
 @run_argument
 @in_dir
 @as_json("As a JSON object: the run, and who was asked.")
 def command(run: str | None, folder: Path, as_json: bool) -> None:
-    """Have a live run rest until it is resumed.
+    """Pause a live run.
 
     RUN (default: the latest) rests after its current effect (a model call, a tool, a check), and its process ends with
     exit status 6; `bough runs` calls it paused. `bough resume` goes on where it was, now or in a week. When nobody is
@@ -43,4 +43,4 @@ async def _pause(run: str | None, folder: Path, as_json: bool) -> None:
     elif holder:
         paper().paragraph(text=f"{name} pauses after its current effect. `bough resume {name}` goes on with it.")
     else:
-        paper().paragraph(text=f"Nobody is carrying {name} out ({STATUS_WORDS[status]}): there is nothing to pause.")
+        paper().paragraph(text=f"{name} is not running ({STATUS_WORDS[status]}): there is nothing to pause.")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "plan",
-    short_help="Show how a goal would be carried out, and do nothing.",
+    short_help="Plan a goal without running it.",
     epilog=example(
         'bough plan "Add undo and redo to the editor" --model anthropic:claude-sonnet-4-5',
         "bough plan --file goal.md --save plan.toml && bough run --workflow plan.toml",
@@ -45,7 +45,7 @@ def command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Show how a goal would be carried out, and do nothing.
+    """Plan a goal without running it.
 
     A fast model estimates how big the goal is; when it is more than one piece of work, a planner cuts it into steps,
     each with what must be true at its end and how that is proven. The steps of a phase are planned when it starts.

@@ -11,14 +11,14 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 
 @click.command(
     "report",
-    short_help="Show what speaks for each thing that the goal asks.",
+    short_help="Show the evidence for each requirement of the goal.",
     epilog=example("bough report", "bough report amber-heron --json"),
 )
 @run_argument
 @in_dir
 @as_json("As a JSON object.")
 def command(run: str | None, folder: Path, as_json: bool) -> int:
-    """Show what speaks for each thing that the goal asks.
+    """Show the evidence for each requirement of the goal.
 
     One block a requirement of RUN (default: the latest): the tasks that cover it with their verdicts, commits and
     tests, and the probes that examiners wrote without having seen the work being made.

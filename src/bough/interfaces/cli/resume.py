@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "resume",
-    short_help="Go on with a run that was stopped or interrupted.",
+    short_help="Resume a run that was stopped or interrupted.",
     epilog=example("bough resume", "bough resume amber-heron --rounds 80"),
 )
 @run_argument
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
 def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
-    """Go on with a run that was stopped or interrupted.
+    """Resume a run that was stopped or interrupted.
 
     It goes on at the first unfinished effect: nothing that is finished is done again. Models, limits and --network are
     those it was started with unless they are given here; what it has spent is never reset. A run that is being carried

@@ -12,7 +12,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 
 @click.command(
     "rewind",
-    short_help="Take a run back to an earlier moment.",
+    short_help="Rewind a run to an earlier point.",
     epilog=example(
         "bough rewind",
         "bough rewind amber-heron --to 3",
@@ -28,7 +28,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 @click.option("--say", metavar="TEXT", default="", help="What to do differently: a fresh agent is told.")
 @as_json("As JSON: the points, or where it was taken back to.")
 def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
-    """Take a run back to an earlier moment.
+    """Rewind a run to an earlier point.
 
     Without --to: lists the points of TASK (default: the goal) that RUN (default: the latest) can be taken back to: the
     ends of its rounds, and for a task with smaller steps the moments when one of them had come to its end. With it,

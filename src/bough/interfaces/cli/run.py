@@ -26,7 +26,7 @@ class _Command(click.Command):
 @click.command(
     "run",
     cls=_Command,
-    short_help="Carry out a goal in a private workspace.",
+    short_help="Work on a goal in a private workspace.",
     epilog=example(
         'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
         "bough run --workflow bug-fix --input issue='Totals are off by one'",
@@ -84,7 +84,7 @@ def command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Carry out a goal in a private workspace.
+    """Work on a goal in a private workspace.
 
     A fast model estimates how big the goal is; a large one is planned first, and you are asked about the plan. Then
     models work on copies of the project with real tools; your files stay as they are until you say `bough apply`.

@@ -11,7 +11,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, w
 
 @click.command(
     "say",
-    short_help="Tell the agents of a run something.",
+    short_help="Send a message to a run's agents.",
     epilog=example(
         'bough say amber-heron "Keep the old flag working too."',
         'bough say latest --task buffer/insert-line "The tests are in spec/, not in tests/."',
@@ -23,7 +23,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, w
 @click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
 @as_json("As a JSON object: the run, and who carries it out.")
 def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
-    """Tell the agents of a run something.
+    """Send a message to a run's agents.
 
     Every agent at work on RUN (a name, the beginning of one, or `latest`) hears TEXT before its next round; agents that
     begin later on the same tasks find it among what they are told. An agent that says it is done before it has heard it
@@ -48,5 +48,5 @@ async def _say(run: str, text: str, folder: Path, task: str, as_json: bool) -> N
         paper().paragraph(text=f"Said: {whom} hear it before their next round.")
     else:
         paper().paragraph(
-            text=f"Kept. Nobody is carrying {name} out: it is heard when you resume it (`bough resume {name}`)."
+            text=f"Saved. {name} is not running: its agents read it when you resume it (`bough resume {name}`)."
         )

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @click.command(
     "stats",
-    short_help="Say how well it goes: tasks, repairs, checks, time.",
+    short_help="Show statistics: tasks, repairs, checks, time.",
     epilog=example("bough stats", "bough stats amber-heron --json"),
 )
 @run_argument
 @in_dir
 @as_json("The numbers as JSON.")
 def command(run: str | None, folder: Path, as_json: bool) -> int:
-    """Say how well it goes: tasks, repairs, checks, time.
+    """Show statistics: tasks, repairs, checks, time.
 
     Over all runs of the project, or one of them. Warns when the numbers say that something should be done differently.
     """
@@ -51,7 +51,7 @@ def _lines(made: Stats, runs: int) -> list[str]:
     lines = [
         f"{_of(made.completed, made.tasks)} tasks completed, in {many(runs, 'run')} and {many(made.rounds, 'round')}",
         f"{_of(made.repaired, made.repairs)} repairs by bug hunters made the check pass",
-        f"{_of(made.checks_not_found, made.checks)} checks were not to be found",
+        f"{_of(made.checks_not_found, made.checks)} tasks had no check",
         f"{_share(made.check_seconds, made.seconds)} of {made.seconds:.0f} s in checks",
         f"{many(made.disagreed, 'verdict')} with which original tests disagreed, {many(made.flaky, 'flaky test')}",
     ]

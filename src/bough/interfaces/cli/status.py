@@ -19,7 +19,7 @@ from bough.interfaces.cli.options import (
 
 @click.command(
     "status",
-    short_help="Say where a run or a task stands, and what to do next.",
+    short_help="Show where a run or a task stands and what to do next.",
     epilog=example("bough status", "bough status amber-heron buffer/insert-line", "bough status --json"),
 )
 @run_argument
@@ -27,7 +27,7 @@ from bough.interfaces.cli.options import (
 @in_dir
 @as_json("As a JSON object.")
 def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
-    """Say where a run or a task stands, and what to do next.
+    """Show where a run or a task stands and what to do next.
 
     RUN is a run's name, the beginning of one, or `latest` (the default); TASK is a path as `bough show` has it
     (default: the goal). A task's path alone means one of the latest run. Shows its state and why, the verdict with

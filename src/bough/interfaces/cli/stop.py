@@ -47,4 +47,4 @@ async def _stop(run: str | None, folder: Path, now: bool, as_json: bool) -> None
             text=f"Asked {in_words(holder)} to stop {name} {when}. `bough resume {name}` goes on with it."
         )
     else:
-        paper().paragraph(text=f"Nobody is carrying {name} out ({STATUS_WORDS[status]}): there is nothing to stop.")
+        paper().paragraph(text=f"{name} is not running ({STATUS_WORDS[status]}): there is nothing to stop.")

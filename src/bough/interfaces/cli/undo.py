@@ -11,14 +11,14 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 
 @click.command(
     "undo",
-    short_help="Take what was applied back out of your files.",
+    short_help="Remove an applied run's changes from your files.",
     epilog=example("bough undo", "bough undo amber-heron"),
 )
 @run_argument
 @in_dir
 @as_json("As a JSON object: the run and the files.")
 def command(run: str | None, folder: Path, as_json: bool) -> None:
-    """Take what was applied back out of your files.
+    """Remove an applied run's changes from your files.
 
     The files that `bough apply` changed become what they were before; what you changed in them since is kept where it
     can be merged, and otherwise nothing is written. A commit that `--commit` made stays: use `git revert` for it.

@@ -17,7 +17,7 @@ NOT_VERIFIED = 5
 
 @click.command(
     "verify",
-    short_help="Judge the work of a run once more.",
+    short_help="Check a run's work again.",
     epilog=example("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'"),
 )
 @run_argument
@@ -26,7 +26,7 @@ NOT_VERIFIED = 5
 @click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no other may.")
 @as_json("The verdict as a JSON object.")
 def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_json: bool) -> int:
-    """Judge the work of a run once more.
+    """Check a run's work again.
 
     The check (the run's own, or the one you give) runs on what the run made, in a fresh checkout, with the same care as
     before. A run that is over ends as the new verdict says; no model is asked, and nothing is changed.

@@ -63,7 +63,7 @@ async def stop(root: Path, name: str, body: bytes) -> str:
     async with session(root) as opened:
         holder = await opened.stop(name, asked.now)
     if holder is None:
-        return f"Nobody is carrying {name} out: there is nothing to stop."
+        return f"{name} is not running: there is nothing to stop."
     return f"Asked {name} to stop {'now' if asked.now else 'after its current effect'}."
 
 
@@ -72,7 +72,7 @@ async def pause(root: Path, name: str, body: bytes) -> str:
     async with session(root) as opened:
         holder = await talk.pause(opened, name)
     if holder is None:
-        return f"Nobody is carrying {name} out: there is nothing to pause."
+        return f"{name} is not running: there is nothing to pause."
     return f"{name} pauses after its current effect."
 
 
@@ -81,7 +81,7 @@ async def say(root: Path, name: str, body: bytes) -> str:
     async with session(root) as opened:
         holder = await talk.say(opened, name, asked.text, asked.task)
     if holder is None:
-        return f"Kept. Nobody is carrying {name} out: it is heard when you resume it."
+        return f"Saved. {name} is not running: its agents read it when you resume it."
     whom = f"the agents at {asked.task}" if asked.task else f"the agents of {name}"
     return f"Said: {whom} hear it before their next round."
 
