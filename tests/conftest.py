@@ -32,3 +32,9 @@ def _checks_without_plugins() -> None:
     """The plugins of our own test environment double the time that pytest takes to start, and checks start it often."""
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     os.environ["BOUGH_SANDBOX_ENV"] = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _a_state_folder_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Runs of these tests have no place in the developer's list of projects."""
+    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
