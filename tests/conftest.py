@@ -24,7 +24,6 @@ def _one_piece_of_work() -> None:
     """Most tests script a model that works on one leaf: the complexity gate would ask it a question it has no answer
     to. Tests of planning turn it on again for themselves."""
     os.environ["BOUGH_PLANNING_FLAT"] = "true"
-    os.environ["XDG_CONFIG_HOME"] = "/nonexistent"  # what the developer has set for themselves
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -35,6 +34,7 @@ def _checks_without_plugins() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _a_state_folder_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Runs of these tests have no place in the developer's list of projects."""
-    os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
+def _a_person_without_settings(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The developer's own settings and list of projects are none of the tests'."""
+    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
+        os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
