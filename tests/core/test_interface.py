@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.interface import added_lines, interface
+from bough.core.interface import added_lines, by_file, fit, interface
 
 OLD = '''\
 """Tools."""
@@ -51,3 +51,17 @@ def test_of_a_document_what_was_added() -> None:
     said = added_lines(old.replace("line 50\n", "line 50\nnew words\n"), old)
     assert "+new words" in said and " line 50" in said and "line 10" not in said
     assert added_lines("all\nof it", None) == "all\nof it"
+
+
+def test_what_does_not_fit_is_left_out_of_the_longest_file_and_said() -> None:
+    fitted = fit({"long": "x" * 5_000, "short": "y" * 100, "mid": "z" * 400}, 1_500)
+    assert list(fitted) == ["long", "short", "mid"]
+    assert fitted["short"] == "y" * 100 and fitted["mid"] == "z" * 400
+    assert "characters of this file are left out" in fitted["long"] and len(fitted["long"]) < 1_100
+
+
+def test_a_diff_by_its_files() -> None:
+    one = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
+    two = one.replace("x.py", "y.md")
+    assert by_file(one + two) == {"x.py": one, "y.md": two}
+    assert by_file("") == {}

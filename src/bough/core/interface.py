@@ -124,3 +124,31 @@ def _fresh(text: str, before: str | None) -> set[int]:
         return {*range(len(lines))}
     blocks = difflib.SequenceMatcher(None, before.splitlines(), lines).get_opcodes()
     return {number for tag, _, _, start, end in blocks if tag != "equal" for number in range(start, end)}
+
+
+def fit(parts: Mapping[str, str], limit: int) -> dict[str, str]:
+    """Texts that together are no longer than so many characters: short ones whole, and of the longest as much as is
+    left for each, with a word on what is missing."""
+    fitted: dict[str, str] = {}
+    room, left = limit, len(parts)
+    for name, text in sorted(parts.items(), key=lambda part: len(part[1])):
+        share = max(room // left, 0)
+        fitted[name] = text if len(text) <= share else _head_and_tail(text, share)
+        room -= min(len(text), share)
+        left -= 1
+    return {name: fitted[name] for name in parts}
+
+
+def _head_and_tail(text: str, limit: int) -> str:
+    half = limit // 2
+    tail = text[len(text) - half :]
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters of this file are left out …\n{tail}"
+
+
+def by_file(diff: str) -> dict[str, str]:
+    """A diff as the diffs of its files."""
+    found: dict[str, str] = {}
+    for part in re.split(r"(?m)^(?=diff --git )", diff):
+        if part:
+            found[part.partition("\n")[0].rpartition(" b/")[2]] = part
+    return found

@@ -12,7 +12,7 @@ from bough.core.budget import used_up
 from bough.core.errors import Unavailable
 from bough.core.evidence import standing_of
 from bough.core.ids import GOAL
-from bough.core.interface import added_lines, interface
+from bough.core.interface import added_lines, by_file, fit, interface
 from bough.core.measure import fenced
 from bough.core.messages import Answer, ToolSpec
 from bough.core.planning import brief
@@ -32,6 +32,7 @@ DOCS = 6_000
 """Characters of changed documentation."""
 WHOLE = 40_000
 """Characters of the whole change that a reviewer is shown."""
+SHARE = "Other steps meet the rest of what was asked: probe only what this step was to do."
 LOOKS = 2
 BODIES = 16_000
 """Characters of files that an examiner asks to see."""
@@ -141,7 +142,7 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
     changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
     code = [path for path in changed if path.endswith(_SOURCE) and not of_tests(path)]
     docs = [path for path in changed if path.endswith(_DOCS)]
-    step = "" if task.id == GOAL or helper == CRITIC else task.step.instructions
+    step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
     values = {
         "asked": listed(task.asked) or goal.instructions,
         "step": context.section("The step that was to meet it", step)
@@ -155,7 +156,7 @@ async def _question(task: Task, site: Site, helper: str, form: Form, example: st
         return values | await _subject(task, site)
     if helper == REVIEWER:
         diff = await workspaces.diff(task.base, task.tree)
-        return values | {"diff": brief.cut(diff, WHOLE), "evidence": _evidence(task)}
+        return values | {"diff": _change(diff), "evidence": _evidence(task)}
     texts = await workspaces.texts(task.tree, [*code, *docs])
     before = await workspaces.texts(task.base, [*code, *docs])
     written = {path: added_lines(texts[path], before.get(path)) for path in docs if path in texts}
@@ -172,8 +173,19 @@ async def _subject(task: Task, site: Site) -> dict[str, str]:
     return {
         "instructions": task.step.instructions,
         "verdict": (context.bullets(subject.verdicts) if subject is not None else "") or "No check was run.",
-        "diff": brief.cut(diff, WHOLE) or "(nothing was changed)",
+        "diff": _change(diff) or "(nothing was changed)",
     }
+
+
+def _change(diff: str) -> str:
+    """The diff with the code first. What does not fit is left out of the tests and documents before it is of the
+    code, and of each file by itself."""
+    files = by_file(diff)
+    code = {path: text for path, text in files.items() if path.endswith(_SOURCE) and not of_tests(path)}
+    shown = fit(code, WHOLE)
+    room = WHOLE - sum(map(len, shown.values()))
+    shown |= fit({path: text for path, text in files.items() if path not in code}, max(room, WHOLE // 8))
+    return "".join(shown.values())
 
 
 def _form(form: Form, example: str) -> str:
@@ -202,11 +214,16 @@ async def _names_of_tests(task: Task, site: Site, changed: list[str]) -> str:
 
 
 async def _bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
-    texts = await site.ports.workspaces.texts(task.tree, list(paths))
-    parts = [f"### {path}\n\n```\n{text}\n```" for path, text in texts.items()]
+    workspaces = site.ports.workspaces
+    texts = await workspaces.texts(task.tree, list(paths))
+    if sum(map(len, texts.values())) > BODIES:
+        # What was changed in them is what can be wrong.
+        before = await workspaces.texts(task.base, list(paths))
+        texts = {path: added_lines(text, before.get(path)) for path, text in texts.items()}
+    parts = [f"### {path}\n\n{fenced(text)}" for path, text in fit(texts, BODIES).items()]
     missing = [path for path in paths if path not in texts]
     parts += [f"There is no file {', '.join(missing)}."] if missing else []
-    return context.section("What you asked to see", brief.cut("\n\n".join(parts), BODIES))
+    return context.section("What you asked to see", "\n\n".join(parts))
 
 
 # ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────
