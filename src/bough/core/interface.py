@@ -7,6 +7,8 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 
+from bough.core.planning.brief import cut
+
 DOC = 600
 """Characters of one docstring."""
 NEAR = 12
@@ -132,17 +134,11 @@ def fit(parts: Mapping[str, str], limit: int) -> dict[str, str]:
     fitted: dict[str, str] = {}
     room, left = limit, len(parts)
     for name, text in sorted(parts.items(), key=lambda part: len(part[1])):
-        share = max(room // left, 0)
-        fitted[name] = text if len(text) <= share else _head_and_tail(text, share)
+        share = max(room // left, 2)
+        fitted[name] = cut(text, share)
         room -= min(len(text), share)
         left -= 1
     return {name: fitted[name] for name in parts}
-
-
-def _head_and_tail(text: str, limit: int) -> str:
-    half = limit // 2
-    tail = text[len(text) - half :]
-    return f"{text[:half]}\n… {len(text) - 2 * half:,} characters of this file are left out …\n{tail}"
 
 
 def by_file(diff: str) -> dict[str, str]:

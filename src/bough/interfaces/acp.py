@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -164,16 +164,13 @@ class Talk:
         async with session(self.folder, create=True, choices=self.choices) as opened:
             kept = self.load(opened)
             last = await opened.view(kept.runs[-1]) if kept.runs else None
-            work: Callable[[], Awaitable[Outcome]]
-            if last is not None and last.status == "waiting":
-                await talk.answer(opened, last.name, text)
-                work = lambda: opened.resume(last.name, self.choices, self.watch())  # noqa: E731
-            elif last is not None and last.status not in OVER:
-                await talk.say(opened, last.name, text)
-                work = lambda: opened.resume(last.name, self.choices, self.watch())  # noqa: E731
+            if last is not None and last.status not in OVER:
+                tell = talk.answer if last.status == "waiting" else talk.say
+                await tell(opened, last.name, text)
+                work = opened.resume(last.name, self.choices, self.watch())
             else:
                 choices = replace(self.choices, continues=last.name) if last is not None else self.choices
-                work = lambda: opened.start(goal_step(text), choices, self._naming(opened, kept))  # noqa: E731
+                work = opened.start(goal_step(text), choices, self._naming(opened, kept))
             outcome = await self._carried(opened, work)
             await self._end(opened, outcome)
             return outcome
@@ -190,8 +187,8 @@ class Talk:
 
         return replace(watch, recorded=recorded)
 
-    async def _carried(self, opened: Session, work: Callable[[], Awaitable[Outcome]]) -> Outcome:
-        under_way = asyncio.ensure_future(work())
+    async def _carried(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        under_way = asyncio.create_task(work)
         while not under_way.done():
             await asyncio.wait([under_way], timeout=0.1)
             await self.flush()
@@ -200,7 +197,7 @@ class Talk:
             self.write(outcome.summary)
             allow = await self.permits("Existing tests would change. Allow it?", "Allow it", "Keep the tests")
             await opened.rule_on_changes(outcome.run, allow=allow)
-            return await self._carried(opened, lambda: opened.resume(outcome.run, self.choices, self.watch()))
+            return await self._carried(opened, opened.resume(outcome.run, self.choices, self.watch()))
         return outcome
 
     async def _end(self, opened: Session, outcome: Outcome) -> None:

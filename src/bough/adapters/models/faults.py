@@ -63,7 +63,7 @@ _RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
 
 
 RESETS = ("anthropic-ratelimit-unified-reset", "x-ratelimit-reset")
-"""Headers that say when a quota begins anew."""
+"""Headers that say when a quota resets."""
 
 
 class Endpoint(Struct, frozen=True):

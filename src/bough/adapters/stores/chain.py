@@ -5,7 +5,7 @@ holds. So a row can be checked by itself, in a reading of a few kinds among many
 that it is whole. Journals from before there were chains get theirs from the next event on; what is older is *unchained*
 and as readable as ever.
 
-There is no key in this. It shows rot, and edits by whoever does not also write every later link anew.
+There is no key in this. It shows rot, and edits by anybody who does not rewrite every later link too.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def for_carrying_out(command: F) -> F:
         click.option(
             "--wait-for-quota",
             is_flag=True,
-            help="When the model's quota is used up, wait until it begins anew, and go on.",
+            help="When the model's quota is used up, wait until it resets, then resume.",
         ),
         click.option(
             "--ask-later",

@@ -21,7 +21,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, w
 @click.argument("text")
 @in_dir
 @click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
-@as_json("As a JSON object: the run, and who carries it out.")
+@as_json("As a JSON object: the run and the process that runs it.")
 def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
     """Send a message to a run's agents.
 
