@@ -34,7 +34,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
     from bough.app import session
     from bough.interfaces.terminal.paper import paper
     from bough.interfaces.terminal.verdicts import evidence
-    from bough.interfaces.terminal.words import first_line
+    from bough.interfaces.terminal.words import first_sentence
 
     async with session(folder) as opened:
         name = await opened.find(run)
@@ -62,7 +62,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
         return
     page = paper()
     page.paragraph(text=f"{name} is on the branch {name_of_branch} ({made[:10]}); the description is in {path}.")
-    title = shlex.quote(first_line(goal))
+    title = shlex.quote(first_sentence(goal))
     page.line("")
     page.line((f"  git push -u origin {name_of_branch}", "bold"))
     page.line((f"  gh pr create --head {name_of_branch} --title {title} --body-file {path}", "bold"))
