@@ -171,8 +171,8 @@ MANY = frozenset(
 """Keys with several values: `a:b` in the environment."""
 LONGEST = 4 << 20
 """Bytes of a settings file. `pyproject.toml` belongs to others too."""
-NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK"})
-"""Variables with our prefix that mark processes and set nothing."""
+NOT_SETTINGS = frozenset({"BOUGH_WORKSPACE", "BOUGH_TASK", "BOUGH_STORE"})
+"""Variables with our prefix that mark processes, or say where the journal is, and set nothing."""
 
 Table = dict[str, dict[str, Any]]
 Allow = Callable[[Mapping[str, str]], Collection[str]]

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.adapters.stores.workers import is_gone, worker_id
@@ -23,6 +24,7 @@ from bough.core.ids import GOAL
 from bough.ports import Store
 from bough.testing.memory import MemoryStore
 
+from ..postgres import new_schema
 from .stores import LEASE, PROMISES, Clock, Promise, fill, note, texts
 
 STORES: dict[str, Callable[[Path, Clock], Store]] = {
@@ -31,6 +33,7 @@ STORES: dict[str, Callable[[Path, Clock], Store]] = {
     "redacted": lambda folder, clock: RedactedStore(
         SqliteStore(folder / "journal.db", clock=clock), ["sk-planted-0123456789"]
     ),
+    "postgresql": lambda folder, clock: PostgresStore(new_schema(), clock=clock),
 }
 every_store = pytest.mark.parametrize("kind", STORES)
 

@@ -77,15 +77,15 @@ async def _examine_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, s
 
 
 async def _examine_journal(root: Path) -> Finding:
-    from bough.adapters.stores.sqlite import SqliteStore
+    from bough.app.stores import address, open_store
 
     home = root / ".bough"
     if not os.access(home if home.exists() else root, os.W_OK):
         return Finding("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
-    if not (home / "journal.db").exists():
+    if not address(root) and not (home / "journal.db").exists():
         return Finding("journal", True, f"none in {root} yet; it can be made")
     try:
-        store = SqliteStore(home / "journal.db", create=False)
+        store = open_store(root, home, create=False)
         try:
             runs = await store.runs()
             events, unchained = await store.verify()
@@ -93,7 +93,7 @@ async def _examine_journal(root: Path) -> Finding:
             await store.close()
     except BoughError as error:
         return Finding("journal", False, str(error))
-    whole = f"{home / 'journal.db'} opens, runs: {len(runs)}; all {events:,} events and their blobs are as written"
+    whole = f"{store.path} opens, runs: {len(runs)}; all {events:,} events and their blobs are as written"
     older = f", as far as can be told: {unchained:,} events are unchained, from before bough chained them"
     return Finding("journal", True, whole + (older if unchained else ""))
 

@@ -20,7 +20,13 @@ def known_projects() -> list[Path]:
         lines = _list().read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return []
-    return [root for root in map(Path, lines) if root.is_absolute() and (root / ".bough" / "journal.db").is_file()]
+    return [root for root in map(Path, lines) if root.is_absolute() and (root / ".bough").is_dir() and _has_runs(root)]
+
+
+def _has_runs(root: Path) -> bool:
+    from bough.app.stores import address
+
+    return (root / ".bough" / "journal.db").is_file() or address(root) != ""
 
 
 def remember_project(root: Path) -> None:

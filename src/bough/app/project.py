@@ -90,7 +90,11 @@ class Journal(Struct, frozen=True):
         raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
 
     def _known_by_their_work(self) -> list[str]:
+        from bough.app.stores import address
+
         folder = self.root / ".bough" / "repo.git" / "histories"
+        if address(self.root):  # Its work may be known on other machines alone.
+            return []
         return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
 
     async def run(self, name: str) -> Run:
@@ -821,13 +825,13 @@ async def _beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]
 @asynccontextmanager
 async def journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
     """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
-    from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.home import find_root
     from bough.adapters.workspaces.trust import check_home
+    from bough.app.stores import open_store
 
     root = find_root(existing_folder(folder))
     check_home(root / ".bough")
-    store = SqliteStore(root / ".bough" / "journal.db", create=False)
+    store = open_store(root, root / ".bough", create=False)
     try:
         yield Journal(root, store)
     finally:
@@ -852,9 +856,9 @@ async def session(
     from bough.adapters.sandboxes.levels import find_level
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.secrets import in_addresses, in_files
-    from bough.adapters.stores.sqlite import SqliteStore
     from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
     from bough.adapters.workspaces.trust import check_home
+    from bough.app.stores import open_store, remember_store
 
     here = existing_folder(folder)
     env = dict(os.environ)
@@ -865,7 +869,9 @@ async def session(
     check_home(root / ".bough")
     home = prepare_home(root) if create else root / ".bough"
     known = [*secrets_of(env), *in_addresses(env), *in_files(root, loaded.workspace.env_file)]
-    store = RedactedStore(SqliteStore(home / "journal.db", create=create), known)
+    journal = open_store(root, home, create=create)
+    remember_store(root)
+    store = RedactedStore(journal, known)
     client, mode = Client(), loaded.sandbox.mode
     around = surroundings_of(root, folder_in(root, here), loaded, env)
     try:

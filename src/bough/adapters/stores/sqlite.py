@@ -70,8 +70,8 @@ LAST = """
 SELECT max(coalesce((SELECT max(seq) FROM events), 0), coalesce((SELECT value FROM meta WHERE key = 'last'), 0))
 """
 """The last number that an event got. Those of a run that was removed are not given again."""
-_OBJECT = 40
-_IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
+OBJECT = 40
+IDS = re.compile(rb"\b(?:[0-9a-f]{64}|[0-9a-f]{40})\b")
 """Names of blobs, and of git's objects."""
 RUNS = """
 WITH RECURSIVE names (run) AS (
@@ -126,7 +126,7 @@ class SqliteStore:
     ) -> Claim:
         row = self._claimed(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
-            raise ClaimHeld(_held(run, task, row[2]), row[2])
+            raise ClaimHeld(held_by(run, task, row[2]), row[2])
         db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
         cursor = db.execute(
             "INSERT INTO claims (run, task, worker, expires) VALUES (?, ?, ?, ?)", (run, task, worker, time.monotonic())
@@ -145,7 +145,7 @@ class SqliteStore:
         first = await self._database.read(lambda db: self._claimed(db, run, task))
         alive = is_alive(first[2], self._workers) if first is not None else False
         if first is not None and alive:  # Said here, since a holder that was stopped may have the file locked.
-            raise ClaimHeld(_held(run, task, first[2]), first[2])
+            raise ClaimHeld(held_by(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
         until = time.monotonic() + lease
@@ -167,7 +167,7 @@ class SqliteStore:
         row = db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
         if row != (claim.run, claim.task, claim.worker):
             raise ClaimLost(
-                f"{_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+                f"{in_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
                 f"over: see `bough status {claim.run}`."
             )
 
@@ -185,8 +185,8 @@ class SqliteStore:
             version, link = _end(db, claim.run, claim.task)
             if version != expected:
                 raise VersionConflict(
-                    f"{_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else appended "
-                    "first; read it again."
+                    f"{in_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
+                    "appended first; read it again."
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
 
@@ -292,14 +292,14 @@ class SqliteStore:
 
     async def compact(self) -> set[str]:
         def sweep(db: sqlite3.Connection) -> set[bytes]:
-            named = {id for (body,) in db.execute("SELECT body FROM events") for id in _IDS.findall(body)}
+            named = {id for (body,) in db.execute("SELECT body FROM events") for id in IDS.findall(body)}
             blobs = [name for (name,) in db.execute("SELECT name FROM blobs") if name.encode() not in named]
             db.executemany("DELETE FROM blobs WHERE name = ?", [(name,) for name in blobs])
             return named
 
         named = await self._database.write(sweep, PATIENCE)
         await asyncio.to_thread(self._shrink)
-        return {id.decode() for id in named if len(id) == _OBJECT}
+        return {id.decode() for id in named if len(id) == OBJECT}
 
     def _shrink(self) -> None:
         """Give the disk its room back, unless somebody is reading: then the next run uses it."""
@@ -400,17 +400,17 @@ def _end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
     return version, START if chain is None else chain[SIZE:]
 
 
-def _held(run: str, task: str, worker: str) -> str:
+def held_by(run: str, task: str, worker: str) -> str:
     if is_stopped(worker):
         return (
-            f"{_stream(run, task)} is being worked on by {in_words(worker)}: bring it back with `fg`, or end it with "
+            f"{in_stream(run, task)} is being worked on by {in_words(worker)}: bring it back with `fg`, or end it with "
             "`kill -9` and try again."
         )
     return (
-        f"{_stream(run, task)} is being worked on by {in_words(worker)}: wait until it is finished, "
+        f"{in_stream(run, task)} is being worked on by {in_words(worker)}: wait until it is finished, "
         f"stop it with `bough stop {run}`, or end that process."
     )
 
 
-def _stream(run: str, task: str) -> str:
+def in_stream(run: str, task: str) -> str:
     return f"Run {run}" if task == RUN else f"Task {task} of run {run}"

@@ -14,7 +14,14 @@ T = TypeVar("T")
 
 
 def in_dir(command: F) -> F:
-    """`--dir D`"""
+    """`--dir D`, and where its journal is"""
+    command = click.option(
+        "--store",
+        metavar="URL",
+        expose_value=False,
+        callback=_chosen_store,
+        help="The journal in PostgreSQL: postgresql://USER@HOST/DATABASE (default: in the project's .bough).",
+    )(command)
     return click.option(
         "--dir",
         "folder",
@@ -24,6 +31,14 @@ def in_dir(command: F) -> F:
         type=click.Path(path_type=Path),
         help="The project or a folder in it.",
     )(command)
+
+
+def _chosen_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+    """For this process and those that it starts."""
+    if value:
+        import os
+
+        os.environ["BOUGH_STORE"] = value
 
 
 def as_json(help: str) -> Callable[[F], F]:

@@ -1,0 +1,424 @@
+"""The journal in a schema of a PostgreSQL database, for runs that several machines work on.
+
+Promises: what `append` returned is committed; events of a run are numbered in the order of their commits, so that a
+reader who goes on from a number misses none; a server that restarts is waited for, and what was being written when it
+went away is written exactly once. Times are the server's, so that the clocks of the machines do not matter.
+
+    postgresql://user@host/database?schema=name       one project a schema; `bough` when none is named
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeVar
+
+import msgspec
+
+from bough.adapters.stores.chain import SIZE, START, Broken, Row, checked, forge
+from bough.adapters.stores.database import PATIENCE
+from bough.adapters.stores.server import Server, Transaction
+from bough.adapters.stores.sqlite import IDS, OBJECT, encoded_event, held_by, in_stream
+from bough.adapters.stores.workers import is_alive
+from bough.core.errors import ClaimHeld, ClaimLost, NotFound, StoreError, VersionConflict
+from bough.core.events import FORMAT, AnyEvent, Record, decoder
+from bough.ports import Claim
+
+T = TypeVar("T")
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key text PRIMARY KEY, value bigint NOT NULL);
+CREATE TABLE IF NOT EXISTS runs (
+    run text COLLATE "C" PRIMARY KEY,
+    number bigserial,
+    last bigint NOT NULL
+);
+CREATE TABLE IF NOT EXISTS events (
+    run text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    task text COLLATE "C" NOT NULL,
+    version bigint NOT NULL,
+    at double precision NOT NULL,
+    kind text NOT NULL,
+    chain bytea NOT NULL,
+    body bytea NOT NULL,
+    PRIMARY KEY (run, seq),
+    UNIQUE (run, task, version)
+);
+CREATE TABLE IF NOT EXISTS claims (
+    epoch bigserial PRIMARY KEY,
+    run text COLLATE "C" NOT NULL,
+    task text COLLATE "C" NOT NULL,
+    worker text NOT NULL,
+    token text NOT NULL,
+    beat bigint NOT NULL DEFAULT 0,
+    UNIQUE (run, task)
+);
+CREATE INDEX IF NOT EXISTS claims_of_worker ON claims (worker);
+CREATE TABLE IF NOT EXISTS blobs (name text PRIMARY KEY, body bytea NOT NULL);
+CREATE TABLE IF NOT EXISTS workers (
+    worker text PRIMARY KEY,
+    life text NOT NULL,
+    host text NOT NULL,
+    pid integer NOT NULL,
+    slots integer NOT NULL,
+    tags text[] NOT NULL,
+    version text NOT NULL,
+    since timestamptz NOT NULL DEFAULT now(),
+    draining boolean NOT NULL DEFAULT false,
+    lease double precision NOT NULL,
+    beat bigint NOT NULL DEFAULT 0,
+    beaten timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE IF NOT EXISTS trees (
+    tree text NOT NULL,
+    part integer NOT NULL,
+    base text,
+    remote text,
+    body bytea,
+    PRIMARY KEY (tree, part)
+);
+"""
+"""`runs.last` is the number of a run's last event: whoever appends holds that row until the commit, so numbers and
+commits have one order, and runs do not wait for each other. A claim's `beat` grows with every heartbeat; nobody
+compares it with a clock. A `token` tells a claim whose commit was cut off from somebody else's. `trees` has what the
+machines give each other of files: packs of git's (see `adapters/workspaces/exchange.py`)."""
+
+
+class PostgresStore:
+    """A `Store` on a server. With `create` missing tables are made; without, they are `NotFound`."""
+
+    def __init__(self, url: str, *, create: bool = True, clock: Callable[[], float] | None = None) -> None:
+        self.server = Server(url)
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="bough-journal")
+        self._closed = False
+        try:
+            self.server.run(lambda db: self._prepare(db, create))
+        except BaseException:
+            self._threads.shutdown(wait=False)
+            self.server.close()
+            raise
+
+    @property
+    def path(self) -> str:
+        """Where it is, for people: without a password."""
+        return self.server.name
+
+    def _prepare(self, db: Transaction, create: bool) -> None:
+        there = db.one("SELECT to_regclass('meta') IS NOT NULL")
+        if there != (True,):
+            if not create:
+                raise NotFound(f"There are no runs in {self.path} yet: start one with `bough run GOAL --store …`.")
+            db.run("SELECT pg_advisory_xact_lock(hashtextextended('bough ' || current_schema, 0))")
+            db.run(SCHEMA)
+            db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", FORMAT)
+        row = db.one("SELECT value FROM meta WHERE key = 'format'")
+        if row is None:
+            raise self._damaged("it has no format number")
+        if row[0] > FORMAT:
+            raise StoreError(
+                f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
+                f"{FORMAT}); upgrade bough."
+            )
+
+    async def transact(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
+        """Carry out `work` in one transaction, in a thread. It may be carried out again when the server went away."""
+        if self._closed:
+            raise StoreError(f"The journal {self.path} was closed: open it again.")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.server.run, work, patience)
+
+    # ── claims ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @asynccontextmanager
+    async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
+        silent = await self._watched(run, task, lease)
+        token = secrets.token_hex(8)
+        taking = asyncio.ensure_future(
+            self.transact(lambda db: self._take(db, run, task, worker, token, silent)),
+        )
+
+        async def release() -> None:
+            await self.transact(lambda db: db.run("DELETE FROM claims WHERE token = %s", token))
+
+        try:
+            claim = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait([taking])  # it may have been taken meanwhile
+            await release()
+            raise
+        try:
+            yield claim
+        finally:
+            await asyncio.shield(release())
+
+    def _take(
+        self, db: Transaction, run: str, task: str, worker: str, token: str, silent: tuple[int, int] | None
+    ) -> Claim:
+        db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
+        row = self._claimed(db, run, task)
+        mine = db.one("SELECT epoch FROM claims WHERE token = %s", token)
+        if mine is not None:  # The commit was done, and only word of it was lost.
+            return Claim(run, task, worker, mine[0])
+        if row is not None and row[:2] != silent and is_alive(row[2]) is not False:
+            raise ClaimHeld(held_by(run, task, row[2]), row[2])
+        db.run("DELETE FROM claims WHERE run = %s AND task = %s", run, task)
+        made = db.one(
+            "INSERT INTO claims (run, task, worker, token) VALUES (%s, %s, %s, %s) RETURNING epoch",
+            *(run, task, worker, token),
+        )
+        assert made is not None
+        return Claim(run, task, worker, made[0])
+
+    @staticmethod
+    def _claimed(db: Transaction, run: str, task: str) -> tuple[int, int, str] | None:
+        found = db.one("SELECT epoch, beat, worker FROM claims WHERE run = %s AND task = %s", run, task)
+        return (found[0], found[1], found[2]) if found is not None else None
+
+    async def _watched(self, run: str, task: str, lease: float) -> tuple[int, int] | None:
+        """Of a holder elsewhere nobody here knows whether it lives: it is watched for the time of a lease, by our own
+        clock, and only while the server answers. The claim and its last beat, when there was none in that time."""
+        first = await self.transact(lambda db: self._claimed(db, run, task))
+        alive = is_alive(first[2]) if first is not None else False
+        if first is not None and alive:
+            raise ClaimHeld(held_by(run, task, first[2]), first[2])
+        if first is None or alive is False:
+            return None
+        seen = time.monotonic()
+        until = seen + lease
+        while (left := until - time.monotonic()) > 0:
+            await asyncio.sleep(min(left, lease / 10))
+            if await self.transact(lambda db: self._claimed(db, run, task)) != first:
+                return None
+            before, seen = seen, time.monotonic()
+            if seen - before > lease / 3:  # Nobody could beat while the server was away.
+                until = seen + lease
+        return first[:2]
+
+    async def check(self, claim: Claim) -> None:
+        await self.transact(lambda db: self._still_held(db, claim))
+
+    @staticmethod
+    def _still_held(db: Transaction, claim: Claim, lock: str = "") -> None:
+        row = db.one(f"SELECT run, task, worker FROM claims WHERE epoch = %s {lock}", claim.epoch)
+        if row != (claim.run, claim.task, claim.worker):
+            raise ClaimLost(
+                f"{in_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+                f"over: see `bough status {claim.run}`."
+            )
+
+    async def renew(self, worker: str, lease: float) -> None:
+        await self.transact(lambda db: db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", worker))
+
+    async def holder(self, run: str, task: str) -> str | None:
+        row = await self.transact(lambda db: self._claimed(db, run, task))
+        return row[2] if row is not None and is_alive(row[2]) is not False else None
+
+    async def holders(self, run: str) -> dict[str, str]:
+        """Who works on which task of a run now."""
+        rows = await self.transact(lambda db: db.all("SELECT task, worker FROM claims WHERE run = %s", run))
+        return {task: worker for task, worker in rows if is_alive(worker) is not False}
+
+    # ── events ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
+        encoded = [encoded_event(event) for event in events]
+        if not encoded:
+            return []
+
+        def insert(db: Transaction) -> list[Record]:
+            # Whoever takes the claim over waits until this is committed, or this finds it gone.
+            self._still_held(db, claim, "FOR SHARE")
+            version, link = self._end(db, claim.run, claim.task)
+            if version != expected:
+                if db.again and (kept := self._kept(db, claim, expected, encoded)):
+                    return kept  # The commit was done, and only word of it was lost.
+                raise VersionConflict(
+                    f"{in_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
+                    "appended first; read it again."
+                )
+            return self._insert(db, claim.run, claim.task, version, link, encoded)
+
+        return await self.transact(insert)
+
+    def _kept(
+        self, db: Transaction, claim: Claim, expected: int, encoded: Sequence[tuple[AnyEvent, bytes]]
+    ) -> list[Record] | None:
+        """Our own events, when they are what comes after the version that we expected."""
+        rows = db.all(
+            "SELECT seq, task, version, at, kind, body, chain FROM events "
+            "WHERE run = %s AND task = %s AND version > %s ORDER BY version LIMIT %s",
+            *(claim.run, claim.task, expected, len(encoded)),
+        )
+        if [row[5] for row in rows] != [body for _, body in encoded]:
+            return None
+        return self._decoded(claim.run, rows)
+
+    async def post(self, run: str, task: str, event: AnyEvent) -> Record:
+        encoded = [encoded_event(event)]
+
+        def insert(db: Transaction) -> Record:
+            if db.again:  # Perhaps it was committed: what a person says is not said twice.
+                raise StoreError(f"{self.path} was cut off: see `bough log {run}` whether it arrived, then try again.")
+            db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 2))", f"{run}/{task}")
+            return self._insert(db, run, task, *self._end(db, run, task), encoded)[0]
+
+        return await self.transact(insert)
+
+    @staticmethod
+    def _end(db: Transaction, run: str, task: str) -> tuple[int, bytes]:
+        """The version and the last link of a stream that is about to be appended to. Who posts to a stream holds the
+        run's row: so does this, that nobody comes in between."""
+        db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)
+        db.run("SELECT 1 FROM runs WHERE run = %s FOR UPDATE", run)
+        row = db.one(
+            "SELECT version, chain FROM events WHERE run = %s AND task = %s ORDER BY version DESC LIMIT 1", run, task
+        )
+        return (row[0], row[1][SIZE:]) if row is not None else (0, START)
+
+    def _insert(
+        self,
+        db: Transaction,
+        run: str,
+        task: str,
+        version: int,
+        link: bytes,
+        encoded: Sequence[tuple[AnyEvent, bytes]],
+    ) -> list[Record]:
+        found = db.one(
+            "UPDATE runs SET last = last + %s WHERE run = %s RETURNING last, extract(epoch FROM clock_timestamp())",
+            *(len(encoded), run),
+        )
+        assert found is not None
+        at = float(self._clock() if self._clock is not None else found[1])
+        first = found[0] - len(encoded)
+        records, rows = [], []
+        for number, (event, body) in enumerate(encoded, 1):
+            row = (first + number, task, version + number, at, type(event).__name__, body)
+            chain = forge(link, run, row)
+            link = chain[SIZE:]
+            rows.append((run, *row, chain))
+            records.append(Record(row[0], run, task, row[2], at, event))
+        db.many(
+            "INSERT INTO events (run, seq, task, version, at, kind, body, chain) "
+            "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+            rows,
+        )
+        return records
+
+    async def read(
+        self,
+        run: str,
+        task: str | None = None,
+        since: int = 0,
+        kinds: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[Record]:
+        query = "SELECT seq, task, version, at, kind, body, chain FROM events WHERE run = %s AND seq > %s"
+        values: list[Any] = [run, since]
+        if task is not None:
+            query += " AND task = %s"
+            values.append(task)
+        if kinds is not None:
+            query += " AND kind = ANY(%s)"
+            values.append(list(kinds))
+        query += " ORDER BY seq" if task is None else " ORDER BY version"
+        if limit is not None:
+            query += " LIMIT %s"
+            values.append(limit)
+        whole = since <= 0 and kinds is None and limit is None
+
+        def find(db: Transaction) -> list[Record]:
+            return self._decoded(run, checked(run, db.all(query, *values), 0, whole))
+
+        return await self.transact(find)
+
+    def _decoded(self, run: str, rows: Iterable[Row]) -> list[Record]:
+        records: list[Record] = []
+        seq = 0
+        try:
+            for seq, task, version, at, kind, body, _ in rows:
+                records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
+        except Broken as error:
+            raise self._damaged(str(error)) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
+            raise self._damaged(f"event {seq} of run {run} cannot be read: {error}") from error
+        return records
+
+    async def runs(self) -> list[str]:
+        query = "SELECT run FROM runs WHERE EXISTS (SELECT 1 FROM events WHERE events.run = runs.run) ORDER BY number"
+        return [run for (run,) in await self.transact(lambda db: db.all(query))]
+
+    # ── keeping house ───────────────────────────────────────────────────────────────────────────────────────────
+
+    async def forget(self, claim: Claim) -> None:
+        def remove(db: Transaction) -> None:
+            self._still_held(db, claim, "FOR SHARE")
+            db.run("DELETE FROM events WHERE run = %s", claim.run)
+            db.run("DELETE FROM runs WHERE run = %s", claim.run)
+
+        await self.transact(remove)
+
+    async def compact(self) -> set[str]:
+        def sweep(db: Transaction) -> set[bytes]:
+            named = {id for (body,) in db.all("SELECT body FROM events") for id in IDS.findall(body)}
+            known = [id.decode() for id in named]
+            db.run("DELETE FROM blobs WHERE NOT name = ANY(%s)", known)
+            # A pack is needed by those that build on it too.
+            db.run(
+                "WITH RECURSIVE kept (tree) AS (SELECT unnest(%s::text[]) UNION "
+                "SELECT trees.base FROM trees JOIN kept USING (tree) WHERE trees.base IS NOT NULL) "
+                "DELETE FROM trees WHERE NOT EXISTS (SELECT 1 FROM kept WHERE kept.tree = trees.tree)",
+                known,
+            )
+            return named
+
+        named = await self.transact(sweep)
+        return {id.decode() for id in named if len(id) == OBJECT}
+
+    async def put_blob(self, body: bytes) -> str:
+        name = (await asyncio.to_thread(hashlib.sha256, body)).hexdigest()
+        keep = "INSERT INTO blobs (name, body) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+        await self.transact(lambda db: db.run(keep, name, body))
+        return name
+
+    async def get_blob(self, name: str) -> bytes:
+        row = await self.transact(lambda db: db.one("SELECT body FROM blobs WHERE name = %s", name))
+        if row is None:
+            raise NotFound(f"There is no blob {name} in {self.path}.")
+        return self._check_blob(name, row[0])
+
+    def _check_blob(self, name: str, body: bytes) -> bytes:
+        if hashlib.sha256(body).hexdigest() != name:
+            raise self._damaged(f"blob {name} has changed")
+        return body
+
+    async def verify(self) -> tuple[int, int]:
+        """Read everything, and raise `StoreError` at the first thing that is not as it was written. How many events
+        there are, and how many of them are from before there were chains: none, here."""
+        count = 0
+        for run in await self.runs():
+            found = len(await self.read(run))
+            last = await self.transact(lambda db, run=run: db.one("SELECT last FROM runs WHERE run = %s", run))  # type: ignore[misc]
+            if last is None or last[0] != found:
+                raise self._damaged(f"events of run {run} are missing")
+            count += found
+        for (name,) in await self.transact(lambda db: db.all("SELECT name FROM blobs")):
+            await self.get_blob(name)
+        return count, 0
+
+    def _damaged(self, how: str) -> StoreError:
+        return StoreError(f"The journal {self.path} is damaged ({how}): restore it from a backup.")
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await asyncio.to_thread(self._threads.shutdown)
+        with suppress(StoreError):
+            self.server.close()
