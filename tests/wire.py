@@ -1,4 +1,5 @@
-"""A provider on loopback: speaks chat completions and Anthropic's messages, streaming or not, as a script says.
+"""A provider on loopback: speaks chat completions, Anthropic's messages, OpenAI's responses and Gemini's own interface,
+streaming or not, as a script says.
 
     with WireModel([Answer(calls=(Call("c1", "done", '{"summary": "ok"}'),)), Status(503)]) as wire:
         run_something(base_url=wire.base_url)           # or wire.anthropic_url
@@ -130,7 +131,7 @@ class WireModel:
 
     @property
     def anthropic_url(self) -> str:
-        """For messages (`ANTHROPIC_BASE_URL`)."""
+        """For messages (`ANTHROPIC_BASE_URL`) and Gemini's own interface (`GOOGLE_GEMINI_BASE_URL`)."""
         return self.url
 
     def __enter__(self) -> WireModel:
@@ -215,24 +216,23 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         reply = self.server.wire.reply(self._keep(body))
-        anthropic = self.path.partition("?")[0].endswith("/messages")
         match reply:
             case Status(code, headers, error):
                 kind = "application/json" if isinstance(error, dict) else "text/plain"
                 self._send(code, headers, json.dumps(error).encode() if isinstance(error, dict) else error, kind)
             case Whole(answer):
-                document = anthropic_document(answer) if anthropic else chat_document(answer)
+                document = DOCUMENTS[dialect_of(self.path)](answer)
                 self._send(200, {}, json.dumps(document).encode(), "application/json")
             case Raw(content, kind):
                 self._send(200, {}, content, kind)
             case Cut(answer, after):
-                self._stop(self._events(answer, anthropic), after)
+                self._stop(self._events(answer), after)
             case Hang(answer, after):
-                self._stop(self._events(answer, anthropic), after, hang=True)
+                self._stop(self._events(answer), after, hang=True)
             case Slow(answer, pause):
-                self._stream(self._events(answer, anthropic), pause)
+                self._stream(self._events(answer), pause)
             case Answer():
-                self._stream(self._events(reply, anthropic))
+                self._stream(self._events(reply))
 
     def _keep(self, body: bytes) -> Seen:
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -241,8 +241,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.wire.requests.append(seen)
         return seen
 
-    def _events(self, answer: Answer, anthropic: bool) -> Iterator[bytes]:
-        return (anthropic_events if anthropic else chat_events)(answer, self.server.wire.piece)
+    def _events(self, answer: Answer) -> Iterator[bytes]:
+        return EVENTS[dialect_of(self.path)](answer, self.server.wire.piece)
 
     def _send(self, code: int, headers: Mapping[str, str], body: bytes, kind: str) -> None:
         self.send_response(code)
@@ -280,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(content), content))
 
 
-# ── the two dialects ────────────────────────────────────────────────────────────────────────────────────────────
+# ── the dialects ────────────────────────────────────────────────────────────────────────────────────────────
 
 CHAT_FINISH: dict[Stop, str] = {"end": "stop", "calls": "tool_calls", "length": "length", "refusal": "content_filter"}
 ANTHROPIC_STOP: dict[Stop, str] = {
@@ -384,6 +384,100 @@ def _anthropic_usage(answer: Answer) -> dict[str, Any]:
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cache_read,
     }
+
+
+def responses_events(answer: Answer, piece: int) -> Iterator[bytes]:
+    def event(kind: str, **fields: Any) -> bytes:
+        return b"event: %s\n" % kind.encode() + sse({"type": kind, **fields})
+
+    document = responses_document(answer)
+    yield event("response.created", response=document | {"status": "in_progress", "output": [], "usage": None})
+    for index, item in enumerate(document["output"]):
+        empty: dict[str, Any] = {"arguments": ""} if item["type"] == "function_call" else {"content": []}
+        yield event("response.output_item.added", output_index=index, item=item | empty)
+        said = item.get("arguments") or item["content"][0]["text"]
+        kind = "function_call_arguments" if item["type"] == "function_call" else "output_text"
+        for text in _pieces(said, piece):
+            yield event(f"response.{kind}.delta", output_index=index, item_id=item["id"], delta=text)
+        yield event("response.output_item.done", output_index=index, item=item)
+    yield event(f"response.{document['status']}", response=document)
+
+
+def responses_document(answer: Answer) -> dict[str, Any]:
+    output: list[dict[str, Any]] = []
+    if answer.text:
+        part = {"type": "output_text", "text": answer.text, "annotations": []}
+        output.append({"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]})
+    for call in answer.calls:
+        item = {"type": "function_call", "id": f"fc_{call.id}", "call_id": call.id, "name": call.name}
+        output.append(item | {"arguments": call.arguments, "status": "completed"})
+    reason = {"length": "max_output_tokens", "refusal": "content_filter"}.get(answer.stop)
+    usage = {
+        "input_tokens": answer.usage.input,
+        "input_tokens_details": {"cached_tokens": answer.usage.cache_read},
+        "output_tokens": answer.usage.output,
+    }
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "status": "incomplete" if reason else "completed",
+        "incomplete_details": {"reason": reason} if reason else None,
+        "error": None,
+        "model": _model(answer),
+        "output": output,
+        "usage": usage,
+    }
+
+
+def gemini_events(answer: Answer, piece: int) -> Iterator[bytes]:
+    document = gemini_document(answer)
+    texts = [{"text": text} for text in _pieces(answer.text, piece)]
+    calls = [part for part in document["candidates"][0]["content"]["parts"] if "functionCall" in part]
+    for part in (*texts, *calls):
+        content = {"role": "model", "parts": [part]}
+        yield sse({"candidates": [{"content": content, "index": 0}], "modelVersion": _model(answer)})
+    end = {"content": {"role": "model", "parts": [{"text": ""}]}}
+    yield sse(document | {"candidates": [document["candidates"][0] | end]})
+
+
+def gemini_document(answer: Answer) -> dict[str, Any]:
+    parts: list[dict[str, Any]] = [{"text": answer.text}] if answer.text else []
+    for call in answer.calls:
+        parts.append({"functionCall": {"id": call.id, "name": call.name, "args": json.loads(call.arguments)}})
+    reason = {"length": "MAX_TOKENS", "refusal": "SAFETY"}.get(answer.stop, "STOP")
+    return {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": reason, "index": 0}],
+        "modelVersion": _model(answer),
+        "usageMetadata": {
+            "promptTokenCount": answer.usage.input,
+            "candidatesTokenCount": answer.usage.output,
+            "cachedContentTokenCount": answer.usage.cache_read,
+        },
+    }
+
+
+EVENTS: dict[str, Callable[[Answer, int], Iterator[bytes]]] = {
+    "anthropic": anthropic_events,
+    "chat": chat_events,
+    "gemini": gemini_events,
+    "responses": responses_events,
+}
+DOCUMENTS: dict[str, Callable[[Answer], dict[str, Any]]] = {
+    "anthropic": anthropic_document,
+    "chat": chat_document,
+    "gemini": gemini_document,
+    "responses": responses_document,
+}
+
+
+def dialect_of(path: str) -> str:
+    """Which one a request is in, by where it goes."""
+    path = path.partition("?")[0]
+    if path.endswith("/messages"):
+        return "anthropic"
+    if path.endswith("/responses"):
+        return "responses"
+    return "gemini" if "enerateContent" in path else "chat"
 
 
 def _stop(answer: Answer) -> Stop:

@@ -45,6 +45,9 @@ def sent(*messages: Said | Replied | Result, name: str = NAME) -> list[dict[str,
     """The messages of the request that asks with these."""
     model = AnthropicModel(wires.Client(), Endpoint(name, "http://127.0.0.1:1"), 1)
     decoded: list[dict[str, Any]] = json.loads(model.body(prompt(*messages)))["messages"]
+    if decoded:
+        assert decoded[-1]["content"][-1].pop("cache_control") == {"type": "ephemeral"}
+    assert "cache_control" not in json.dumps(decoded), "only the newest block is marked: four marks are the most"
     return decoded
 
 
@@ -84,10 +87,14 @@ def test_an_answer_streams_in_with_text_calls_and_usage() -> None:
         "model": "claude-x",
         "max_tokens": 32_000,
         "stream": True,
-        "cache_control": {"type": "ephemeral"},
-        "system": "You are an agent.",
+        "system": [{"type": "text", "text": "You are an agent.", "cache_control": {"type": "ephemeral"}}],
         "tools": [{"name": "read", "description": "Reads a file.", "input_schema": READ.parameters}],
-        "messages": [{"role": "user", "content": [{"type": "text", "text": "Begin."}]}],
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "Begin.", "cache_control": {"type": "ephemeral"}}],
+            }
+        ],
     }
 
 

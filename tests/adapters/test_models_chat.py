@@ -11,6 +11,7 @@ import pytest
 
 from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
+from bough.adapters.models.dialect import Options
 from bough.adapters.models.faults import Endpoint
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
@@ -30,7 +31,9 @@ def ask(script: Sequence[Item], *prompts: Prompt, usage_option: bool = True) -> 
 
     async def go(url: str) -> list[Answer]:
         client = wires.Client()
-        model = ChatModel(client, Endpoint("openai:gpt-x", url, KEY, "OPENAI_API_KEY"), 5, usage_option=usage_option)
+        model = ChatModel(
+            client, Endpoint("openai:gpt-x", url, KEY, "OPENAI_API_KEY"), 5, options=Options(usage=usage_option)
+        )
         try:
             return [await model.ask(p, streamed.append) for p in (prompts or (prompt(),))]
         finally:
@@ -90,7 +93,7 @@ def test_a_server_may_answer_without_streaming() -> None:
 def test_no_tools_no_key_and_no_usage_option_leave_their_fields_out() -> None:
     async def go(url: str) -> None:
         client = wires.Client()
-        model = ChatModel(client, Endpoint("openai:m", url), 5, usage_option=False)
+        model = ChatModel(client, Endpoint("openai:m", url), 5, options=Options(usage=False))
         await model.ask(prompt(tools=()), lambda text: None)
         await client.close()
 

@@ -1,87 +1,22 @@
-"""Everything that can go wrong on the way to a model, in both dialects: which error it is, and what it says."""
+"""What can go wrong on the way to a model, whatever it is spoken to in: which error it is, and what it says."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
-import traceback
 from email.utils import formatdate
 from time import time
-from typing import Any
 
 import pytest
 
 from bough.adapters.models import wire as wires
-from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.faults import Endpoint, of_link, of_status, retry_after
 from bough.adapters.models.link import Unreachable
-from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
-from bough.core.messages import Answer, Call, Prompt, Said, Usage
-from bough.core.trail import Trail
-from tests.wire import KEY, Cut, Hang, Item, Raw, Status, WireModel, anthropic_events, chat_events, sse
-
-PROMPT = Prompt("goal#1#1", "system", Trail((Said("Begin."),)), ())
-WHOLE = Answer("Some text.", (Call("c", "read", '{"path": "a"}'),), "calls", Usage(10, 5))
-DIALECTS = ("chat", "anthropic")
-
-
-def model(dialect: str, client: wires.Client, url: str, timeout: float, key: str = KEY) -> ChatModel | AnthropicModel:
-    if dialect == "chat":
-        return ChatModel(client, Endpoint("openai:gpt-x", f"{url}/v1", key, "OPENAI_API_KEY"), timeout)
-    return AnthropicModel(client, Endpoint("anthropic:claude-x", url, key, "ANTHROPIC_API_KEY"), timeout)
-
-
-async def failure(dialect: str, url: str, timeout: float = 5, key: str = KEY) -> Unavailable:
-    """The error of one call. The key is nowhere in it, nor in what led to it."""
-    client = wires.Client()
-    asked = model(dialect, client, url, timeout, key)
-    assert KEY not in repr(asked)
-    try:
-        with pytest.raises(Unavailable) as caught:
-            await asked.ask(PROMPT, lambda text: None)
-    finally:
-        await asked.close()
-        await client.close()
-    text = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
-    assert KEY not in text
-    return caught.value
-
-
-def fails(dialect: str, *script: Item, timeout: float = 5, key: str = KEY) -> Unavailable:
-    with WireModel(script) as wire:
-        error = asyncio.run(failure(dialect, wire.url, timeout, key))
-        assert wire.left == 0
-        return error
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
-def test_passing_statuses(dialect: str, status: int) -> None:
-    error = fails(dialect, Status(status, {"retry-after": "7"}, {"error": {"message": "busy", "type": "x"}}))
-    assert isinstance(error, Passing)
-    assert error.retry_after == 7
-    assert f"({status})" in str(error) and "busy" in str(error) and "127.0.0.1" in str(error)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    ("status", "advice"),
-    [
-        (400, "check the model's name"),
-        (401, "check the value of"),
-        (402, "no credit"),
-        (403, "_API_KEY"),
-        (404, "check the model's name and the base URL"),
-        (413, "too long"),
-        (422, "can call tools"),
-    ],
-)
-def test_final_statuses(dialect: str, status: int, advice: str) -> None:
-    error = fails(dialect, Status(status, {}, {"error": {"message": f"wrong {KEY} for you"}}))
-    assert isinstance(error, Refused)
-    assert advice in str(error) and "127.0.0.1" in str(error) and "wrong [key] for you" in str(error)
+from bough.core.errors import Passing, Refused, TooLong, UsageError
+from tests.conformance.models import PROMPT, fails, failure, model
+from tests.wire import KEY, Raw, Status
 
 
 def test_a_missing_key_is_said_to_be_missing() -> None:
@@ -143,16 +78,6 @@ def test_a_redirect_is_not_followed() -> None:
     assert isinstance(error, Refused) and "elsewhere.example" in str(error)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_nobody_listens(dialect: str) -> None:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port = bound.getsockname()[1]
-        error = asyncio.run(failure(dialect, f"http://127.0.0.1:{port}"))
-    assert isinstance(error, Passing) and error.retry_after is None
-    assert f"Nothing answers at 127.0.0.1:{port}" in str(error) and error.nobody
-
-
 def test_a_name_that_does_not_exist() -> None:
     assert isinstance(asyncio.run(failure("chat", "http://no-such-host.invalid")), Passing)
 
@@ -184,127 +109,8 @@ def test_a_certificate_that_is_not_accepted_is_final() -> None:
     assert isinstance(error, Refused) and "certificate of host.example was not accepted" in str(error)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_server_may_take_its_time_before_the_first_byte(dialect: str) -> None:
-    """A local model may read a long prompt for minutes: only the engine's limit of the whole call ends it."""
-
-    async def go(url: str) -> None:
-        client = wires.Client()
-        try:
-            await asyncio.wait_for(model(dialect, client, url, 0.15).ask(PROMPT, lambda text: None), 0.6)
-        finally:
-            await client.close()
-
-    with WireModel([Hang(WHOLE, 0)]) as wire, pytest.raises(TimeoutError):
-        asyncio.run(go(wire.url))
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("after", [1, 200])
-def test_a_server_that_falls_silent(dialect: str, after: int) -> None:
-    error = fails(dialect, Hang(WHOLE, after), timeout=0.15)
-    assert isinstance(error, Passing) and "sent nothing for 0.15 s" in str(error)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_server_that_does_not_hang_up_after_its_end_mark(dialect: str) -> None:
-    async def go(url: str) -> Answer:
-        client = wires.Client()
-        asked = model(dialect, client, url, 60)
-        async with asyncio.timeout(10):
-            answer = await asked.ask(PROMPT, lambda text: None)
-        await client.close()
-        return answer
-
-    with WireModel([Hang(WHOLE, 100_000)]) as wire:
-        assert asyncio.run(go(wire.url)).calls == WHOLE.calls
-
-
-def stages(dialect: str) -> list[int]:
-    """Places to cut a stream at: nothing, inside and after every event, and just before its end mark."""
-    events = list((chat_events if dialect == "chat" else anthropic_events)(WHOLE, 40))
-    places, total = [0], 0
-    for event in events[:-1]:
-        places += [total + len(event) // 2, total + len(event)]
-        total += len(event)
-    return places
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_stream_that_is_cut_at_any_stage(dialect: str) -> None:
-    async def go(url: str, times: int) -> None:
-        client = wires.Client()
-        asked = model(dialect, client, url, 5)
-        for _ in range(times):
-            with pytest.raises(Passing) as caught:
-                await asked.ask(PROMPT, lambda text: None)
-            assert "cut off" in str(caught.value)
-        assert (await asked.ask(PROMPT, lambda text: None)).text == WHOLE.text
-        await client.close()
-
-    places = stages(dialect)
-    with WireModel([*(Cut(WHOLE, place) for place in places), WHOLE], piece=40) as wire:
-        asyncio.run(go(wire.url, len(places)))
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_stream_that_ends_without_an_end(dialect: str) -> None:
-    event = {"choices": [{"delta": {"content": "x"}}], "type": "ping"}
-    assert "cut off" in str(fails(dialect, Raw(sse(event))))
-    assert "cut off" in str(fails(dialect, Raw(b"")))
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"data: nonsense\n\n",
-        b'data: {"choices": 7, "type": 7}\n\n',
-        b"data: \xff\xfe{}\n\n",
-        b'{"choices": 7, "content": 7}',
-    ],
-)
-def test_garbage(dialect: str, body: bytes) -> None:
-    error = fails(dialect, Raw(body))
-    assert isinstance(error, Passing) and "not a model's answer" in str(error)
-
-
 def test_deep_garbage() -> None:
     assert isinstance(fails("chat", Raw(b'data: {"error":' + b"[" * 100_000 + b"\n\n")), Passing)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_web_page_in_place_of_an_answer(dialect: str) -> None:
-    error = fails(dialect, Raw(b"<!doctype html><p>Welcome", "text/html"))
-    assert isinstance(error, Refused) and "base URL" in str(error)
-
-
-@pytest.mark.parametrize(
-    ("error", "kind"),
-    [
-        ({"type": "overloaded_error", "message": "Overloaded"}, Passing),
-        ({"type": "api_error", "message": "Internal"}, Passing),
-        ({"type": "rate_limit_error", "message": "Slow"}, Passing),
-        ({"type": "invalid_request_error", "message": "Wrong"}, Refused),
-        ({"type": "authentication_error", "message": "Key"}, Refused),
-        ({"code": 502, "message": "Upstream"}, Passing),
-        ({"code": 401, "message": "Who?"}, Refused),
-        ({"code": "context_length_exceeded", "message": "Long"}, TooLong),
-        ("plain words", Passing),
-    ],
-)
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_error_inside_the_stream(dialect: str, error: Any, kind: type[Unavailable]) -> None:
-    first = {"type": "message_start", "choices": [{"delta": {"content": "x"}}]}
-    raised = fails(dialect, Raw(sse(first, {"type": "error", "error": error})))
-    assert type(raised) is kind
-    assert (error if isinstance(error, str) else error["message"]) in str(raised)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_error_with_a_good_status(dialect: str) -> None:
-    body = b'{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'
-    assert isinstance(fails(dialect, Raw(body, "application/json")), Passing)
 
 
 def test_an_answer_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

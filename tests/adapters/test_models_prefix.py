@@ -75,6 +75,8 @@ def naive_anthropic(prompt: Prompt) -> list[dict[str, Any]]:
             turns[-1]["content"] += blocks
         else:
             turns.append({"role": role, "content": blocks})
+    if turns:
+        turns[-1]["content"][-1] = turns[-1]["content"][-1] | {"cache_control": {"type": "ephemeral"}}
     return turns
 
 
@@ -168,7 +170,8 @@ def test_tools_and_system_may_change_within_a_conversation() -> None:
         ):
             body = json.loads(model.body(Prompt("k", system, trail, tuple(tools))))
             names = [tool.get("name") or tool["function"]["name"] for tool in body.get("tools", [])]
-            seen.append((body.get("system") or body["messages"][0]["content"], names))
+            said = body["system"][0]["text"] if "system" in body else body["messages"][0]["content"]
+            seen.append((said, names))
         assert seen == [
             ("a", ["read", "done"]),
             ("b", ["read", "done"]),

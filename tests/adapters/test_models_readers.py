@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel, AnthropicReader
 from bough.adapters.models.chat import ChatModel, ChatReader
+from bough.adapters.models.dialect import BaseReader, HttpModel
 from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.gemini import GeminiModel, GeminiReader
+from bough.adapters.models.responses import ResponsesModel, ResponsesReader
 from bough.core.messages import Prompt, Replied, Said
 from bough.core.trail import Trail
 
@@ -77,7 +80,50 @@ EVENT = st.one_of(
 )
 
 
-def check(reader: ChatReader | AnthropicReader, model: ChatModel | AnthropicModel, events: list[Any]) -> None:
+ITEM = st.fixed_dictionaries(
+    {"type": st.sampled_from(["message", "function_call", "reasoning", "other", ""])},
+    optional={
+        "content": st.lists(shaped(["type", "text", "refusal"]), max_size=2),
+        "call_id": LEAF,
+        "name": LEAF,
+        "arguments": LEAF,
+        "phase": LEAF,
+        "summary": shaped(["text"]),
+        "encrypted_content": LEAF,
+    },
+)
+RESPONSE_EVENT = st.one_of(
+    shaped(["type", "output_index", "delta", "item", "response", "error"]),
+    st.builds(
+        lambda kind, index, item: {"type": f"response.output_item.{kind}", "output_index": index, "item": item},
+        st.sampled_from(["added", "done"]),
+        st.integers(0, 3),
+        ITEM,
+    ),
+    st.builds(
+        lambda kind, index, delta: {"type": f"response.{kind}.delta", "output_index": index, "delta": delta},
+        st.sampled_from(["output_text", "refusal", "function_call_arguments"]),
+        st.integers(0, 3),
+        st.text('{}a\ud83c"', max_size=3),
+    ),
+    st.builds(lambda output: {"type": "response.completed", "response": {"output": output}}, st.lists(ITEM)),
+)
+PART = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": LEAF,
+        "thought": st.booleans(),
+        "thoughtSignature": st.sampled_from(["", "sig", "\ud83c"]),
+        "functionCall": st.fixed_dictionaries({}, optional={"id": LEAF, "name": LEAF, "args": shaped(["a"])}),
+    },
+)
+GEMINI_CHUNK = st.one_of(
+    shaped(["candidates", "usageMetadata", "error", "promptFeedback"]),
+    st.builds(lambda parts: {"candidates": [{"content": {"parts": parts}}]}, st.lists(PART, max_size=3)),
+)
+
+
+def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
     try:
         for event in events:
             reader.event(json.dumps(event).encode())
@@ -101,6 +147,20 @@ def test_chunks_of_any_shape(chunks: list[Any]) -> None:
 def test_events_of_any_shape(events: list[Any]) -> None:
     at = Endpoint("anthropic:m", "http://127.0.0.1:1")
     check(AnthropicReader("anthropic:m", lambda text: None), AnthropicModel(wires.Client(), at, 1), events)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(RESPONSE_EVENT, max_size=8))
+def test_items_of_any_shape(events: list[Any]) -> None:
+    at = Endpoint("openai-responses:m", "http://127.0.0.1:1")
+    check(ResponsesReader(at.name, lambda text: None), ResponsesModel(wires.Client(), at, 1), events)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(GEMINI_CHUNK, max_size=6))
+def test_parts_of_any_shape(chunks: list[Any]) -> None:
+    at = Endpoint("gemini:m", "http://127.0.0.1:1")
+    check(GeminiReader(at.name, lambda text: None), GeminiModel(wires.Client(), at, 1), chunks)
 
 
 @settings(max_examples=200, deadline=None)

@@ -13,9 +13,11 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
+from bough.adapters.models.gemini import GeminiModel
 from bough.adapters.models.prices import price
 from bough.adapters.models.providers import PROVIDERS, Probe, endpoint, make_model, parse, reachable, secrets_of
 from bough.adapters.models.recording import RecordingModel, ReplayModel
+from bough.adapters.models.responses import ResponsesModel
 from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Prompt, Said, Usage
 from bough.core.trail import Trail
@@ -48,7 +50,8 @@ def ask(name: str, env: Mapping[str, str], base_url: str | None = None) -> Answe
 def test_every_provider_makes_a_model(provider: str) -> None:
     model = make(f"{provider}:some/model:1b", KEYS)
     assert model.name == f"{provider}:some/model:1b"
-    assert isinstance(model, AnthropicModel if provider == "anthropic" else ChatModel)
+    classes = {"anthropic": AnthropicModel, "gemini": GeminiModel, "openai-responses": ResponsesModel}
+    assert type(model) is classes.get(provider, ChatModel)
     at = endpoint(model.name, None, KEYS)
     assert at.base_url == PROVIDERS[provider].base_url
     assert at.model == "some/model:1b"

@@ -7,35 +7,20 @@ block's bytes are encoded once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prefix import Heads, Prefixes
-from bough.adapters.models.prices import Price, Window, unknown, unpriced
-from bough.adapters.models.wire import (
-    EMPTY,
-    LONGEST,
-    UNREADABLE,
-    Client,
-    Complaint,
-    Wire,
-    count,
-    decode,
-    fields,
-    mended,
-    packed,
-    word,
-)
-from bough.core.errors import TooLong
+from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, in_turn, spoken
+from bough.adapters.models.wire import Complaint, count, decode, fields, mended, packed, word
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 VERSION = "2023-06-01"
-MAX_TOKENS = 32_000
+MARK = b'"cache_control":{"type":"ephemeral"}'
+"""Up to here the provider keeps what it has read: the tools and the system prompt, which all agents of a kind share,
+and each conversation up to its newest block, which the next round repeats."""
+CLOSED = b",%b}]}]}" % MARK
 NO_OUTPUT = "(no output)"
 """Stands for the text of a failed call that has none, which the interface refuses."""
 STOPS: dict[str, Stop] = {
@@ -45,133 +30,84 @@ STOPS: dict[str, Stop] = {
 }
 
 
-class AnthropicModel:
+class AnthropicModel(OrderedModel):
     """One model of one endpoint. Shared by any number of agents."""
 
-    def __init__(
-        self,
-        client: Client,
-        at: Endpoint,
-        timeout: float,
-        price: Price = unpriced,
-        max_tokens: int = MAX_TOKENS,
-        window: Window = unknown,
-        longest: float = LONGEST,
-    ) -> None:
-        self.name = at.name
-        self._price = price
-        self._window = window
-        headers = {"anthropic-version": VERSION} | ({"x-api-key": at.key} if at.key else {})
-        self._wire = Wire(client, at, "/v1/messages", headers, timeout, longest)
-        self._heads = Heads(_system, _tools)
-        self._prefixes = Prefixes(self._encode)
-        options = {
-            "model": at.model,
-            "max_tokens": max_tokens,
-            "stream": True,
-            "cache_control": {"type": "ephemeral"},
-        }
-        self._options = msgspec.json.encode(options)[:-1]
+    TEXT, CALL = "text", "tool_use"
+    listing = "/v1/models?limit=1000"
+    """Without a number it is only the first page."""
 
-    @cached_property
-    def window(self) -> int:
-        return self._window()
+    def _always(self, model: str) -> dict[str, Any]:
+        return {"model": model, "max_tokens": self._options.max_tokens, "stream": True}
 
-    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        reader = AnthropicReader(self.name, progress)
-        try:
-            await self._wire.post(self.body(prompt), reader)
-        except TooLong as error:
-            self.window = error.window or self.window
-            raise
-        answer = reader.answer()
-        return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
+    @staticmethod
+    def path(model: str) -> str:
+        return "/v1/messages"
 
-    async def close(self) -> None:
-        self._prefixes.clear()
+    @staticmethod
+    def headers(key: str) -> dict[str, str]:
+        return {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
 
-    def __repr__(self) -> str:
-        return f"AnthropicModel({self.name!r})"
+    @staticmethod
+    def root(url: str) -> str:
+        return url.removesuffix("/v1")
+
+    def _reader(self, progress: Progress) -> AnthropicReader:
+        return AnthropicReader(self.name, progress)
 
     def body(self, prompt: Prompt) -> bytes:
         """The request that asks with this prompt."""
         messages = self._prefixes.bytes_of(prompt.messages)
         return b"".join(
             (
-                self._options,
+                self._fixed,
                 self._heads.system(prompt.system),
                 self._heads.tools(prompt.tools),
                 b',"messages":[',
                 messages,
-                b"]}]}" if messages else b"]}",
+                CLOSED if messages else b"]}",
             )
         )
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
-        """The blocks of a message, in a turn of their own or added to the open one. The last turn stays open: `body`
-        closes it, so that what comes next can still join it."""
         role = "assistant" if isinstance(message, Replied) else "user"
-        blocks = msgspec.json.encode(self._blocks(message))[1:-1]
-        if role == before:
-            return b"," + blocks, role
-        opening = b'{"role":"%s","content":[' % role.encode()
-        return (b"]}," if before else b"") + opening + blocks, role
+        return in_turn("content", role, before, self._blocks(message)), role
 
     def _blocks(self, message: Message) -> list[Any]:
         match message:
             case Said(text):
-                return [_text(text)]
+                return [self._text(text, {})]
             case Result(call, text, ok):
                 block: dict[str, Any] = {"type": "tool_result", "tool_use_id": word(call, "call")}
                 if not ok:
                     return [block | {"is_error": True, "content": text if text.strip() else NO_OUTPUT}]
                 return [block | ({"content": text} if text else {})]
-            case Replied(text, calls, extra):
-                blocks = self._in_order(text, calls, extra)
-                if blocks is None:
-                    blocks = ([_text(text)] if text.strip() else []) + [_use(call) for call in calls]
-                return blocks or [_text("")]
+            case Replied():
+                blocks = self._parts(message)
+                # A turn may not end with thinking, nor be empty.
+                ends = blocks and blocks[-1].get("type") in ("text", "tool_use")
+                return blocks if ends else [*blocks, self._text("", {})]
 
-    def _in_order(self, text: str, calls: tuple[Call, ...], extra: str) -> list[Any] | None:
-        """The blocks as this very model sent them, thinking in its place; None when there is nothing to keep."""
-        kept = fields(extra) if extra else None
-        if not kept or bytes(kept.get("by", Raw())) != msgspec.json.encode(self.name):
-            return None
-        try:
-            content = msgspec.json.decode(kept.get("content", Raw(b"[]")), type=list[dict[str, Any]])
-        except UNREADABLE:
-            return None
-        blocks: list[Any] = []
-        waiting = list(calls)
-        for block in content:
-            if block == {"type": "tool_use"}:
-                blocks += [_use(waiting.pop(0))] if waiting else []
-            elif block == {"type": "text"}:
-                blocks += [_text(text)] if text.strip() else []
-            else:
-                blocks.append(block)
-        blocks += [_use(call) for call in waiting]
-        # A turn may not end with thinking.
-        return blocks if blocks and blocks[-1].get("type") in ("text", "tool_use") else [*blocks, _text("")]
+    def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "text", "text": spoken(text)}
 
+    def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
+        # The interface takes nothing but an object here; what the model really wrote is in the journal.
+        arguments = Raw(call.arguments) if fields(call.arguments) is not None else {}
+        return {"type": "tool_use", "id": word(call.id, "call"), "name": word(call.name, "unknown"), "input": arguments}
 
-def _system(text: str) -> bytes:
-    return b',"system":' + msgspec.json.encode(text) if text.strip() else b""
+    @staticmethod
+    def _system(text: str) -> bytes:
+        return (
+            b',"system":[%b,%b}]' % (msgspec.json.encode({"type": "text", "text": text})[:-1], MARK)
+            if text.strip()
+            else b""
+        )
 
-
-def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
-    shaped = [{"name": s.name, "description": s.description, "input_schema": s.parameters} for s in specs]
-    return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
-
-
-def _text(text: str) -> dict[str, Any]:
-    return {"type": "text", "text": text if text.strip() else EMPTY}
-
-
-def _use(call: Call) -> dict[str, Any]:
-    # The interface takes nothing but an object here; what the model really wrote is in the journal.
-    arguments = Raw(call.arguments) if fields(call.arguments) is not None else {}
-    return {"type": "tool_use", "id": word(call.id, "call"), "name": word(call.name, "unknown"), "input": arguments}
+    @staticmethod
+    def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
+        shaped = [{"name": s.name, "description": s.description, "input_schema": s.parameters} for s in specs]
+        return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
 
 
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
@@ -261,16 +197,14 @@ class _Block:
         return block
 
 
-class AnthropicReader:
+class AnthropicReader(BaseReader):
     """Puts an answer together from events."""
 
-    def __init__(self, name: str, progress: Callable[[str], None]) -> None:
-        self.finished = False
-        self._name = name
-        self._progress = progress
+    stops = STOPS
+
+    def __init__(self, name: str, progress: Progress) -> None:
+        super().__init__(name, progress)
         self._blocks: dict[int, _Block] = {}
-        self._stop = ""
-        self._model = ""
         self._usage = _Usage()
 
     def event(self, payload: bytes) -> None:
@@ -301,20 +235,11 @@ class AnthropicReader:
             self._start(index, block)
         self.finished = True
 
-    def ended(self) -> bool:
-        return bool(self._stop)
-
     def answer(self) -> Answer:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         calls = tuple(block.call() for block in blocks if block.kind == "tool_use")
-        return Answer(
-            text="".join(block.read() for block in blocks if block.kind == "text"),
-            calls=calls,
-            stop=STOPS.get(self._stop, "calls" if calls else "end"),
-            usage=self._usage.tokens(),
-            model=mended(self._model) or self._name.partition(":")[2],
-            extra=self._extra(blocks),
-        )
+        text = "".join(block.read() for block in blocks if block.kind == "text")
+        return self._answer(text, calls, self._usage.tokens(), self._extra(blocks))
 
     def _message(self, message: _Whole) -> None:
         self._model = message.model or self._model

@@ -7,30 +7,13 @@ the same model (reasoning, signatures of calls) in `extra`; sends each message's
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prefix import Heads, Prefixes
-from bough.adapters.models.prices import Price, Window, unknown, unpriced
-from bough.adapters.models.wire import (
-    EMPTY,
-    LONGEST,
-    Client,
-    Complaint,
-    Wire,
-    count,
-    decode,
-    fields,
-    mended,
-    packed,
-    word,
-)
-from bough.core.errors import TooLong
+from bough.adapters.models.dialect import BaseReader, HttpModel, Progress
+from bough.adapters.models.wire import EMPTY, Complaint, count, decode, fields, mended, packed, word
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 ECHOED = ("reasoning_content", "reasoning_details")
@@ -38,54 +21,19 @@ ECHOED = ("reasoning_content", "reasoning_details")
 STOPS: dict[str, Stop] = {"length": "length", "max_tokens": "length", "content_filter": "refusal", "refusal": "refusal"}
 
 
-class ChatModel:
+class ChatModel(HttpModel):
     """One model of one endpoint. Shared by any number of agents."""
 
-    def __init__(
-        self,
-        client: Client,
-        at: Endpoint,
-        timeout: float,
-        price: Price = unpriced,
-        usage_option: bool = True,
-        window: Window = unknown,
-        longest: float = LONGEST,
-        temperature_option: bool = True,
-    ) -> None:
-        """`usage_option` is off for servers that refuse to be asked for the usage (and send it anyway),
-        `temperature_option` for those that refuse a temperature."""
-        self.name = at.name
-        self._price = price
-        self._window = window
-        self._temperature_option = temperature_option
-        headers = {"authorization": f"Bearer {at.key}"} if at.key else {}
-        self._wire = Wire(client, at, "/chat/completions", headers, timeout, longest)
-        self._heads = Heads(_system, _tools)
-        self._prefixes = Prefixes(self._encode)
-        options: dict[str, Any] = {"model": at.model, "stream": True}
-        if usage_option:
-            options["stream_options"] = {"include_usage": True}
-        self._options = msgspec.json.encode(options)[:-1]
+    def _always(self, model: str) -> dict[str, Any]:
+        usage = {"stream_options": {"include_usage": True}} if self._options.usage else {}
+        return {"model": model, "stream": True, **usage}
 
-    @cached_property
-    def window(self) -> int:
-        return self._window()
+    @staticmethod
+    def path(model: str) -> str:
+        return "/chat/completions"
 
-    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        reader = ChatReader(self.name, progress)
-        try:
-            await self._wire.post(self.body(prompt), reader)
-        except TooLong as error:
-            self.window = error.window or self.window
-            raise
-        answer = reader.answer()
-        return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
-
-    async def close(self) -> None:
-        self._prefixes.clear()
-
-    def __repr__(self) -> str:
-        return f"ChatModel({self.name!r})"
+    def _reader(self, progress: Progress) -> ChatReader:
+        return ChatReader(self.name, progress)
 
     def body(self, prompt: Prompt) -> bytes:
         """The request that asks with this prompt."""
@@ -94,7 +42,7 @@ class ChatModel:
         between = b"," if system and messages else b""
         return b"".join(
             (
-                self._options,
+                self._fixed,
                 self._extra_options(prompt),
                 self._heads.tools(prompt.tools),
                 b',"messages":[',
@@ -107,7 +55,7 @@ class ChatModel:
 
     def _extra_options(self, prompt: Prompt) -> bytes:
         options: dict[str, Any] = {}
-        if prompt.temperature is not None and self._temperature_option:
+        if prompt.temperature is not None and self._options.temperature:
             options["temperature"] = prompt.temperature
         if prompt.schema is not None:
             shape = {"name": prompt.schema.name, "schema": prompt.schema.parameters}
@@ -137,25 +85,20 @@ class ChatModel:
         return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
 
     def _echo(self, extra: str, names: tuple[str, ...]) -> dict[str, Raw]:
-        """What this very model wants back. Another one, taken for the rest of a run, would refuse it."""
-        if not extra:
-            return {}
-        kept = fields(extra) or {}
-        if bytes(kept.get("by", Raw())) != msgspec.json.encode(self.name):
-            return {}
+        kept = self._kept(extra)
         return {name: kept[name] for name in names if name in kept}
 
+    @staticmethod
+    def _system(text: str) -> bytes:
+        return msgspec.json.encode({"role": "system", "content": text}) if text else b""
 
-def _system(text: str) -> bytes:
-    return msgspec.json.encode({"role": "system", "content": text}) if text else b""
-
-
-def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
-    shaped = [
-        {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
-        for s in specs
-    ]
-    return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
+    @staticmethod
+    def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
+        shaped = [
+            {"type": "function", "function": {"name": s.name, "description": s.description, "parameters": s.parameters}}
+            for s in specs
+        ]
+        return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
 
 
 # ── what a server sends ─────────────────────────────────────────────────────────────────────────────────────────
@@ -231,21 +174,19 @@ class _OpenCall:
         self.extra: dict[str, Any] = {}
 
 
-class ChatReader:
+class ChatReader(BaseReader):
     """Puts an answer together from chunks."""
 
-    def __init__(self, name: str, progress: Callable[[str], None]) -> None:
-        self.finished = False
-        self._name = name
-        self._progress = progress
+    stops = STOPS
+
+    def __init__(self, name: str, progress: Progress) -> None:
+        super().__init__(name, progress)
         self._text: list[str] = []
         self._refusal: list[str] = []
         self._reasoning: list[str] | None = None
         self._details: list[dict[str, Any]] = []
         self._calls: list[_OpenCall] = []
-        self._finish = ""
         self._usage = Usage()
-        self._model = ""
 
     def event(self, payload: bytes) -> None:
         if payload[:6] == b"[DONE]":
@@ -257,22 +198,10 @@ class ChatReader:
         self._chunk(decode(_CHUNK, body))
         self.finished = True
 
-    def ended(self) -> bool:
-        return bool(self._finish)
-
     def answer(self) -> Answer:
         calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
         text = mended("".join(self._text))
-        refused = mended("".join(self._refusal))
-        stop = STOPS.get(self._finish, "calls" if calls else "end")
-        return Answer(
-            text=text or refused,
-            calls=calls,
-            stop="refusal" if refused and not calls else stop,
-            usage=self._usage,
-            model=mended(self._model) or self._name.partition(":")[2],
-            extra=self._extra(),
-        )
+        return self._answer(text, calls, self._usage, self._extra(), mended("".join(self._refusal)))
 
     def _chunk(self, chunk: _Chunk) -> None:
         if chunk.error:
@@ -288,7 +217,7 @@ class ChatReader:
             if choice.finish_reason == "error":
                 raise Complaint({"message": "the answer ended with an error that has no words"})
             if choice.finish_reason:
-                self._finish = choice.finish_reason
+                self._stop = choice.finish_reason
 
     def _piece(self, piece: _Piece) -> None:
         if piece.content:

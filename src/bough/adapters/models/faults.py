@@ -28,11 +28,19 @@ PATIENCE = 600.0
 """Seconds that are waited for at most; a server that asks for more has no quota left until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})
 STATUS_OF_KIND = {
+    "DEADLINE_EXCEEDED": 504,
+    "FAILED_PRECONDITION": 400,
+    "INVALID_ARGUMENT": 400,
+    "NOT_FOUND": 404,
+    "PERMISSION_DENIED": 403,
+    "RESOURCE_EXHAUSTED": 429,
+    "UNAUTHENTICATED": 401,
     "authentication_error": 401,
     "billing_error": 402,
     "context_length_exceeded": 400,
     "insufficient_quota": 402,
     "invalid_api_key": 401,
+    "invalid_prompt": 400,
     "invalid_request_error": 400,
     "model_not_found": 404,
     "not_found_error": 404,
@@ -59,6 +67,8 @@ _WINDOWS = (
     r"(?i)with ([\d,]{3,}) maximum context",
 )
 """How providers and servers say how much a model can be shown; the number is the first group."""
+_BAD_KEY = r"(?i)API key (not valid|expired)"
+"""Google says it with the status of a malformed request."""
 _RETRY_DELAY = r'"retryDelay"\s*:\s*"([0-9.]+)s"'
 
 
@@ -205,6 +215,8 @@ def _judge(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavail
     words, kinds = _words(error), _kinds(error)
     said = at.hush(words)
     told = f": {said}" if said else ""
+    if status == 400 and re.search(_BAD_KEY, words):
+        status = 401
     if status == 402 or "insufficient_quota" in kinds:
         return Refused(f"The account at {at.host} has no credit left for {at.name} ({status}){told}")
     if status != 429 and (status == 413 or re.search(_TOO_LONG, " ".join((words, *kinds)))):

@@ -15,10 +15,12 @@ Price = Callable[[Usage, str], float | None]
 PRICED = {
     "anthropic": "anthropic",
     "deepseek": "deepseek",
+    "gemini": "google",
     "google": "google",
     "groq": "groq",
     "mistral": "mistral",
     "openai": "openai",
+    "openai-responses": "openai",
     "openrouter": "openrouter",
     "xai": "x-ai",
 }

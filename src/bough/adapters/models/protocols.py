@@ -20,7 +20,9 @@ from bough.ports import Spoken
 
 Setting = Literal["auto", "tools", "text"]
 
-HOSTED = frozenset({"anthropic", "deepseek", "google", "groq", "mistral", "openai", "xai"})
+HOSTED = frozenset(
+    {"anthropic", "deepseek", "gemini", "google", "groq", "mistral", "openai", "openai-responses", "xai"}
+)
 """Providers whose own models call tools."""
 FAMILIES: tuple[tuple[str, AnswerProtocol], ...] = (
     (r"qwen-?2\.5-coder|qwen-?2\.5.*[^\d.](0\.5|1\.5|3)b|qwen-?2-", "text"),

@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bough.adapters.models import faults, prices
 from bough.adapters.models.absent import NOBODY, AbsentModel
+from bough.adapters.models.dialect import HttpModel, Options
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, price, unpriced
@@ -39,24 +41,41 @@ class Provider(Struct, frozen=True):
     keys: tuple[str, ...] = ()
     """Variables that may hold the key, the usual one first; none: no key is needed."""
     base_url_variable: str = ""
-    anthropic: bool = False
-    """Speaks Anthropic's messages, not chat completions."""
-    usage_option: bool = True
-    temperature_option: bool = True
-    """Some of its models refuse a temperature."""
+    dialect: str = "chat"
+    """The protocol that it speaks."""
+    options: Options = Options()
+    """What holds at its own place."""
 
 
+GOOGLE_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 PROVIDERS = {
-    "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", anthropic=True),
+    "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", "anthropic"),
     "deepseek": Provider("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
-    "google": Provider("https://generativelanguage.googleapis.com/v1beta/openai", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "gemini": Provider("https://generativelanguage.googleapis.com", GOOGLE_KEYS, "GOOGLE_GEMINI_BASE_URL", "gemini"),
+    "google": Provider("https://generativelanguage.googleapis.com/v1beta/openai", GOOGLE_KEYS),
     "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",)),
-    "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), usage_option=False),
+    "mistral": Provider("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), options=Options(usage=False)),
     "ollama": Provider("http://127.0.0.1:11434/v1"),
-    "openai": Provider("https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL", temperature_option=False),
+    "openai": Provider(
+        "https://api.openai.com/v1", ("OPENAI_API_KEY",), "OPENAI_BASE_URL", options=Options(temperature=False)
+    ),
+    "openai-responses": Provider(
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        "OPENAI_BASE_URL",
+        "responses",
+        options=Options(temperature=False),
+    ),
     "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
     "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
 }
+DIALECTS = {
+    "anthropic": ("anthropic", "AnthropicModel"),
+    "chat": ("chat", "ChatModel"),
+    "gemini": ("gemini", "GeminiModel"),
+    "responses": ("responses", "ResponsesModel"),
+}
+"""The protocols: the file here and the class in it, which is loaded when a model that speaks it is asked for."""
 OTHER_SECRETS = frozenset({"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_OPENAI_API_KEY", "HF_TOKEN"})
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)S?([_0-9]|$)", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"[\s/\\]")
@@ -90,12 +109,18 @@ def make_model(
     if own_price is not None:
         pricing = partial(_dearer, own_price, pricing)
     holds: Window = partial(prices.window, provider, model, window) if own else lambda: window
-    if known.anthropic:
-        return _anthropic(client, at, timeout, pricing, holds, longest)
-    from bough.adapters.models.chat import ChatModel
+    options = known.options if own else Options(usage=known.options.usage)
+    if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
+        options = replace(options, max_tokens=small)
+    return _dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)
 
-    warm = known.temperature_option or not own
-    return ChatModel(client, at, timeout, pricing, known.usage_option, holds, longest, warm)
+
+def _dialect(known: Provider) -> type[HttpModel]:
+    from importlib import import_module
+
+    module, name = DIALECTS[known.dialect]
+    found: type[HttpModel] = getattr(import_module(f"bough.adapters.models.{module}"), name)
+    return found
 
 
 def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
@@ -143,8 +168,7 @@ def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoin
     provider, model = parse(name, base_url, env)
     known = PROVIDERS[provider]
     url = (placed(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
-    if known.anthropic:
-        url = url.removesuffix("/v1")
+    url = _dialect(known).root(url)
     if not re.match(r"https?://[^/\s]", url):
         raise UsageError(f"The base URL {url!r} is not an address: it has to begin with http:// or https://.")
     own = url == known.base_url
@@ -197,19 +221,16 @@ async def reachable(
             there = Path(model).is_file()
             return Probe(there, f"{name} is a recording" if there else f"{name}: there is no file {model}")
         at = endpoint(name, base_url, env)
-        return await _probe(client, at, timeout, PROVIDERS[provider].anthropic)
+        return await _probe(client, at, timeout, _dialect(PROVIDERS[provider]))
     except (UsageError, Unavailable) as error:
         return Probe(False, str(error))
 
 
-async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) -> Probe:
-    url = joined(at.base_url, "/v1/models" if anthropic else "/models")
-    headers = [(b"user-agent", b"bough")]
-    if anthropic:
-        url += f"{'&' if '?' in url else '?'}limit=1000"  # without a number the listing is only its first page
-        headers += [(b"anthropic-version", b"2023-06-01"), (b"x-api-key", at.key.encode())]
-    elif at.key:
-        headers.append((b"authorization", f"Bearer {at.key}".encode()))
+async def _probe(client: Client, at: Endpoint, timeout: float, dialect: type[HttpModel]) -> Probe:
+    url = joined(at.base_url, dialect.listing)
+    headers = [
+        (name.encode(), value.encode()) for name, value in {"user-agent": "bough", **dialect.headers(at.key)}.items()
+    ]
     try:
         async with client.link(url).exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
             body = await everything(reply.pieces)
@@ -226,26 +247,23 @@ async def _probe(client: Client, at: Endpoint, timeout: float, anthropic: bool) 
     return Probe(True, f"{at.name} is there ({at.host})")
 
 
-class _Entry(msgspec.Struct):
+class _Entry(Struct):
     id: str = ""
+    name: str = ""
 
 
-class _Listing(msgspec.Struct):
+class _Listing(Struct):
     data: list[_Entry] = []
+    models: list[_Entry] = []
+    """Gemini's own listing."""
 
 
 def _listed(body: bytes) -> list[str]:
     try:
-        return [entry.id for entry in msgspec.json.decode(body, type=_Listing).data]
+        found = msgspec.json.decode(body, type=_Listing)
+        return [entry.id or entry.name for entry in (*found.data, *found.models)]
     except UNREADABLE:
         return []
-
-
-def _anthropic(client: Client, at: Endpoint, timeout: float, pricing: Price, window: Window, longest: float) -> Model:
-    from bough.adapters.models.anthropic import MAX_TOKENS, AnthropicModel
-
-    most = next((small for start, small in SMALL_ANSWERS.items() if at.model.startswith(start)), MAX_TOKENS)
-    return AnthropicModel(client, at, timeout, pricing, most, window, longest)
 
 
 def _price(provider: str, model: str, usage: Usage, answered: str) -> float | None:

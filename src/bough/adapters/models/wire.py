@@ -317,7 +317,7 @@ def fields(text: str) -> dict[str, msgspec.Raw] | None:
 def joined(base_url: str, path: str) -> str:
     """The base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
     base, mark, query = base_url.partition("?")
-    return base.rstrip("/") + path + mark + query
+    return base.rstrip("/") + path + ("&" if mark and "?" in path else mark) + query
 
 
 def _with_usage(error: Unavailable, reader: Reader) -> Unavailable:

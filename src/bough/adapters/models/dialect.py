@@ -1,0 +1,224 @@
+"""What all models behind HTTP share: one POST a round, each message encoded once, an answer put together as it comes.
+
+A new protocol is one file with a `HttpModel` and its reader, and one row in `providers.DIALECTS`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any, ClassVar
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.prefix import Heads, Prefixes
+from bough.adapters.models.prices import Price, Window, unknown, unpriced
+from bough.adapters.models.wire import EMPTY, LONGEST, UNREADABLE, Client, Reader, Wire, fields, mended
+from bough.core.errors import TooLong
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Stop, ToolSpec, Usage
+
+Progress = Callable[[str], None]
+
+
+class Options(Struct, frozen=True):
+    """What servers of one protocol differ in."""
+
+    usage: bool = True
+    """Off for servers that refuse to be asked for the usage, and send it anyway."""
+    temperature: bool = True
+    """Off for servers whose models refuse a temperature."""
+    max_tokens: int = 32_000
+    """Asked for where the protocol demands a number."""
+
+
+class HttpModel(ABC):
+    """One model of one endpoint. Shared by any number of agents."""
+
+    listing: ClassVar[str] = "/models"
+    """Where the endpoint lists its models."""
+
+    def __init__(
+        self,
+        client: Client,
+        at: Endpoint,
+        timeout: float,
+        *,
+        price: Price = unpriced,
+        window: Window = unknown,
+        longest: float = LONGEST,
+        options: Options | None = None,
+    ) -> None:
+        self.name = at.name
+        self._price = price
+        self._window = window
+        self._options = options or Options()
+        self._wire = Wire(client, at, self.path(at.model), self.headers(at.key), timeout, longest)
+        self._heads = Heads(self._system, self._tools)
+        self._prefixes = Prefixes(self._encode)
+        self._fixed = msgspec.json.encode(self._always(at.model))[:-1]
+
+    @cached_property
+    def window(self) -> int:
+        return self._window()
+
+    async def ask(self, prompt: Prompt, progress: Progress) -> Answer:
+        reader = self._reader(progress)
+        try:
+            await self._wire.post(self.body(prompt), reader)
+        except TooLong as error:
+            self.window = error.window or self.window
+            raise
+        answer = reader.answer()
+        return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
+
+    async def close(self) -> None:
+        self._prefixes.clear()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @staticmethod
+    @abstractmethod
+    def path(model: str) -> str:
+        """Where the model is asked, below the base URL."""
+
+    @staticmethod
+    def headers(key: str) -> dict[str, str]:
+        """What names the caller."""
+        return {"authorization": f"Bearer {key}"} if key else {}
+
+    @staticmethod
+    def root(url: str) -> str:
+        """The base URL, however much of the protocol's own path people put behind it."""
+        return url
+
+    @abstractmethod
+    def _always(self, model: str) -> dict[str, Any]:
+        """What every request begins with."""
+
+    @abstractmethod
+    def body(self, prompt: Prompt) -> bytes:
+        """The request that asks with this prompt."""
+
+    @abstractmethod
+    def _reader(self, progress: Progress) -> Reader: ...
+
+    @staticmethod
+    @abstractmethod
+    def _system(text: str) -> bytes:
+        """The part of the request that holds the system prompt; empty without one."""
+
+    @staticmethod
+    @abstractmethod
+    def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
+        """The part of the request that offers the tools; empty without any."""
+
+    @abstractmethod
+    def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
+        """A message's bytes, after a message that left the state `before`, and the state that it leaves."""
+
+    def _kept(self, extra: str) -> dict[str, Raw]:
+        """What this very model wants back. Another one, taken for the rest of a run, would refuse it."""
+        kept = fields(extra) if extra else None
+        return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
+
+
+class OrderedModel(HttpModel):
+    """A protocol whose answers are a list of parts, some of which (signed reasoning …) have to come back in their
+    place. An answer's `extra` then lists the parts, with a mark where its text and each of its calls belong."""
+
+    TEXT: ClassVar[str]
+    CALL: ClassVar[str]
+    """The `type` of those marks."""
+
+    def _parts(self, message: Replied) -> list[Any]:
+        """The parts as this model sent them, or just the text and the calls."""
+        listed = self._listed(message.extra)
+        waiting = list(message.calls)
+        if listed is None:
+            listed = [{"type": self.TEXT}]
+        parts: list[Any] = []
+        for part in listed:
+            kind = part.get("type")
+            if kind == self.CALL:
+                parts += [self._call(waiting.pop(0), part)] if waiting else []
+            elif kind == self.TEXT and "text" not in part:
+                parts += [self._text(message.text, part)] if message.text.strip() else []
+            else:
+                parts.append(self._verbatim(part))
+        return parts + [self._call(call, {}) for call in waiting]
+
+    def _listed(self, extra: str) -> list[dict[str, Any]] | None:
+        kept = self._kept(extra)
+        if "content" not in kept:
+            return None
+        try:
+            return msgspec.json.decode(kept["content"], type=list[dict[str, Any]])
+        except UNREADABLE:
+            return None
+
+    @abstractmethod
+    def _text(self, text: str, mark: dict[str, Any]) -> Any:
+        """The part that says the text; the mark has what else belongs to it."""
+
+    @abstractmethod
+    def _call(self, call: Call, mark: dict[str, Any]) -> Any:
+        """The part that is a call; the mark has what else belongs to it."""
+
+    def _verbatim(self, part: dict[str, Any]) -> Any:
+        return part
+
+
+def in_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
+    """The parts, in a turn of their own or added to the open one: roles alternate. The last turn, and the last part in
+    it, stay open, so that what comes next can still join; whoever puts the request together closes both."""
+    encoded = msgspec.json.encode(list(parts))[1:-2]
+    if role == before:
+        return b"}," + encoded
+    opening = b'{"role":"%s","%s":[' % (role.encode(), key.encode())
+    return (b"}]}," if before else b"") + opening + encoded
+
+
+def spoken(text: str) -> str:
+    """Text that a server takes back: most refuse one without content."""
+    return text if text.strip() else EMPTY
+
+
+class BaseReader(ABC):
+    """Puts an answer together from what a server sends."""
+
+    stops: ClassVar[dict[str, Stop]] = {}
+    """The protocol's words for why an answer ended, where that is neither its end nor a call."""
+
+    def __init__(self, name: str, progress: Progress) -> None:
+        self.finished = False
+        self._name = name
+        self._progress = progress
+        self._model = ""
+        self._stop = ""
+
+    @abstractmethod
+    def event(self, payload: bytes) -> None: ...
+
+    @abstractmethod
+    def whole(self, body: bytes) -> None: ...
+
+    @abstractmethod
+    def answer(self) -> Answer: ...
+
+    def ended(self) -> bool:
+        return bool(self._stop)
+
+    def _answer(self, text: str, calls: tuple[Call, ...], usage: Usage, extra: str, refused: str = "") -> Answer:
+        stop = self.stops.get(self._stop, "calls" if calls else "end")
+        return Answer(
+            text=text or refused,
+            calls=calls,
+            stop="refusal" if refused and not calls else stop,
+            usage=usage,
+            model=mended(self._model) or self._name.partition(":")[2],
+            extra=extra,
+        )

@@ -1,0 +1,262 @@
+"""Models behind Gemini's own interface (`generateContent`).
+
+Promises: roles alternate; thought signatures are kept in `extra` and sent back on the very parts that they came with;
+a call of another model gets the signature that Google documents for it; each part's bytes are encoded once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Raw, Struct
+
+from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, in_turn, spoken
+from bough.adapters.models.wire import Complaint, count, decode, fields, mended, packed, word
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+
+VERSION = "/v1beta"
+FOREIGN = "skip_thought_signature_validator"
+"""In place of the signature of a call that this model did not make: newer models refuse a turn without any."""
+STOPS: dict[str, Stop] = {
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(
+        ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "MODEL_ARMOR"), "refusal"
+    ),
+}
+
+
+class GeminiModel(OrderedModel):
+    """One model of one endpoint. Shared by any number of agents."""
+
+    TEXT, CALL = "text", "call"
+    listing = f"{VERSION}/models?pageSize=1000"
+
+    @staticmethod
+    def path(model: str) -> str:
+        return f"{VERSION}/models/{quote(model)}:streamGenerateContent?alt=sse"
+
+    @staticmethod
+    def headers(key: str) -> dict[str, str]:
+        return {"x-goog-api-key": key} if key else {}
+
+    @staticmethod
+    def root(url: str) -> str:
+        return url.removesuffix(VERSION)
+
+    def _always(self, model: str) -> dict[str, Any]:
+        return {}
+
+    def _reader(self, progress: Progress) -> GeminiReader:
+        return GeminiReader(self.name, progress)
+
+    def body(self, prompt: Prompt) -> bytes:
+        messages = self._prefixes.bytes_of(prompt.messages)
+        return b"".join(
+            (
+                self._fixed,
+                b'"contents":[',
+                messages,
+                b"}]}]" if messages else b"]",
+                self._heads.system(prompt.system),
+                self._heads.tools(prompt.tools),
+                self._variable(prompt),
+                b"}",
+            )
+        )
+
+    def _variable(self, prompt: Prompt) -> bytes:
+        options: dict[str, Any] = {}
+        if prompt.temperature is not None:
+            options["temperature"] = prompt.temperature
+        if prompt.schema is not None:
+            options |= {"responseMimeType": "application/json", "responseJsonSchema": prompt.schema.parameters}
+        return b',"generationConfig":' + msgspec.json.encode(options) if options else b""
+
+    def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
+        """The state is the role, and the names of the calls whose results come next: a result has to name its tool."""
+        role, _, names = before.partition(" ")
+        called: dict[str, str] = msgspec.json.decode(names) if names else {}
+        match message:
+            case Said(text):
+                return in_turn("parts", "user", role, [{"text": spoken(text)}]), f"user {names}".strip()
+            case Result(call, text, ok):
+                response = {"output" if ok else "error": text}
+                part = {"id": call, "name": called.get(call, "unknown"), "response": response}
+                return in_turn("parts", "user", role, [{"functionResponse": part}]), f"user {names}".strip()
+            case Replied(_, calls):
+                parts = self._signed(self._parts(message)) or [{"text": spoken("")}]
+                called = {call.id: word(call.name, "unknown") for call in calls}
+                return in_turn("parts", "model", role, parts), f"model {msgspec.json.encode(called).decode()}"
+
+    def _signed(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        first = next((part for part in parts if "functionCall" in part), None)
+        if first is not None and "thoughtSignature" not in first:
+            first["thoughtSignature"] = FOREIGN
+        return parts
+
+    def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
+        return {"text": text} | _signature(mark)
+
+    def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
+        # The interface takes nothing but an object here; what the model really wrote is in the journal.
+        arguments = Raw(call.arguments) if fields(call.arguments) is not None else {}
+        called = {"id": call.id, "name": word(call.name, "unknown"), "args": arguments}
+        return {"functionCall": called} | _signature(mark)
+
+    def _verbatim(self, part: dict[str, Any]) -> Any:
+        return self._text(str(part.get("text") or ""), part)
+
+    @staticmethod
+    def _system(text: str) -> bytes:
+        shaped = {"parts": [{"text": text}]}
+        return b',"systemInstruction":' + msgspec.json.encode(shaped) if text.strip() else b""
+
+    @staticmethod
+    def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
+        shaped = [{"name": s.name, "description": s.description, "parametersJsonSchema": s.parameters} for s in specs]
+        return b',"tools":' + msgspec.json.encode([{"functionDeclarations": shaped}]) if shaped else b""
+
+
+def _signature(mark: dict[str, Any]) -> dict[str, Any]:
+    return {"thoughtSignature": mark["thoughtSignature"]} if mark.get("thoughtSignature") else {}
+
+
+# ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
+
+
+class _FunctionCall(Struct):
+    id: str | None = None
+    name: str | None = None
+    args: dict[str, Any] | None = None
+
+
+class _Part(Struct, rename="camel"):
+    text: str | None = None
+    thought: bool | None = None
+    thought_signature: str | None = None
+    function_call: _FunctionCall | None = None
+
+
+class _Content(Struct):
+    parts: list[_Part] | None = None
+
+
+class _Candidate(Struct, rename="camel"):
+    content: _Content | None = None
+    finish_reason: str | None = None
+
+
+class _Feedback(Struct, rename="camel"):
+    block_reason: str | None = None
+
+
+class _Usage(Struct, rename="camel"):
+    prompt_token_count: float | None = None
+    tool_use_prompt_token_count: float | None = None
+    candidates_token_count: float | None = None
+    thoughts_token_count: float | None = None
+    cached_content_token_count: float | None = None
+
+    def tokens(self) -> Usage:
+        return Usage(
+            input=count(self.prompt_token_count) + count(self.tool_use_prompt_token_count),
+            output=count(self.candidates_token_count) + count(self.thoughts_token_count),
+            cache_read=count(self.cached_content_token_count),
+        )
+
+
+class _Chunk(Struct, rename="camel"):
+    candidates: list[_Candidate] | None = None
+    prompt_feedback: _Feedback | None = None
+    usage_metadata: _Usage | None = None
+    model_version: str | None = None
+    error: Any = None
+
+
+_CHUNK = msgspec.json.Decoder(_Chunk)
+
+
+class _Segment:
+    """A call, or a stretch of text; both may carry a signature."""
+
+    __slots__ = ("call", "pieces", "signature")
+
+    def __init__(self, call: Call | None, signature: str) -> None:
+        self.call = call
+        self.pieces: list[str] = []
+        self.signature = signature
+
+    def read(self) -> str:
+        return mended("".join(self.pieces))
+
+    def listed(self, alone: bool) -> dict[str, Any]:
+        mark: dict[str, Any] = {"type": "call" if self.call else "text"}
+        if not self.call and not (alone and self.read().strip()):
+            mark["text"] = self.read()
+        return mark | ({"thoughtSignature": self.signature} if self.signature else {})
+
+
+class GeminiReader(BaseReader):
+    """Puts an answer together from chunks. The last one has the reason for the end and the usage."""
+
+    stops = STOPS
+
+    def __init__(self, name: str, progress: Progress) -> None:
+        super().__init__(name, progress)
+        self._segments: list[_Segment] = []
+        self._usage = Usage()
+
+    def event(self, payload: bytes) -> None:
+        self._chunk(decode(_CHUNK, payload))
+
+    def whole(self, body: bytes) -> None:
+        self._chunk(decode(_CHUNK, body))
+        if not self._stop:
+            raise msgspec.DecodeError("no candidates, and no reason for that")
+        self.finished = True
+
+    def answer(self) -> Answer:
+        calls = tuple(segment.call for segment in self._segments if segment.call)
+        text = "".join(segment.read() for segment in self._segments)
+        return self._answer(text, calls, self._usage, self._extra())
+
+    def _chunk(self, chunk: _Chunk) -> None:
+        if chunk.error:
+            raise Complaint(chunk.error)
+        if chunk.usage_metadata is not None:
+            self._usage = chunk.usage_metadata.tokens()
+        self._model = chunk.model_version or self._model
+        if chunk.prompt_feedback and chunk.prompt_feedback.block_reason:
+            self._stop = "PROHIBITED_CONTENT"
+        for candidate in (chunk.candidates or ())[:1]:
+            for part in (candidate.content.parts if candidate.content else None) or ():
+                self._part(part)
+            self._stop = candidate.finish_reason or self._stop
+        self.finished = bool(self._stop and chunk.usage_metadata)
+
+    def _part(self, part: _Part) -> None:
+        signature = mended(part.thought_signature or "")
+        if part.function_call is not None:
+            called = part.function_call
+            call = Call(mended(called.id or ""), mended(called.name or ""), mended(packed(called.args or {})))
+            self._segments.append(_Segment(call, signature))
+            return
+        text = "" if part.thought else part.text or ""
+        if not text and not signature:
+            return
+        last = self._segments[-1] if self._segments else None
+        if last is None or last.call or last.signature or signature:
+            last = _Segment(None, signature)
+            self._segments.append(last)
+        if text:
+            last.pieces.append(text)
+            self._progress(mended(text))
+
+    def _extra(self) -> str:
+        """Which part had which signature. Parts without any are their text and their calls, which is enough."""
+        if not any(segment.signature for segment in self._segments):
+            return ""
+        alone = sum(1 for segment in self._segments if not segment.call and segment.read().strip()) == 1
+        return packed({"by": self._name, "content": [segment.listed(alone) for segment in self._segments]})

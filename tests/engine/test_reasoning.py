@@ -1,0 +1,71 @@
+"""A model's reasoning goes through the journal and back to it, in every protocol, as its provider demands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough import app
+from bough.core.messages import Answer, Call
+from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project
+from tests.wire import Raw, Reply, WireModel, sse
+
+WRITE = {"path": "calc.py", "content": FIXED}
+DONE = Answer(calls=(Call("c2", "done", '{"summary": "It adds."}'),))
+
+
+def responses() -> bytes:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2VjcmV0"}
+    call = {"type": "function_call", "call_id": "c1", "name": "write", "arguments": json.dumps(WRITE)}
+    items = [
+        {"type": "response.output_item.done", "output_index": index, "item": item}
+        for index, item in enumerate((thought, call))
+    ]
+    return sse(*items, {"type": "response.completed", "response": {"status": "completed"}})
+
+
+def gemini() -> bytes:
+    part = {"functionCall": {"name": "write", "args": WRITE}, "thoughtSignature": "c2VjcmV0"}
+    return sse({"candidates": [{"content": {"parts": [part]}, "finishReason": "STOP"}]})
+
+
+def anthropic() -> bytes:
+    thought = {"type": "thinking", "thinking": "Plus, not minus.", "signature": "c2VjcmV0"}
+    call = {"type": "tool_use", "id": "c1", "name": "write", "input": WRITE}
+    blocks = [
+        {"type": "content_block_start", "index": index, "content_block": block}
+        for index, block in enumerate((thought, call))
+    ]
+    return sse(*blocks, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"})
+
+
+def places(found: Any) -> tuple[int, int]:
+    """Where the reasoning and the call that came of it are in a conversation."""
+    text = json.dumps(found)
+    return text.index("c2VjcmV0"), text.index('"write"')
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "key"),
+    [
+        ("openai-responses:m", responses, "input"),
+        ("gemini:m", gemini, "contents"),
+        ("anthropic:m", anthropic, "messages"),
+    ],
+)
+def test_reasoning_comes_back_with_the_call_that_it_led_to(tmp_path: Path, name: str, first: Any, key: str) -> None:
+    folder = make_project(tmp_path / "project")
+    script: list[Reply] = [Raw(first()), DONE]
+    with WireModel(script) as wire:
+        url = wire.base_url if name.startswith("openai") else wire.url
+        choices = app.Choices(model=name, base_url=url, flat=True)
+        outcome, _ = carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+    assert outcome.completed, outcome.summary
+    asked = [request for request in wire.requests if request.method == "POST"]
+    assert len(asked) == 2
+    thought, call = places(asked[1].json[key])
+    assert abs(thought - call) < 400
+    assert thought < call or name == "gemini:m"  # There the signature is a field of the call.
