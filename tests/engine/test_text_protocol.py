@@ -90,6 +90,19 @@ def test_two_answers_without_a_call_change_the_protocol(tmp_path: Path) -> None:
     assert again.rungs() == [] and "tools" not in asked[0]
 
 
+def test_a_model_that_has_called_a_tool_keeps_its_tools(tmp_path: Path) -> None:
+    look = Answer(calls=(Call("1", "read", '{"path": "calc.py"}'),), usage=Usage(900, 20))
+    fixed = Answer(
+        calls=(
+            Call("2", "write", json.dumps({"path": "calc.py", "content": FIXED})),
+            Call("3", "done", '{"summary": "ok"}'),
+        )
+    )
+    run, asked = in_text([look, TALK, TALK, fixed], tmp_path, protocol="auto")
+    assert run.outcome.completed and run.rungs() == []
+    assert all("tools" in body for body in asked)
+
+
 def test_a_model_that_is_set_to_tools_is_told_and_not_changed(tmp_path: Path) -> None:
     fixed = Answer(
         calls=(

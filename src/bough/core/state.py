@@ -304,6 +304,7 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=acts)
     settled = not started and not task.waiting
     task = _gets_on(task, call, event.passed) if event.passed is not None else task
+    task = task if event.fault else _able(task)
     return replace(
         _watched(task) if settled and acts else task,
         started=started,
@@ -314,6 +315,13 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
         faults=task.faults + (settled and event.fault) if event.fault else 0,
         spend=task.spend.plus(Spend(seconds=event.seconds)),
     )
+
+
+def _able(task: Task) -> Task:
+    """Its model has made a usable call: answers without one say something about the conversation, not the protocol."""
+    if task.attempt is None or not task.attempt.may_change:
+        return task
+    return replace(task, attempt=replace(task.attempt, may_change=False))
 
 
 def _gets_on(task: Task, call: Call, passed: int) -> Task:

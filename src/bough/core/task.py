@@ -44,7 +44,7 @@ class Attempt(Struct, frozen=True):
     """Compactions in a row that did not help."""
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
-    """The ladder may take the other protocol."""
+    """Nothing shows yet that its model can call tools: the ladder may take the other protocol."""
 
 
 class Note(Struct, frozen=True):
