@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
-from bough.core.acceptance import Check, Verdict
+from bough.core.acceptance import Check, Failure, Verdict
 from bough.core.edges import Edge
 from bough.core.events import AnyEvent, BaseChecked, Halt, Record
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
@@ -389,6 +389,13 @@ class Verifier(Protocol):
         self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Callable[[str], None]
     ) -> Judgement:
         """The verdict on the task's tree, which the workspace holds."""
+        ...
+
+    async def regressions(
+        self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Callable[[str], None]
+    ) -> tuple[Failure, ...]:
+        """Tests that passed at one of the earlier trees and fail at the task's, in checkouts of their own. One that
+        fails has failed twice."""
         ...
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:

@@ -14,7 +14,7 @@ from bough.core import context, grants, joining, tree
 from bough.core import events as e
 from bough.core.acceptance import Failure, Verdict
 from bough.core.budget import Limits, Spend
-from bough.core.ids import below
+from bough.core.ids import GOAL, below
 from bough.core.lockfiles import remake
 from bough.core.merging import Merge, Needed
 from bough.core.plan import Step, Tier
@@ -181,17 +181,29 @@ class MergeQueue(Struct, eq=False):
         task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
         workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
         await workspace.restore(merge.tree)
-        verdict = await Proof(self.run, self.ports, task, merge, workspace).verdict()
+        proof = Proof(self.run, self.ports, task, merge, workspace, whole_check=not self._last(child))
+        verdict = await proof.verdict()
         return await self._probed(task, merge, verdict) if verdict.ruling == "passed" else verdict
 
+    def _last(self, child: Task) -> bool:
+        """The goal is judged next: its check runs then, on the tree that this step comes to."""
+        task = self.book.task
+        others = (each.name for each in task.steps if each.name != child.step.name)
+        return task.id == GOAL and all(name in task.settled for name in others)
+
     async def _still_accepted(self, step: Step, child: Task, work: Task) -> _Tried:
-        """The step began where the head still is. Its check was seen to pass on this very tree; what finished steps
-        have passed was not."""
+        """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
+        and what finished steps have passed were not."""
         accepted = self.book.task.probes
-        if work is not child or not accepted or child.verdict is None:
+        if work is not child or work.tree == work.base or child.verdict is None:
             return _Tried()
         merge = Merge(work.base, self.book.task.tree, work.tree, work.tree, self._needed(child), accepted)
-        verdict = await self._probed(work, replace(merge, needed=()), child.verdict)
+        verdict = child.verdict
+        if not self._last(child):
+            workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
+            verdict = await Proof(self.run, self.ports, work, merge, workspace).whole(verdict, {verdict.command})
+        if verdict.ruling == "passed":
+            verdict = await self._probed(work, replace(merge, needed=()), verdict)
         if verdict.ruling == "passed":
             return _Tried()
         await self.book.write([e.ChildMerged(step.name, work.tree, (), verdict)])

@@ -1,13 +1,18 @@
-"""Prove what came together: the step's check at the merged tree, the checks of those who were there first, and every
-test that passed on either side."""
+"""Prove what came together: the step's check at the merged tree, the checks of those who were there first, every test
+that passed on either side, and the whole check of the goal."""
 
 from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.core import lost
 from bough.core.acceptance import Check, Verdict
+from bough.core.ids import GOAL
+from bough.core.joining import check_of
 from bough.core.merging import MARKER, OURS, THEIRS, Merge, Needed, left_over
 from bough.core.run import Run
 from bough.core.task import Task
@@ -45,6 +50,8 @@ class Proof(Struct, frozen=True):
     task: Task
     merge: Merge
     workspace: Workspace
+    whole_check: bool = True
+    """The goal's own check is asked too; not where the goal itself is judged next, on this very tree."""
 
     async def verdict(self) -> Verdict:
         """Of the task's check. It fails too when somebody else's does, or when a test that is needed does not pass."""
@@ -72,7 +79,26 @@ class Proof(Struct, frozen=True):
                 gone.setdefault(id, need.step.name)
         if gone := await self._unexcused(gone):
             return replace(verdict, ruling="failed", reason=lost.said(gone, now))
-        return verdict
+        return await self.whole(verdict, ran) if self.whole_check else verdict
+
+    async def whole(self, verdict: Verdict, ran: Collection[str]) -> Verdict:
+        """The verdict with what the goal's whole check says, unless it is one of those that ran: a step's own check may
+        be narrower than what its work can break. What it fails that passed on neither side is for later steps."""
+        goal = replace(self.task, id=GOAL, base=self.merge.ours, step=check_of(self.run.plan.goal))
+        check = await self.ports.verifier.find(goal)
+        if check is None or check.command in ran:
+            return verdict
+        clock = self.ports.clock
+        began, sides = clock(), (self.merge.ours, self.merge.theirs)
+        before = [side for side in dict.fromkeys(sides) if side != self.task.tree]
+        say = partial(self.ports.progress, self.task.id)
+        found = await self.ports.verifier.regressions(self.run, goal, check, before, say)
+        verdict = replace(verdict, seconds=verdict.seconds + clock() - began)
+        if not found:
+            return verdict
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        reason = f"the whole check `{check.command}` fails where it passed before the merge: {found[0].id}{more}"
+        return replace(verdict, ruling="failed", reason=reason, failed=len(found), failures=found)
 
     def _owner(self, need: Needed) -> Task:
         """What its step did to tests was judged before; here only results count."""

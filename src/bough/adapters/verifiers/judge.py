@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -20,7 +20,7 @@ from bough.adapters.tools.text import head_and_tail
 from bough.adapters.verifiers import canary as canaries
 from bough.adapters.verifiers import protected, rulings, testside
 from bough.adapters.verifiers.advice import advise
-from bough.adapters.verifiers.baseline import Known
+from bough.adapters.verifiers.baseline import CRASHED, Known
 from bough.adapters.verifiers.command import reason_of
 from bough.adapters.verifiers.evidence import reader
 from bough.adapters.verifiers.installed import forged_runners
@@ -32,7 +32,7 @@ from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.runners import narrow
 from bough.adapters.verifiers.texts import Texts
-from bough.core.acceptance import Check, Disagreement, Remark, Verdict
+from bough.core.acceptance import Check, Disagreement, Failure, Remark, Verdict
 from bough.core.ids import GOAL
 from bough.core.run import Run
 from bough.core.task import Task
@@ -180,6 +180,29 @@ class Judge:
         was = await self._runner.at(run, task, check, run.base or task.base)
         now = ran.known() if question is None else await self._runner.at(run, task, check, question.tree)
         return protected.mended(was, now)
+
+    async def regressions(
+        self, run: Run, task: Task, check: Check, before: Sequence[str], say: Say
+    ) -> tuple[Failure, ...]:
+        """Tests that passed at one of the earlier trees and fail at the task's, twice. A check that cannot be run or
+        does not come to its end says nothing here."""
+        now = await self._runner.at(run, task, check, task.tree, say)
+        if not now.exit_status or now.exit_status >= CRASHED or now.lacking:
+            return ()
+        found: dict[str, None] = {}
+        for tree in before:
+            found |= dict.fromkeys(rulings.broken(now, await self._runner.at(run, task, check, tree, say)))
+            if len(found) >= len(now.report.failing):
+                break
+        if not found:
+            return ()
+        again = await self._runner.apart(run, task, check, task.tree, say)
+        still = {case.id: case for case in again.report.failing}
+        if again.finished.exit_status == 0 or (still and not still.keys() & found.keys()):
+            return ()
+        kept = [id for id in found if id in still or not still]
+        texts = {id: still[id].message if id in still else now.said for id in kept}
+        return tuple(Failure(id, "regression", texts[id]) for id in kept[: rulings.SHOWN_FAILURES])
 
     # ── the original tests ──────────────────────────────────────────────────────────────────────────────────────────
 

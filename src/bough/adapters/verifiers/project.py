@@ -16,7 +16,7 @@ from bough.adapters.verifiers.judge import Judge
 from bough.adapters.verifiers.prober import Prober
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.texts import Texts
-from bough.core.acceptance import Check
+from bough.core.acceptance import Check, Failure
 from bough.core.events import BaseChecked
 from bough.core.probes import Form, Probe, Probed
 from bough.core.run import Run
@@ -64,6 +64,11 @@ class ProjectVerifier:
 
     async def judge(self, run: Run, task: Task, check: Check | None, workspace: Workspace, progress: Say) -> Judgement:
         return await self._judge.judge(run, task, check, workspace, progress)
+
+    async def regressions(
+        self, run: Run, task: Task, check: Check, before: Sequence[str], progress: Say
+    ) -> tuple[Failure, ...]:
+        return await self._judge.regressions(run, task, check, before, progress)
 
     async def failed_before(self, run: Run, task: Task, check: Check) -> bool:
         known = await self._runner.at(run, task, check, task.base)

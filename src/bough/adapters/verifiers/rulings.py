@@ -158,6 +158,19 @@ def lost(now: Report, baseline: Report, same: Collection[str], again: Report | N
     return ""
 
 
+def broken(now: Known, before: Known) -> tuple[str, ...]:
+    """The failing tests that passed before. A runner that names no tests can only say that the whole check did."""
+    passed = {case.id for case in before.report.cases if case.outcome == "passed"}
+    files = {_file(id) for id in passed}
+    failing = [case.id for case in now.report.failing]
+    if not failing:
+        return ("the check",) if before.exit_status == 0 else ()
+    if before.exit_status == 0 and not passed:
+        return tuple(failing)
+    # A file that cannot be loaded fails as a whole, under its own name.
+    return tuple(id for id in failing if id in passed or (id in files and "::" not in id))
+
+
 def carrying(now: Report, baseline: Report) -> list[str]:
     """The tests that carry the claim: those that failed at the base and pass now; where there are none, new ones."""
     failed = {case.id for case in baseline.failing}
