@@ -81,6 +81,8 @@ class ApproveSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     commands: tuple[str, ...] = ()
     """Command lines that run only when you say yes: `git push`, `npm publish`, `*deploy*`."""
+    wait: Annotated[float, Meta(ge=0)] = 60.0
+    """Seconds that such a command waits for your word from elsewhere when no terminal is there to ask at."""
 
 
 class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

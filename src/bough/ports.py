@@ -447,6 +447,8 @@ class Inbox:
         self._wake: list[Callable[[], None]] = []
         self.look: Callable[[], Awaitable[None]] | None = None
         """Brings in what was said this very moment."""
+        self.post: Callable[[AnyEvent], Awaitable[object]] | None = None
+        """Writes to where people post."""
 
     def add(self, record: Record) -> None:
         self._said.append(record)

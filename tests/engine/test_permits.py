@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+import bough
 from bough import app
+from bough.app import permits
 from bough.core import events as e
-from bough.core.errors import Refused
+from bough.core.errors import Refused, UsageError
 from bough.testing import ScriptedModel, call
-from tests.harness import carry_out, make_project
+from tests.harness import carry_out, journal_of, make_project
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
 PUSH = call("bash", command="echo git push > pushed.txt")
@@ -24,6 +26,7 @@ def test_the_model_is_told_what_the_person_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None
 ) -> None:
     monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
+    monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0")
 
     async def permit(line: str) -> str | None:
         assert line == "echo git push > pushed.txt"
@@ -36,6 +39,57 @@ def test_the_model_is_told_what_the_person_says(
     assert pushed.ok == bool(answer)
     assert ("nobody is there to ask" in pushed.output) == (answer is None)
     assert ("pushed.txt" in outcome.tree[0].files) == bool(answer)
+
+
+async def ruled_elsewhere(project: Path, allow: bool, say: str) -> None:
+    """As the dashboard or `bough approve --command` does, in a session of its own."""
+    async with app.session(project) as session:
+        while not (runs := await session.store.runs()) or not (await session.view(runs[0])).held:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        assert await permits.rule(session, runs[0], allow, say) == "echo git push > pushed.txt"
+        assert not (await session.view(runs[0])).held
+        with pytest.raises(UsageError, match="No command"):
+            await permits.rule(session, runs[0], allow)
+
+
+@pytest.mark.parametrize("allow", [True, False])
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_command_is_ruled_on_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allow: bool, terminal: bool
+) -> None:
+    monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
+    monkeypatch.setenv("BOUGH_APPROVE_WAIT", "120")
+    project = make_project(tmp_path / "p")
+    taken_back: list[str] = []
+
+    async def never(line: str) -> str | None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            taken_back.append(line)
+        return None
+
+    async def both() -> None:
+        (project / ".bough").mkdir(exist_ok=True)
+        watch = app.Watch(permit=never if terminal else None)
+        run = bough.run("Make add add.", dir=project, model=ScriptedModel([PUSH, FIX, DONE]), watch=watch)
+        outcome, _ = await asyncio.gather(run, ruled_elsewhere(project, allow, "Never push."))
+        assert outcome.completed
+        assert ("pushed.txt" in outcome.tree[0].files) == allow
+
+    asyncio.run(both())
+    journal = asyncio.run(journal_of(project))
+    assert ("they said: Never push." in journal.of(e.ToolFinished)[0].output) == (not allow)
+    assert bool(taken_back) == terminal, "the question at the terminal is taken back"
+
+
+def test_nobody_says_anything_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
+    monkeypatch.setenv("BOUGH_APPROVE_WAIT", "0.05")
+    outcome, journal = carry_out(make_project(tmp_path / "p"), [PUSH, FIX, DONE])
+    assert outcome.completed
+    assert "nobody answered" in journal.of(e.ToolFinished)[0].output
+    assert [event.by for event in journal.of(e.CommandRuled)] == [""]
 
 
 def test_a_resumed_run_reaches_what_the_person_opened_for_it(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.budget import Limits
-from bough.core.ids import GOAL
+from bough.core.ids import CONTROL, GOAL
 from bough.core.plan import Plan, Step
 from bough.core.rules import Rules
 from bough.interfaces.cli.entry import enter
@@ -212,6 +212,26 @@ def test_a_plan_is_shown_changed_and_sent_back(served: Served) -> None:
     ruled = served.get(served.of("plum-yak", "/events?task=@control"))["events"][-1]
     assert ruled["kind"] == "PlanRuled" and ruled["event"]["steps"][0]["instructions"] == "Write it twice."
     assert ruled["event"]["by"]
+
+
+def test_a_command_that_waits_is_ruled_on(served: Served) -> None:
+    goal = Step(GOAL, "Push it.")
+    told: list[journals.Told] = [
+        ("", e.RunStarted(Plan(goal), journals.TREE, "", {"main": "m"}, Limits(), Rules(), "0")),
+        (CONTROL, e.CommandHeld("a1", "git push")),
+    ]
+    journals.write(served.root, "plum-elk", told)
+    assert served.get(served.of("plum-elk"))["waiting"] == [], "nobody is there to hear the answer"
+    with journals.carried_out(served.root, "plum-elk"):
+        (asked,) = served.get(served.of("plum-elk"))["waiting"]
+        assert (asked["kind"], asked["question"]) == ("command", "git push")
+        wrong = served.post("plum-elk", "command", {"id": "b2", "allow": True})
+        assert wrong.status_code == 409 and "No command of plum-elk waits" in wrong.json()["error"]
+        no = served.post("plum-elk", "command", {"id": asked["id"], "allow": False, "say": "Not today."})
+        assert no.status_code == 200
+        assert served.get(served.of("plum-elk"))["waiting"] == []
+    ruled = served.get(served.of("plum-elk", "/events?task=@control"))["events"][-1]
+    assert (ruled["kind"], ruled["event"]["say"]) == ("CommandRuled", "Not today.")
 
 
 def test_errors_say_what_to_do(served: Served) -> None:

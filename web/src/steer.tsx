@@ -81,6 +81,19 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
         {note}
       </section>
     );
+  if (waiting.kind === "command")
+    return (
+      <section class="question" aria-label="A command waits for your yes">
+        <h2>May this command run?</h2>
+        <pre>{waiting.question}</pre>
+        <label>What the agent hears if you do not allow it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+        <p class="actions">
+          <button type="button" class="first" disabled={busy} onClick={() => act("command", { id: waiting.id, allow: true })}>Run it</button>
+          <button type="button" disabled={busy} onClick={() => act("command", { id: waiting.id, allow: false, say: text })}>Do not run it</button>
+        </p>
+        {note}
+      </section>
+    );
   if (waiting.kind === "plan") return <PlanQuestion project={project} run={run} waiting={waiting} refresh={refresh} />;
   return (
     <section class="question" aria-label="The run has a question">

@@ -27,7 +27,7 @@ from bough.core.inherited import Inherited
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
-from bough.ports import Change, Claim, Fence, Model, Ports, Store
+from bough.ports import Change, Claim, Fence, Inbox, Model, Ports, Store
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -414,6 +414,7 @@ class Session(Journal, frozen=True):
         from bough.adapters.tools.workbench import WorkbenchTools
         from bough.adapters.verifiers.project import ProjectVerifier
         from bough.app.knowledge import knowledge
+        from bough.app.permits import AskAnywhere
         from bough.app.talk import who
 
         rules, sandboxed = self.config.limits, self.config.sandbox
@@ -430,8 +431,10 @@ class Session(Journal, frozen=True):
         )
         commands.start()
         fence = Fence()
-        seen_first = approved_sandbox(commands, self.config.approve.commands, watch.permit)
-        sandbox, workspaces = held_sandbox(seen_first, fence), held_workspaces(self.workspaces, fence)
+        inbox, seen_first = Inbox(), self.config.approve
+        asks = AskAnywhere(inbox, watch.permit, seen_first.wait, who()) if watch.permit or seen_first.wait else None
+        permitted = approved_sandbox(commands, seen_first.commands, asks)
+        sandbox, workspaces = held_sandbox(permitted, fence), held_workspaces(self.workspaces, fence)
         given = choices.given()
         known = await knowledge(
             [name for name in models.values() if name not in given],
@@ -495,6 +498,7 @@ class Session(Journal, frozen=True):
                 prompt=prompt,
                 protocols=known.protocols,
                 stop=watch.stop,
+                inbox=inbox,
                 fence=fence,
                 progress=watch.progress,
                 recorded=recorded,

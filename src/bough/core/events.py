@@ -213,6 +213,25 @@ class PlanRuled(Event, frozen=True):
     by: str = ""
 
 
+class CommandHeld(Event, frozen=True):
+    """In the control stream: a command that the person wants to see first waits for their word. It waits no longer than
+    the process that asks: what is left open when a run is resumed is asked again with the next such command."""
+
+    id: str
+    line: str
+
+
+class CommandRuled(Event, frozen=True):
+    """In the control stream: what came of it, whoever said so: the person, here or elsewhere, or nobody in time."""
+
+    id: str
+    allow: bool
+    say: str = ""
+    """What the model hears with a no."""
+    by: str = ""
+    """Empty: nobody said anything."""
+
+
 # ── a task's stream ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -805,6 +824,8 @@ AnyEvent = (
     | PauseRequested
     | PersonSaid
     | PlanRuled
+    | CommandHeld
+    | CommandRuled
     | TaskCreated
     | StateChanged
     | WorkspaceOpened

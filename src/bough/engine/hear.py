@@ -31,7 +31,7 @@ def listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]
                         ports.stop.request(now=now)
                     case e.PauseRequested(by=by):
                         ports.stop.request(halt=("paused", f"paused by {by}" if by else "a person paused it"))
-                    case e.PersonSaid() | e.PlanRuled():
+                    case e.PersonSaid() | e.PlanRuled() | e.CommandRuled():
                         ports.inbox.add(record)
 
     return look

@@ -104,6 +104,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
             if isinstance(record.event, e.PersonSaid):
                 ports.inbox.add(record)
         ports.inbox.look = listener(run, asked[-1].seq if asked else 0, ports)
+        ports.inbox.post = partial(ports.store.post, run, CONTROL)
         ports.fence.hold(partial(ports.store.check, claim))
         work = asyncio.current_task()
         heart = asyncio.create_task(_beat(claim, lease, ports.inbox.look, ports))
@@ -117,7 +118,7 @@ async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]
             raise
         finally:
             ports.fence.hold(None)
-            ports.inbox.look = None
+            ports.inbox.look = ports.inbox.post = None
             heart.cancel()
             await asyncio.gather(heart, return_exceptions=True)
 

@@ -28,6 +28,8 @@ KINDS = (
     "RunReopened",
     "Applied",
     "Undone",
+    "CommandHeld",
+    "CommandRuled",
     "TaskCreated",
     "StateChanged",
     "AttemptStarted",
@@ -181,6 +183,8 @@ class RunView(Struct):
     since: float = 0.0
     """When the present stretch of work began; 0 while it rests."""
     applied: str = ""
+    held: dict[str, str] = field(default_factory=dict)
+    """Command lines that wait for the person's yes, by their id."""
     tasks: dict[str, TaskView] = field(default_factory=dict)
 
     def elapsed(self, now: float | None = None) -> float:
@@ -267,6 +271,10 @@ class RunView(Struct):
         """An event of the run itself, or the first one of a task."""
         if record.task == RUN:
             _see_run(self, record)
+        if isinstance(record.event, e.CommandHeld):
+            self.held[record.event.id] = record.event.line
+        elif isinstance(record.event, e.CommandRuled):
+            self.held.pop(record.event.id, None)
         if record.task in (RUN, CONTROL):
             return None
         task = self.tasks[record.task] = TaskView(record.task)
@@ -313,10 +321,12 @@ def _see_run(run: RunView, record: e.Record) -> None:
             run.worked, run.since = run.elapsed(), record.at
             run.status, run.summary, run.limits, run.models = "running", "", event.limits, event.models
             run.until = 0.0
+            run.held.clear()
         case e.RunReopened():
             run.worked, run.since = run.elapsed(), 0.0
             run.status, run.summary = "stopped", "rewound; `bough resume` goes on from there"
         case e.RunHalted() as event:
+            run.held.clear()
             run.worked, run.since = run.elapsed(record.at), 0.0
             run.status, run.summary, run.until = event.reason, event.message, event.until
         case e.RunFinished() as event:

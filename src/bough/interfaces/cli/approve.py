@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "approve",
-    short_help="Approve or deny changes to existing tests.",
+    short_help="Approve or deny what a run asks about: tests, a plan, a command.",
     epilog=example("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'"),
 )
 @run_argument
@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     type=click.Choice(["show", "yes", "no", "change", "own"]),
     help="The plan that a live run asks about. no: as one piece of work; change: with --say; own: with --file.",
 )
+@click.option(
+    "--command",
+    "answer",
+    type=click.Choice(["show", "yes", "no"]),
+    help="The command that a live run waits with ([approve] in your settings). no: with --say, what to do instead.",
+)
 @click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
 @for_carrying_out
 @click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
@@ -36,21 +42,27 @@ def command(
     deny: bool,
     say: str,
     plan: str | None,
+    answer: str | None,
     file: str | None,
     apply: bool,
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Approve or deny changes to existing tests.
+    """Approve or deny what a run asks about.
 
     A run waits for you (exit status 5) when tests as they were before it do not pass on the new code and nothing in
     the goal demands that. `bough status` shows each test with what it expected and what it expects now. The run is
     resumed with your answer.
 
-    A live run that asks about its plan at a terminal, or in the dashboard, can be answered from here with --plan.
+    A live run that asks about its plan at a terminal, or in the dashboard, can be answered from here with --plan, and
+    one that waits with a command you want to see first with --command.
     """
     from bough.app import Choices
 
+    if answer is not None:
+        if plan is not None or deny or file or (say and answer != "no"):
+            raise click.UsageError("--command goes with --say only, and that with `--command no`")
+        return wait_for(_approve_command(run, folder, answer, say, as_json))
     if plan is not None:
         if (plan == "own") != bool(file) or (plan == "change") != bool(say) or deny:
             raise click.UsageError(
@@ -77,6 +89,28 @@ async def _approve(
         tests = await opened.rule_on_changes(name, allow=allow, say=say)
         display.notice(f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}")
         return await go_on(opened, name, display, choices, apply, as_json)
+
+
+async def _approve_command(run: str | None, folder: Path, answer: str, say: str, as_json: bool) -> int:
+    from bough.app import permits, session
+    from bough.interfaces.cli.options import print_json
+    from bough.interfaces.terminal.paper import paper
+
+    async with session(folder) as opened:
+        name = await opened.find(run)
+        if answer == "show":
+            held = list((await opened.view(name)).held.values())
+            if as_json:
+                print_json({"run": name, "commands": held})
+            else:
+                click.echo("\n".join(held) if held else f"No command of {name} waits for your word.")
+            return 0
+        line = await permits.rule(opened, name, answer == "yes", say)
+    if as_json:
+        print_json({"run": name, "command": line, "says": answer})
+    else:
+        paper().paragraph(text=f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}")
+    return 0
 
 
 async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool) -> int:

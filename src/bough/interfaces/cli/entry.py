@@ -31,7 +31,7 @@ COMMANDS = {
     "undo": "Remove an applied run's changes from your files.",
     "pr": "Put a run's work on a branch, with a description for a pull request.",
     "rewind": "Rewind a run to an earlier point.",
-    "approve": "Approve or deny changes to existing tests.",
+    "approve": "Approve or deny what a run asks about: tests, a plan, a command.",
     "verify": "Check a run's work again.",
     "resume": "Resume a run that was stopped or interrupted.",
     "say": "Send a message to a run's agents.",

@@ -28,6 +28,7 @@ def run_facts(run: RunView, standing: str, holder: str | None) -> dict[str, Any]
         "spend": _spend(run.spend),
         "applied": bool(run.applied),
         "question": run.question or None,
+        "held_commands": list(run.held.values()),
         "until": run.until or None,
     }
 

@@ -234,6 +234,16 @@ def _plan_ruled(event: e.PlanRuled, follow: _Follow) -> Told:
     return f"{event.task}: {_of_plan(event.says, event.wish, event.by or 'a person')}", ""
 
 
+def _command_held(event: e.CommandHeld, follow: _Follow) -> Told:
+    return f"a command waits for your yes: {first_line(event.line)}", "yellow"
+
+
+def _command_ruled(event: e.CommandRuled, follow: _Follow) -> Told:
+    if event.allow:
+        return f"{event.by or 'a person'} allows the command", ""
+    return f"{event.by} does not allow the command" if event.by else "nobody allowed the command in time", "yellow"
+
+
 def _person_said(event: e.PersonSaid, follow: _Follow) -> Told:
     to = f" to {event.task}" if event.task else ""
     return f"{event.by or 'a person'} says{to}: {event.text}", "yellow"
@@ -605,6 +615,8 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.PauseRequested: _pause_requested,
     e.PersonSaid: _person_said,
     e.PlanRuled: _plan_ruled,
+    e.CommandHeld: _command_held,
+    e.CommandRuled: _command_ruled,
     e.MessageReceived: _message_received,
     e.QuestionAsked: _question_asked,
     e.TaskCreated: _task_created,

@@ -50,6 +50,8 @@ def _steps(run: RunView, status: str) -> list[Advice]:
             say = (f'bough say {name} "…"', "tell its agents something")
             stop = (f"bough stop {name}", "stop it; it can be resumed")
             asked = [(f'bough answer {name} "…"', "answer its question")] if run.question else []
+            if run.held:
+                asked.append((f"bough approve {name} --command yes", "let the command run that waits for you"))
             return [*asked, (f"bough log {name} --follow", "watch it"), say, stop]
         case _:
             return [(f"bough resume {name}", "go on"), look]

@@ -57,6 +57,10 @@ def status_page(
         page.line("")
         page.line(("the question", "dim"))
         report_lines(page, run.question)
+    for command in run.held.values() if holder else ():
+        page.line("")
+        page.line(("a command waits for your yes", "dim"))
+        report_lines(page, command)
     if report := drawn[0].task.report:
         page.line("")
         report_lines(page, report)

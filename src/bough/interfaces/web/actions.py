@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bough.app import session, talk
+from bough.app import permits, session, talk
 from bough.app.proposals import proposal, rule
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
@@ -36,6 +36,12 @@ class _Say(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _Approve(msgspec.Struct, forbid_unknown_fields=True):
+    allow: bool
+    say: str = ""
+
+
+class _Command(msgspec.Struct, forbid_unknown_fields=True):
+    id: str
     allow: bool
     say: str = ""
 
@@ -134,6 +140,13 @@ async def plan(root: Path, name: str, body: bytes) -> str:
     return f"Said: {name} goes on with the plan of {waiting.task}."
 
 
+async def command(root: Path, name: str, body: bytes) -> str:
+    asked = msgspec.json.decode(body, type=_Command)
+    async with session(root) as opened:
+        await permits.rule(opened, name, asked.allow, asked.say, asked.id)
+    return f"{name} runs the command." if asked.allow else f"{name} does not run the command, and its agent is told."
+
+
 async def rewind(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Rewind)
     async with session(root) as opened:
@@ -166,6 +179,7 @@ ACTIONS: dict[str, Act] = {
     "resume": resume,
     "approve": approve,
     "plan": plan,
+    "command": command,
     "rewind": rewind,
     "apply": apply,
     "undo": undo,

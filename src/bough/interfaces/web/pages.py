@@ -115,6 +115,7 @@ def waiting(run: LiveRun) -> list[Json]:
             {"kind": "plan", "task": Raw(each.task), "question": "Is this plan good?", "plan": _toml(each)}
             for each in run.proposals.open
         ]
+        asked += [{"kind": "command", "id": id, "task": GOAL, "question": line} for id, line in run.view.held.items()]
     if run.status != "needs_approval":
         return asked
     return asked + [
