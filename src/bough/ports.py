@@ -447,7 +447,7 @@ class Inbox:
         self._wake: list[Callable[[], None]] = []
         self.look: Callable[[], Awaitable[None]] | None = None
         """Brings in what was said this very moment."""
-        self.post: Callable[[AnyEvent], Awaitable[object]] | None = None
+        self.post: Callable[[AnyEvent], Awaitable[Record]] | None = None
         """Writes to where people post."""
 
     def add(self, record: Record) -> None:

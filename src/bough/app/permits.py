@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bough.adapters.sandboxes.approval import YES, Permit
@@ -20,8 +21,16 @@ class AskAnywhere:
     """Shows a command line to whoever is there. Without a terminal it waits `wait` seconds for a word from elsewhere:
     the dashboard, or `bough approve --command`."""
 
-    def __init__(self, inbox: Inbox, terminal: Permit | None, wait: float, person: str) -> None:
+    def __init__(
+        self,
+        inbox: Inbox,
+        terminal: Permit | None,
+        wait: float,
+        person: str,
+        recorded: Callable[[e.Record], None] = lambda record: None,
+    ) -> None:
         self._inbox, self._terminal, self._wait, self._person = inbox, terminal, wait, person
+        self._recorded = recorded
 
     async def __call__(self, line: str) -> str | None:
         """What they say; None: nothing."""
@@ -29,7 +38,7 @@ class AskAnywhere:
         if post is None:
             return await self._terminal(line) if self._terminal else None
         id = secrets.token_hex(4)
-        await post(e.CommandHeld(id, line))
+        self._recorded(await post(e.CommandHeld(id, line)))
         ruled = await self._elsewhere_or_here(id, line)
         if isinstance(ruled, e.CommandRuled):
             return "yes" if ruled.allow else ruled.say or "no"

@@ -432,7 +432,9 @@ class Session(Journal, frozen=True):
         commands.start()
         fence = Fence()
         inbox, seen_first = Inbox(), self.config.approve
-        asks = AskAnywhere(inbox, watch.permit, seen_first.wait, who()) if watch.permit or seen_first.wait else None
+        asks = None
+        if watch.permit or seen_first.wait:
+            asks = AskAnywhere(inbox, watch.permit, seen_first.wait, who(), watch.recorded)
         permitted = approved_sandbox(commands, seen_first.commands, asks)
         sandbox, workspaces = held_sandbox(permitted, fence), held_workspaces(self.workspaces, fence)
         given = choices.given()
