@@ -81,7 +81,7 @@ async def _asked(client: Client, at: Endpoint, method: str, url: str, body: byte
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
-        async with client.link().exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
+        async with client.link(url).exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
             content = await everything(reply.pieces)
             found = msgspec.json.decode(content) if reply.status == 200 else {}
     except (LinkError, *UNREADABLE) as error:

@@ -162,6 +162,8 @@ def nobody(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, ConnectionRefusedError):
             return True
+        if isinstance(error, BaseExceptionGroup):  # a host with several addresses
+            return all(map(nobody, error.exceptions))
         if isinstance(error, socket.gaierror):
             return error.errno != socket.EAI_AGAIN
         error = error.__cause__ or error.__context__

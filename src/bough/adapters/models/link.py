@@ -1,7 +1,4 @@
-"""A request and its answer, whichever way they go: straight to the server (direct.py) or through a proxy (proxied.py).
-
-What goes wrong on either way is one of the errors here.
-"""
+"""A request and its answer, and what can go wrong between them. The one way there is, is http.py."""
 
 from __future__ import annotations
 

@@ -58,28 +58,21 @@ class Client:
     """The way out that all models share. It is made, and what it needs is loaded, when it is first asked for."""
 
     def __init__(self) -> None:
-        self._straight: Link | None = None
-        self._proxied: Link | None = None
+        self._links: dict[bool, Link] = {}
 
     def link(self, url: str = "") -> Link:
         """The way to a URL: through a proxy when the environment names one, but never to this machine itself."""
-        if _proxied() and not _here(url):
-            if self._proxied is None:
-                from bough.adapters.models.proxied import ProxiedLink
+        proxied = _proxied() and not _here(url)
+        if proxied not in self._links:
+            from bough.adapters.models.http import HttpLink
 
-                self._proxied = ProxiedLink(IDLE)
-            return self._proxied
-        if self._straight is None:
-            from bough.adapters.models.direct import DirectLink
-
-            self._straight = DirectLink(_authorities, IDLE)
-        return self._straight
+            self._links[proxied] = HttpLink(IDLE, _authorities(), proxied)
+        return self._links[proxied]
 
     async def close(self) -> None:
-        links, self._straight, self._proxied = (self._straight, self._proxied), None, None
-        for link in links:
-            if link is not None:
-                await link.close()
+        links, self._links = self._links, {}
+        for link in links.values():
+            await link.close()
 
 
 def _here(url: str) -> bool:
