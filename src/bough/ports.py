@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Failure, Verdict
 from bough.core.edges import Edge
-from bough.core.events import AnyEvent, BaseChecked, Halt, Record
+from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
 from bough.core.plan import Step, Tier
 from bough.core.probes import Form, Probe, Probed
@@ -482,6 +482,18 @@ class Fence:
             await self._check()
 
 
+class Executor(Protocol):
+    """Has tasks carried out by workers elsewhere. The journal says what came of them; this only finds somebody."""
+
+    def takes(self, path: str, first: TaskCreated) -> bool:
+        """Whether the task is for the workers."""
+        ...
+
+    async def carry(self, run: Run, path: str, first: TaskCreated, again: Tier | None) -> Task:
+        """Until it rests, as `Crew.carry`. Cancelled, it has called the worker off before it returns."""
+        ...
+
+
 class Approval(Struct, frozen=True):
     """What a person says to a proposed plan."""
 
@@ -529,6 +541,8 @@ class Ports(Struct, frozen=True):
     protocols: Protocols = field(default_factory=ToolsOnly)
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
+    executor: Executor | None = None
+    """Who has leaf tasks carried out elsewhere; None: all is done here."""
 
 
 Batches = AsyncIterator[Sequence[AnyEvent]]

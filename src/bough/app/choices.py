@@ -74,6 +74,10 @@ class Choices(Struct, frozen=True):
     """The finished run that a new one follows up on."""
     ask_later: bool = False
     """When the run has a question and nobody is there, it waits for the answer and does not give up."""
+    workers: bool | None = None
+    """Leaf tasks are carried out by the store's workers, or here; None: by the workers when there are any."""
+    remote: str = ""
+    """A git remote that all workers reach, for what a run starts from; empty: the store has it."""
     fresh: bool = False
     """Every step of a written plan is done, also one that an earlier run has done from the same beginning."""
 

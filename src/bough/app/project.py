@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 import bough
 from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
+from bough.app.cluster import clock_of, dispatch, workspaces_of
 from bough.app.consent import Ask, Tell, consent
 from bough.core import events as e
 from bough.core.budget import Limits
@@ -31,6 +32,7 @@ from bough.ports import Change, Claim, Fence, Inbox, Model, Ports, Store
 
 if TYPE_CHECKING:
     from bough import config as settings
+    from bough.adapters.executors.dbos import DbosExecutor
     from bough.adapters.models.wire import Client
     from bough.adapters.sandboxes.levels import Level
     from bough.adapters.sandboxes.network import Network
@@ -47,9 +49,10 @@ T = TypeVar("T")
 EDGES_SHOWN = 8
 
 
-def _jobs(asked: int | None, goal: Step) -> int:
-    """Agents that may work at once. What they make is merged by git, which could not always do that."""
-    jobs = asked or (JOBS if at_once(goal) else 1)
+def _jobs(asked: int | None, goal: Step, slots: int) -> int:
+    """Agents that may work at once: as many as the workers have slots, where there are workers. What they make is
+    merged by git, which could not always do that."""
+    jobs = asked or (max(JOBS, slots) if at_once(goal) else 1)
     if jobs > 1:
         from bough.adapters.workspaces.merge import NEEDS
         from bough.adapters.workspaces.program import version
@@ -229,7 +232,11 @@ class Session(Journal, frozen=True):
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
         endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
-        async with _beside(self.workspaces.take()) as taking, self._ports(models, choices, watch, endpoints) as ports:
+        executor = await dispatch(self, choices)
+        async with (
+            _beside(self.workspaces.take()) as taking,
+            self._ports(models, choices, watch, endpoints, executor=executor) as ports,
+        ):
             from bough.engine import schedule
 
             self.client.link(choices.base_url or self.config.models.base_url or "")
@@ -244,7 +251,7 @@ class Session(Journal, frozen=True):
                 limits=limits,
                 rules=rules,
                 version=bough.__version__,
-                jobs=_jobs(choices.jobs or choices.best_of, plan.goal),
+                jobs=_jobs(choices.jobs or choices.best_of, plan.goal, executor.slots if executor else 0),
                 grows=grows,
                 fresh=choices.fresh,
                 endpoints=endpoints,
@@ -344,7 +351,8 @@ class Session(Journal, frozen=True):
                 await self._take_back(name)
         endpoints = self._endpoints(models, choices, run.endpoints)
         watch = watch.or_later(choices.ask_later or run.ask_later)
-        async with self._ports(models, choices, watch, endpoints, run.folder) as ports:
+        executor = await dispatch(self, choices)
+        async with self._ports(models, choices, watch, endpoints, run.folder, executor) as ports:
             accepts = True if choices.accept_failing else None
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.limits if goal is not None and goal.created else run.limits)
@@ -403,6 +411,7 @@ class Session(Journal, frozen=True):
         watch: Watch,
         endpoints: Mapping[str, str] = MappingProxyType({}),
         folder: str | None = None,
+        executor: DbosExecutor | None = None,
     ) -> AsyncIterator[Ports]:
         from bough.adapters.held import held_model, held_sandbox, held_tools, held_workspaces
         from bough.adapters.models.contact import FirstContact
@@ -488,14 +497,14 @@ class Session(Journal, frozen=True):
             watch.recorded(record)
 
         try:
-            yield Ports(
+            ports = Ports(
                 store=self.store,
                 models={tier: held_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
                 tools=held_tools(WorkbenchTools(sandbox), fence),
                 workspaces=furnished,
                 sandbox=sandbox,
                 verifier=verifier,
-                clock=time.time,
+                clock=clock_of(self.store),
                 worker=worker_id(),
                 prompt=prompt,
                 protocols=known.protocols,
@@ -508,8 +517,14 @@ class Session(Journal, frozen=True):
                 ask=watch.ask,
                 person=who(),
                 unreachable=known.unreachable,
+                executor=executor,
             )
+            if executor is not None:
+                executor.ports = ports
+            yield ports
         finally:
+            if executor is not None:
+                await executor.close()
             await verifier.close()
             await furnished.close()
             for model in made.values():
@@ -862,7 +877,7 @@ async def session(
     from bough.adapters.sandboxes.levels import find_level
     from bough.adapters.stores.redacted import RedactedStore
     from bough.adapters.stores.secrets import in_addresses, in_files
-    from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
+    from bough.adapters.workspaces.git import find_root, prepare_home
     from bough.adapters.workspaces.trust import check_home
     from bough.app.stores import open_store, remember_store
 
@@ -887,7 +902,11 @@ async def session(
             folder=folder_in(root, here),
             config=loaded,
             store=store,
-            workspaces=GitWorkspaces(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+            workspaces=workspaces_of(
+                journal,
+                *(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+                remote=chosen.remote,
+            ),
             surroundings=around,
             env=env,
             client=client,

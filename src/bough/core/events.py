@@ -254,6 +254,8 @@ class TaskCreated(Event, frozen=True):
     """For a task that brings a step's work onto a head which has moved on: the two, and where it starts."""
     heard: int = 0
     """The last that people had said by then, by its `seq`: the task above has heard it and passes it on."""
+    worker: str = ""
+    """Who carries it out, where tasks are dispatched to workers."""
 
 
 class StateChanged(Event, frozen=True):
@@ -794,6 +796,8 @@ class TaskResumed(Event, frozen=True):
     check: str = ""
     """The command that proves it from here on; empty: as before."""
     accept_failing: bool | None = None
+    worker: str = ""
+    """Who carries it out from here on, where tasks are dispatched to workers."""
 
 
 class TaskRewound(Event, frozen=True):

@@ -49,6 +49,16 @@ def slug(text: str, limit: int = 40) -> str:
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:limit].strip("-") or "task"
 
 
+LIFE = "~"
+"""Between the name of a worker of many machines and what tells its lives apart."""
+
+
+def worker_name(worker: str) -> str:
+    """What people call the holder of a claim, when it is a worker that leaf tasks are dispatched to; else empty."""
+    name, mark, _ = worker.partition(LIFE)
+    return name if mark else ""
+
+
 def below(task: str, name: str) -> str:
     """The path of a task's child."""
     return name if task == GOAL else f"{task}/{name}"

@@ -129,6 +129,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """The parent gets a summary of its children instead of each one's result."""
     attempt: int = 0
     """Which of several fresh attempts at the same thing it is, from 1; 0: the only one."""
+    runs_on: tuple[str, ...] = ()
+    """Tags that a worker must have to carry it out, where tasks are dispatched to workers."""
     temperature: float | None = None
     """How freely its model answers; None: the model's own."""
     machine: Machine | None = None

@@ -189,9 +189,8 @@ class Unchanged(Struct, frozen=True):
 def _of_itself(step: Step) -> Step:
     """A step without what only says when it is carried out."""
     plain = Step(step.name)
-    return replace(
-        step, needs=(), condition=None, on_error=plain.on_error, max_retries=1, retry=plain.retry, rounds=None, title=""
-    )
+    step = replace(step, needs=(), condition=None, rounds=None, title="", runs_on=())
+    return replace(step, on_error=plain.on_error, max_retries=1, retry=plain.retry)
 
 
 # ── all three ───────────────────────────────────────────────────────────────────────────────────────────────────────

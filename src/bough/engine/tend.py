@@ -14,7 +14,7 @@ from bough.core import context, grants
 from bough.core import events as e
 from bough.core.beside import Touched, only_adds
 from bough.core.budget import Spend
-from bough.core.ids import GOAL, below
+from bough.core.ids import GOAL, below, worker_name
 from bough.core.plan import Step, Tier
 from bough.core.run import Run
 from bough.core.states import SETTLED, State
@@ -56,9 +56,12 @@ class Crew(Struct, eq=False):
     async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
         """A task and all below it, to its outcome. With `again` a blocked one goes on, with that model."""
         run, ports = self.run, self.ports
+        if ports.executor is not None and ports.executor.takes(path, first):
+            async with self.agents:
+                return await ports.executor.carry(run, path, first, again)
         async with ports.store.claim(run.name, path, ports.worker, run.rules.lease) as claim:
             book = await Book.open(claim, ports)
-            if events := _arrival(book.task, first, again):
+            if events := _arrival(book.task, first, again, worker_name(ports.worker)):
                 await book.write(events)
             self.beginnings.opened(book)
             try:
@@ -340,13 +343,13 @@ def _tier(task: Task, step: Step) -> Tier | None:
     return "strong" if step.name in task.reopened else None
 
 
-def _arrival(task: Task, first: e.TaskCreated, again: Tier | None) -> list[e.AnyEvent]:
+def _arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
     """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
     if not task.created:
-        return [first]
+        return [replace(first, worker=worker)]
     # A ledger that has followed its plan does not shrink back to what it was before there was one.
     limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
-    resumed = e.TaskResumed(limits, first.means, first.grows)
+    resumed = e.TaskResumed(limits, first.means, first.grows, worker=worker)
     if first.step.test_command != task.step.test_command and task.id == GOAL:
         resumed = replace(resumed, check=first.step.test_command or "")
     if first.rules.accept_failing != task.rules.accept_failing:

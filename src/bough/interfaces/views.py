@@ -125,6 +125,8 @@ class TaskView(Struct):
     """The run and the task that it was taken over from, instead of being done again."""
     tokens_by_role: dict[str, int] = field(default_factory=dict)
     """What its agents and helpers used, each by what it is."""
+    worker: str = ""
+    """Who carries it out, or did last, where tasks are dispatched to workers."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -505,7 +507,7 @@ def _command_finished(task: TaskView, event: e.CommandFinished, record: e.Record
 
 
 def _created(task: TaskView, event: e.TaskCreated, record: e.Record) -> None:
-    task.title, task.repeat = _title(event.step), event.step.repeat
+    task.title, task.repeat, task.worker = _title(event.step), event.step.repeat, event.worker
     task.limits, task.base, task.tree, task.started_at = event.limits, event.base, event.base, record.at
 
 
@@ -547,6 +549,7 @@ def _halted(task: TaskView, event: e.TaskHalted, record: e.Record) -> None:
 
 def _resumed(task: TaskView, event: e.TaskResumed, record: e.Record) -> None:
     task.halted, task.limits, task.reopened = "", event.limits, True
+    task.worker = event.worker
 
 
 def _rewound(task: TaskView, event: e.TaskRewound, record: e.Record) -> None:

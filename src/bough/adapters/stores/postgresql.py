@@ -98,6 +98,7 @@ class PostgresStore:
         self._clock = clock
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="bough-journal")
         self._closed = False
+        self._origin = 0.0
         try:
             self.server.run(lambda db: self._prepare(db, create))
         except BaseException:
@@ -126,6 +127,12 @@ class PostgresStore:
                 f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
                 f"{FORMAT}); upgrade bough."
             )
+        now = db.one("SELECT extract(epoch FROM clock_timestamp())::float8")
+        self._origin = float(now[0] if now is not None else time.time()) - time.monotonic()
+
+    def now(self) -> float:
+        """The server's time, without asking it again: no setting of this machine's clock changes it."""
+        return self._origin + time.monotonic()
 
     async def transact(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
         """Carry out `work` in one transaction, in a thread. It may be carried out again when the server went away."""

@@ -27,26 +27,26 @@ SHORTEST = 8
 
 class RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
-        self._store = store
+        self.inner = store
         spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _spellings(secret)}
         self._spellings = sorted(spellings, key=len, reverse=True)  # one that holds another is struck out whole
         self._in_events = [msgspec.json.encode(spelling)[1:-1] for spelling in self._spellings]
         self._in_blobs = [spelling.encode() for spelling in self._spellings]
 
     def claim(self, run: str, task: str, worker: str, lease: float) -> AbstractAsyncContextManager[Claim]:
-        return self._store.claim(run, task, worker, lease)
+        return self.inner.claim(run, task, worker, lease)
 
     async def renew(self, worker: str, lease: float) -> None:
-        await self._store.renew(worker, lease)
+        await self.inner.renew(worker, lease)
 
     async def check(self, claim: Claim) -> None:
-        await self._store.check(claim)
+        await self.inner.check(claim)
 
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
-        return await self._store.append(claim, [self._clean(event) for event in events], expected)
+        return await self.inner.append(claim, [self._clean(event) for event in events], expected)
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
-        return await self._store.post(run, task, self._clean(event))
+        return await self.inner.post(run, task, self._clean(event))
 
     async def read(
         self,
@@ -56,31 +56,31 @@ class RedactedStore:
         kinds: Sequence[str] | None = None,
         limit: int | None = None,
     ) -> list[Record]:
-        return await self._store.read(run, task, since, kinds, limit)
+        return await self.inner.read(run, task, since, kinds, limit)
 
     async def runs(self) -> list[str]:
-        return await self._store.runs()
+        return await self.inner.runs()
 
     async def holder(self, run: str, task: str) -> str | None:
-        return await self._store.holder(run, task)
+        return await self.inner.holder(run, task)
 
     async def forget(self, claim: Claim) -> None:
-        await self._store.forget(claim)
+        await self.inner.forget(claim)
 
     async def compact(self) -> set[str]:
-        return await self._store.compact()
+        return await self.inner.compact()
 
     async def put_blob(self, body: bytes) -> str:
         for spelling in self._in_blobs:
             body = body.replace(spelling, STRUCK.encode())
         body = _SHAPES.sub(STRUCK.encode(), body)
-        return await self._store.put_blob(body)
+        return await self.inner.put_blob(body)
 
     async def get_blob(self, name: str) -> bytes:
-        return await self._store.get_blob(name)
+        return await self.inner.get_blob(name)
 
     async def close(self) -> None:
-        await self._store.close()
+        await self.inner.close()
 
     def _clean(self, event: AnyEvent) -> AnyEvent:
         event, body = encoded_event(event)

@@ -131,6 +131,16 @@ class Git:
         return done.returncode, done.stdout, complaint
 
 
+def remote_git(repo: Path, *args: str) -> bytes:
+    """Standard output of a git command on bough's repository that speaks to another machine, as the person set that up
+    (keys, credentials). No program is started for an address but ssh."""
+    env = _environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
+    done = _run(["git", *_HARMLESS, *args], str(repo), env, b"")
+    if done.returncode != 0:
+        raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_reason(done.stderr)}.")
+    return done.stdout
+
+
 def version() -> tuple[int, ...]:
     """Of the git program: (2, 39, 5)."""
     out = _run(["git", "version"], "/", _environment(), b"").stdout.split()

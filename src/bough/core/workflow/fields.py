@@ -49,6 +49,8 @@ class Fields:
             fields["needs"] = tuple(table["needs"])
         if "covers" in table:
             fields["covers"] = tuple(table["covers"])
+        if "runs_on" in table:
+            fields["runs_on"] = tuple(table["runs_on"])
         if "retry" in table:
             fields["retry"] = Retry(**{key: float(value) for key, value in table["retry"].items()})
         if "condition" in table:

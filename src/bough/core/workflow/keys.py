@@ -66,6 +66,7 @@ STEP_KEYS: dict[str, Key] = {
     "criteria": Key("texts", "What must be true when it is done; at the top, what the goal asks, by number.", ASKED),
     "covers": Key("wholes", "Numbers of the goal's criteria that it takes it to meet.", ASKED, least=1, most=100),
     "interfaces": Key("texts", "Names and signatures that it leaves to the steps that need it.", ASKED),
+    "runs_on": Key("texts", "Tags of the workers that may carry it out.", ("agent", "run", "check")),
     "plan_first": Key("flag", "Its smaller steps are planned when it starts.", ("agent",)),
     "files": Key("texts", "Files that it is expected to change.", PROVEN),
     "test_command": Key("text", "The check.", PROVEN),

@@ -97,6 +97,8 @@ def _said(step: Step, known: frozenset[str], around: tuple[frozenset[str], ...])
         said["interfaces"] = [escaped(each) for each in step.interfaces]
     if step.needs:
         said["needs"] = list(step.needs)
+    if step.runs_on:
+        said["runs_on"] = list(step.runs_on)
     if step.condition is not None:
         said["condition"] = escaped(spelt(step.condition))
     said |= {key: getattr(step, key) for key in _SAME if getattr(step, key) != getattr(_DEFAULT, key)}

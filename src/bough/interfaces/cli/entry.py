@@ -46,6 +46,8 @@ COMMANDS = {
     "config": "Show which settings are in force, and where they come from.",
     "stats": "Show statistics: tasks, repairs, checks, time.",
     "serve": "Show the runs in a browser, live, and steer them there.",
+    "worker": "Carry out tasks of runs that share a journal in PostgreSQL.",
+    "workers": "List the workers of a shared journal and what they do.",
     "export": "Write a run as one file, to read or to attach.",
     "acp": "Run as an agent in your editor over the Agent Client Protocol.",
     "mcp": "Serve bough to other agents over the Model Context Protocol.",

@@ -44,6 +44,7 @@ def task_facts(row: Row) -> dict[str, Any]:
         "halted": task.halted or None,
         "attempt": task.attempt,
         "role": task.role or None,
+        "worker": task.worker or None,
         "repairs": task.repairs,
         "limits": _all_fields(task.limits),
         "spend": _spend(row.spend),

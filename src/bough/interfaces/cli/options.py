@@ -185,6 +185,11 @@ def for_carrying_out(command: F) -> F:
             is_flag=True,
             help="When it is stuck and nobody is at the terminal, wait for `bough answer` and do not give up.",
         ),
+        click.option(
+            "--workers/--no-workers",
+            default=None,
+            help="Have tasks carried out by the workers of --store, or here (default: by workers when there are any).",
+        ),
         _record(),
         as_json("One event a line, as it happens."),
     )

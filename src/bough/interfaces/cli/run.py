@@ -51,8 +51,8 @@ class _Command(click.Command):
 @click.option(
     "--jobs",
     metavar="N",
-    type=click.IntRange(1, 64),
-    help="Agents that may work at once (default: 1; 4 for a workflow with parallel steps).",
+    type=click.IntRange(1, 1000),
+    help="Agents that may work at once (default: 1; 4, or the workers' slots, for a workflow with parallel steps).",
 )
 @click.option(
     "--best-of",
@@ -60,6 +60,7 @@ class _Command(click.Command):
     type=click.IntRange(2, 64),
     help="Make N fresh attempts at the goal, at once as far as --jobs goes; the first that is proven counts.",
 )
+@click.option("--remote", metavar="GIT", default="", help="A git remote that all workers reach, for a large project.")
 @click.option("--flat", is_flag=True, default=None, help="Begin it as one piece of work, without a plan.")
 @click.option("--yes", is_flag=True, help="Take the plan that is proposed, and ask nothing else either.")
 @click.option(

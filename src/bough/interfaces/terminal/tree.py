@@ -185,8 +185,13 @@ def _title(row: Row) -> Span:
     return about(row.task), "dim"
 
 
+def _worker(row: Row) -> Span:
+    return (one_line(row.task.worker), "") if row.task.worker else ("–", "dim")
+
+
 COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
     ("state", _state, False),
+    ("worker", _worker, False),
     ("rounds", _rounds, True),
     ("check", _check, False),
     ("tokens", _tokens, True),
@@ -204,6 +209,8 @@ def table(run: RunView, width: int, chosen: Sequence[Row] | None = None) -> list
     columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
     if not any(row.subtree.cost for row in drawn):  # Free, or nobody knows the price: then tokens say all there is.
         columns = tuple(column for column in columns if column[0] not in ("cost", "in all"))
+    if not any(row.task.worker for row in drawn):
+        columns = tuple(column for column in columns if column[0] != "worker")
     if len(drawn) == 1:
         columns = columns[:-1]  # the only title is the goal, which stands above
     filled = [[cell(row) for row in drawn] for _, cell, _ in columns]

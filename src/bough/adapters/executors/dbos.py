@@ -1,0 +1,457 @@
+"""Leaf tasks dispatched by DBOS: durable queues in the store's own database.
+
+Promises: a task that was handed in is carried out although workers, the coordinator or the server die; it is carried
+out by one worker at a time, because the journal's claim decides and not the queue; what was handed in is found again
+after a crash and not handed in twice.
+
+What DBOS is used for is to find somebody: one workflow is one task until it rests. Whether it is done, and what came of
+it, the journal says. A workflow that ends without the task resting is handed in again, under the next number.
+
+    workflow   RUN:PATH:NUMBER
+    queue      leaves          any worker            leaves gpu node20     workers with both tags
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import warnings
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from bough.adapters.stores.server import Server
+from bough.core import events as e
+from bough.core.errors import UsageError, WorkspaceError
+from bough.core.events import decoder, encode
+from bough.core.ids import CONTROL, RUN, worker_name
+from bough.core.plan import Tier
+from bough.core.run import Run
+from bough.core.state import evolve, fold
+from bough.core.states import State
+from bough.core.task import Task
+from bough.ports import Ports
+
+if TYPE_CHECKING:
+    from dbos import DBOS, DBOSClient
+
+NAME = "bough"
+VERSION = "1"
+"""Of what is handed in, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after an edit."""
+WORKFLOW = "leaf"
+QUEUE = "leaves"
+POLLED = 0.2
+"""Seconds between a worker's looks at its queues."""
+FOLLOWED = 0.25
+"""Seconds between the coordinator's looks at the journal …"""
+LOOKED_AFTER = 2.0
+"""… and at its workflows."""
+TRIES = 3
+"""Workflows that may fail in a row without the task moving."""
+LIVE = ("ENQUEUED", "PENDING", "DELAYED")
+INSTALL = "Workers need DBOS: run `pip install 'bough[cluster]'`, then try again."
+
+
+class Handed(msgspec.Struct, frozen=True):
+    """A task as it is handed in, as JSON."""
+
+    run: str
+    path: str
+    first: str
+    """`TaskCreated`, as the journal has it."""
+    again: Tier | None
+    since: int
+
+
+def queue_name(tags: Sequence[str]) -> str:
+    return " ".join((QUEUE, *sorted(set(tags))))
+
+
+def _tags_of(queue: str) -> set[str] | None:
+    """What a queue asks of a worker; None: it is none of ours."""
+    name, *tags = queue.split(" ")
+    return set(tags) if name == QUEUE else None
+
+
+def _address(server: Server) -> tuple[str, str]:
+    """DBOS's own tables are in a schema beside the journal's."""
+    return server.url, f"{server.schema}_dbos"
+
+
+# ── the worker's side ───────────────────────────────────────────────────────────────────────────────────────────────
+
+Carry = Callable[[Handed], Coroutine[Any, Any, str]]
+
+
+class Intake:
+    """Takes tasks from the queues, never more than there are slots for, and carries them out in the event loop."""
+
+    def __init__(self, server: Server, executor: str, slots: int, tags: Sequence[str], carry: Carry) -> None:
+        self._server = server
+        self._executor = executor
+        self._slots = slots
+        self._tags = set(tags)
+        self._carry = carry
+        self._loop = asyncio.get_running_loop()
+        self._works: dict[str, asyncio.Task[str]] = {}
+        self._dbos: type[DBOS] | None = None
+        self.open = True
+        """False: nothing more is taken."""
+
+    @property
+    def running(self) -> int:
+        return len(self._works)
+
+    def start(self) -> None:
+        """In a thread: it makes its tables and starts threads of its own."""
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                from dbos import DBOS
+                from dbos._serialization import DBOSPortableJSONSerializer
+        except ModuleNotFoundError as error:
+            raise UsageError(INSTALL) from error
+        url, schema = _address(self._server)
+        DBOS(
+            config={
+                "name": NAME,
+                "application_version": VERSION,
+                "executor_id": self._executor,
+                "serializer": DBOSPortableJSONSerializer(),
+                "log_level": "CRITICAL",
+                "max_executor_threads": self._slots + 8,
+                "sys_db_pool_size": 4,
+                "system_database_url": url,
+                "dbos_system_schema": schema,
+            }
+        )
+
+        def leaf(handed: dict[str, Any]) -> str:
+            return self._leaf(handed)
+
+        DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
+        logging.getLogger("dbos").setLevel(logging.CRITICAL)
+        DBOS.launch()
+        self._dbos = DBOS
+        self._limit_to_slots()
+        DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
+
+    def _limit_to_slots(self) -> None:
+        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so what
+        is read from there is given this worker's room each time."""
+        from dbos._dbos import _get_dbos_instance
+
+        database = _get_dbos_instance()._sys_db
+        read = database.get_queue
+
+        def limited(name: str, *args: Any, **kwargs: Any) -> Any:
+            queue = read(name, *args, **kwargs)
+            needed = _tags_of(name)
+            if queue is not None and needed is not None:
+                running = _get_dbos_instance()._active_workflows_set.count_for_queue(name)
+                fits = self.open and needed <= self._tags
+                queue._worker_concurrency = running + max(0, self._slots - self.running) if fits else 0
+            return queue
+
+        database.get_queue = limited  # type: ignore[method-assign]
+
+    def _leaf(self, handed: dict[str, Any]) -> str:
+        """The workflow, in one of DBOS's threads. There are no steps in it: a step that is done is not done again on
+        another machine, and what a checkout leaves is on this one."""
+        from dbos import DBOS
+
+        task = msgspec.convert(handed, Handed)
+        name = DBOS.workflow_id or ""
+        return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
+
+    async def _run(self, name: str, task: Handed) -> str:
+        work = self._works[name] = asyncio.ensure_future(self._carry(task))
+        try:
+            return await work
+        except asyncio.CancelledError:
+            return "called off"
+        finally:
+            self._works.pop(name, None)
+
+    async def call_off_cancelled(self) -> None:
+        """End what the coordinator wants no more, and what is another worker's by now."""
+        if not self._works or self._dbos is None:
+            return
+        found = await asyncio.to_thread(
+            self._dbos.list_workflows, workflow_ids=list(self._works), load_input=False, load_output=False
+        )
+        for status in found:
+            mine = status.status == "PENDING" and status.executor_id == self._executor
+            if not mine and status.workflow_id in self._works:
+                self._works[status.workflow_id].cancel()
+
+    async def recover(self, there: set[str]) -> None:
+        """Hand in again what is with executors that are gone: by itself DBOS does that for none but its own."""
+        if self._dbos is None:
+            return
+        pending = await asyncio.to_thread(
+            self._dbos.list_workflows, status="PENDING", load_input=False, load_output=False
+        )
+        gone = {status.executor_id for status in pending if status.executor_id and status.executor_id not in there}
+        if gone:
+            await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
+
+    async def end_all(self) -> None:
+        """At once."""
+        self.open = False
+        works = list(self._works.values())
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+
+    def stop(self) -> None:
+        if self._dbos is not None:
+            self._dbos.destroy()
+            self._dbos = None
+
+
+# ── the coordinator's side ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Waiting(msgspec.Struct, eq=False):
+    """A task that was handed in."""
+
+    task: Task
+    workflow: str
+    result: asyncio.Future[Task]
+    failures: int = 0
+    moved: int = 0
+    """The task's version when it was last handed in."""
+    handed: Handed | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """It rests, and did not when it was handed in."""
+        return bool(self.workflow) and self.task.version > self.moved and self.task.resting and not self.result.done()
+
+
+class DbosExecutor:
+    """Hands leaf tasks in, follows them in the journal, and says when they rest."""
+
+    def __init__(self, server: Server, takes: Callable[[str, e.TaskCreated], bool], slots: int) -> None:
+        """`slots`: of the workers that are there now."""
+        self._server = server
+        self.slots = slots
+        self.takes = takes
+        self.ports: Ports | None = None
+        """Whose tasks are handed in. To be set before the first."""
+        self._client: DBOSClient | None = None
+        self._waiting: dict[str, _Waiting] = {}
+        self._follower: asyncio.Task[None] | None = None
+        self._queues: set[str] = set()
+        self._seq = 0
+        self._since: int | None = None
+        self._run = ""
+        self._beginning = asyncio.Lock()
+        self._passed_on: list[e.AnyEvent] = []
+
+    async def carry(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
+        await self._begin(run)
+        waiting = self._waiting[path] = _Waiting(
+            Task(path),
+            "",
+            asyncio.get_running_loop().create_future(),
+            handed=Handed(run.name, path, encode(first).decode(), again, self._since or 0),
+            tags=first.step.runs_on,
+        )
+        try:
+            # Read while it is followed already: nothing that a worker writes now is missed.
+            await self._catch_up(waiting)
+            if waiting.task.created and waiting.task.resting and not _goes_on(waiting.task, again):
+                return waiting.task
+            await self._hand_in(waiting)
+            return await waiting.result
+        except asyncio.CancelledError:
+            await asyncio.shield(self._call_off(waiting))
+            raise
+        finally:
+            del self._waiting[path]
+
+    def _given(self) -> Ports:
+        assert self.ports is not None, "the executor has no ports yet"
+        return self.ports
+
+    async def _begin(self, run: Run) -> None:
+        async with self._beginning:
+            if self._since is None:
+                await self._connect_for(run)
+
+    async def _connect_for(self, run: Run) -> None:
+        ports = self._given()
+        self._run = run.name
+        asked = await ports.store.read(run.name, CONTROL)
+        self._seq = (await ports.store.read(run.name, RUN))[-1].seq
+        since = asked[-1].seq if asked else 0
+        self._client = await asyncio.to_thread(self._connect)
+        self._since = since
+        self._follower = asyncio.create_task(self._follow())
+        ports.stop.watch(self._pass_on_stop)
+
+    def _connect(self) -> DBOSClient:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                from dbos import DBOSClient
+                from dbos._serialization import DBOSPortableJSONSerializer
+        except ModuleNotFoundError as error:
+            raise UsageError(INSTALL) from error
+        url, schema = _address(self._server)
+        return DBOSClient(
+            system_database_url=url,
+            dbos_system_schema=schema,
+            serializer=DBOSPortableJSONSerializer(),
+            application_name=NAME,
+        )
+
+    # ── handing in ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _hand_in(self, waiting: _Waiting) -> None:
+        """Under the next number, unless the last one is still under way: from an earlier life of the coordinator."""
+        await asyncio.to_thread(self._enqueue, waiting)
+        waiting.moved = waiting.task.version
+
+    def _enqueue(self, waiting: _Waiting) -> None:
+        assert self._client is not None and waiting.handed is not None
+        prefix = f"{self._run}:{waiting.task.id}:"
+        known = self._client.list_workflows(workflow_id_prefix=prefix, load_input=False, load_output=False)
+        numbers = {int(each.workflow_id.rpartition(":")[2]): each for each in known}
+        last = max(numbers, default=0)
+        if last and numbers[last].status in LIVE:
+            waiting.workflow = numbers[last].workflow_id
+            return
+        queue = queue_name(waiting.tags)
+        if queue not in self._queues:
+            self._client.register_queue(queue, polling_interval_sec=POLLED, on_conflict="never_update")
+            self._queues.add(queue)
+        waiting.workflow = f"{prefix}{last + 1}"
+        self._client.enqueue(
+            {
+                "workflow_name": WORKFLOW,
+                "queue_name": queue,
+                "workflow_id": waiting.workflow,
+                "app_version": VERSION,
+            },
+            msgspec.to_builtins(waiting.handed),
+        )
+
+    async def _call_off(self, waiting: _Waiting) -> None:
+        """Until no worker holds it."""
+        ports = self._given()
+        assert self._client is not None
+        if not waiting.workflow:
+            return
+        await asyncio.to_thread(self._client.cancel_workflow, waiting.workflow)
+        while True:
+            holder = await ports.store.holder(self._run, waiting.task.id)
+            if holder is None or not worker_name(holder):
+                return
+            await asyncio.sleep(FOLLOWED)
+
+    def _pass_on_stop(self) -> None:
+        """Who stops the coordinator stops the workers too."""
+        ports = self._given()
+        event: e.AnyEvent
+        if ports.stop.halt[0] == "paused":
+            event = e.PauseRequested(ports.person)
+        else:
+            event = e.StopRequested(ports.stop.now, ports.person)
+        if event not in self._passed_on:  # else one that was heard from there would come back for ever
+            self._passed_on.append(event)
+            self._posting = asyncio.ensure_future(ports.store.post(self._run, CONTROL, event))
+
+    # ── following ───────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _follow(self) -> None:
+        """What workers write is news here, and a task that rests is somebody's result."""
+        looked = 0.0
+        ports = self._given()
+        while True:
+            try:
+                await self._read_news()
+                if ports.timer() - looked > LOOKED_AFTER:
+                    await self._look_after()
+                    looked = ports.timer()
+            except Exception as error:  # noqa: BLE001 (not swallowed: whoever waits gets it)
+                for waiting in self._waiting.values():
+                    if not waiting.result.done():
+                        waiting.result.set_exception(error)
+                return
+            await asyncio.sleep(FOLLOWED)
+
+    async def _read_news(self) -> None:
+        ports = self._given()
+        for record in await ports.store.read(self._run, since=self._seq):
+            self._seq = record.seq
+            waiting = self._waiting.get(record.task)
+            if waiting is not None:
+                if record.version == waiting.task.version + 1:
+                    waiting.task = evolve(waiting.task, record)
+                elif record.version > waiting.task.version:
+                    await self._catch_up(waiting)
+                ports.recorded(record)
+            elif any(record.task.startswith(f"{path}/") for path in self._waiting) and "/merge" not in record.task:
+                ports.recorded(record)
+        for waiting in [each for each in self._waiting.values() if each.is_over]:
+            # Its worker lets go of it, so that whoever goes on can take it.
+            if await ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
+                waiting.result.set_result(waiting.task)
+
+    async def _catch_up(self, waiting: _Waiting) -> None:
+        read = fold(waiting.task.id, await self._given().store.read(self._run, waiting.task.id))
+        if read.version > waiting.task.version:
+            waiting.task = read
+
+    async def _look_after(self) -> None:
+        """Hand in again what ended without a result."""
+        assert self._client is not None
+        ports = self._given()
+        open_ = [waiting for waiting in self._waiting.values() if waiting.workflow and not waiting.result.done()]
+        if not open_:
+            return
+        found = await asyncio.to_thread(
+            self._client.list_workflows, workflow_ids=[each.workflow for each in open_], load_input=False
+        )
+        status = {each.workflow_id: each for each in found}
+        for waiting in open_:
+            now = status.get(waiting.workflow)
+            if waiting.result.done() or (now is not None and now.status in LIVE):
+                continue
+            if await ports.store.holder(self._run, waiting.task.id) is not None:
+                continue
+            await self._read_news()
+            if waiting.result.done() or waiting.is_over:
+                continue
+            waiting.failures = waiting.failures + 1 if waiting.task.version == waiting.moved else 1
+            said = str(now.error or now.output or "") if now is not None else "its workflow is gone"
+            if waiting.failures > TRIES:
+                waiting.result.set_exception(
+                    WorkspaceError(f"{waiting.task.id} could not be carried out by {TRIES} workers: {said}")
+                )
+                continue
+            ports.progress(waiting.task.id, f"\nhanded in again: {said}\n")
+            await self._hand_in(waiting)
+
+    async def close(self) -> None:
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.gather(self._follower, return_exceptions=True)
+        if self._client is not None:
+            await asyncio.to_thread(self._client.destroy)
+            self._client = None
+
+
+def _goes_on(task: Task, again: Tier | None) -> bool:
+    """Whether a task that rests has something to do: it was halted, or a stronger model takes it up."""
+    taken_up = again is not None and task.state is State.BLOCKED and task.tier != again
+    return task.halt is not None or taken_up
+
+
+def first_of(handed: Handed) -> e.TaskCreated:
+    decoded: Any = decoder("TaskCreated")(handed.first.encode())
+    assert isinstance(decoded, e.TaskCreated)
+    return decoded

@@ -1,0 +1,170 @@
+"""The workers of a store: who is there, who has gone, and what they hold.
+
+Promises: a worker whose heart has not beaten for its lease, by the clock of whoever watches and only while the server
+answers, is struck off together with all its claims, in one transaction; one that was struck off learns it from its next
+beat. No two clocks are ever compared. A worker that is started again under its name takes over from its earlier life.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import time
+
+from msgspec import Struct, field
+
+from bough.adapters.stores.database import PATIENCE
+from bough.adapters.stores.server import Server, Transaction
+from bough.core.ids import LIFE
+
+LEASE = 15.0
+"""Seconds without a heartbeat after which a worker counts as gone."""
+
+
+class Worker(Struct, frozen=True):
+    """One that is there, as people see it."""
+
+    name: str
+    life: str
+    host: str
+    pid: int
+    slots: int
+    tags: tuple[str, ...]
+    version: str
+    draining: bool
+    up: float
+    """Seconds since it was started …"""
+    silent: float
+    """… and since its heart last beat, by the server's clock."""
+    tasks: tuple[tuple[str, str], ...] = ()
+    """What it works on: run and task."""
+
+    @property
+    def id(self) -> str:
+        """As the holder of claims."""
+        return f"{self.name}{LIFE}{self.life}"
+
+
+_LIST = """
+SELECT worker, life, host, pid, slots, tags, version, draining,
+       extract(epoch FROM now() - since)::float8, extract(epoch FROM now() - beaten)::float8,
+       (SELECT coalesce(array_agg(ARRAY[claims.run, claims.task] ORDER BY claims.run, claims.task), '{}')
+        FROM claims WHERE claims.worker = workers.worker || %s || workers.life)
+FROM workers ORDER BY worker
+"""
+
+
+def workers(db: Transaction) -> list[Worker]:
+    """Those that are there now."""
+    rows = db.all(_LIST, LIFE)
+    return [
+        Worker(
+            *(name, life, host, pid, slots, tuple(tags), version, draining, up, silent),
+            tasks=tuple((run, task) for run, task in held),
+        )
+        for name, life, host, pid, slots, tags, version, draining, up, silent, held in rows
+    ]
+
+
+def drain(db: Transaction, name: str) -> bool:
+    """Ask a worker to end when it has finished what it has. False: there is none of that name."""
+    return db.changed("UPDATE workers SET draining = true WHERE worker = %s", name) > 0
+
+
+class Member(Struct, eq=False):
+    """This process as a worker."""
+
+    server: Server
+    name: str
+    slots: int
+    tags: tuple[str, ...]
+    version: str
+    lease: float = LEASE
+    life: str = field(default_factory=lambda: secrets.token_hex(4))
+
+    @property
+    def id(self) -> str:
+        return f"{self.name}{LIFE}{self.life}"
+
+    def join(self) -> None:
+        """From now on this is the worker of that name. What an earlier life held is free."""
+
+        def enter(db: Transaction) -> None:
+            before = db.one("SELECT life FROM workers WHERE worker = %s FOR UPDATE", self.name)
+            if before is not None:
+                _strike_off(db, self.name, before[0])
+            db.run(
+                "INSERT INTO workers (worker, life, host, pid, slots, tags, version, lease) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+                *(self.name, self.life, socket.gethostname(), os.getpid(), self.slots, list(self.tags)),
+                *(self.version, self.lease),
+            )
+
+        self.server.run(enter, PATIENCE)
+
+    def beat(self) -> bool | None:
+        """Show that we are there. Whether we are asked to end; None: we were struck off."""
+
+        def renew(db: Transaction) -> bool | None:
+            row = db.one(
+                "UPDATE workers SET beat = beat + 1, beaten = now() WHERE worker = %s AND life = %s RETURNING draining",
+                *(self.name, self.life),
+            )
+            if row is None:
+                return None
+            db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", self.id)
+            return bool(row[0])
+
+        return self.server.run(renew, self.lease)
+
+    def is_member(self) -> bool:
+        query = "SELECT 1 FROM workers WHERE worker = %s AND life = %s"
+        return self.server.run(lambda db: db.one(query, self.name, self.life), PATIENCE) is not None
+
+    def leave(self) -> None:
+        self.server.run(lambda db: _strike_off(db, self.name, self.life), PATIENCE)
+
+
+class Janitor:
+    """Strikes off workers that have gone. Any number may be at it: a lock lets one through at a time."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._seen: dict[str, tuple[int, float]] = {}
+        """By worker and life: the last beat, and when we first saw it."""
+        self._looked = 0.0
+
+    def look(self) -> set[str] | None:
+        """Strike off who has gone, and return who is there; None: another janitor is at it."""
+        return self._server.run(self._look, PATIENCE)
+
+    def _look(self, db: Transaction) -> set[str] | None:
+        now = time.monotonic()
+        if db.one("SELECT pg_try_advisory_xact_lock(hashtextextended('bough janitor ' || current_schema, 0))") != (
+            True,
+        ):
+            return None
+        rows = db.all("SELECT worker, life, beat, lease FROM workers")
+        paused = min((lease for *_, lease in rows), default=LEASE) / 2
+        if now - self._looked > paused:  # We, or the server, were away: nobody is silent for that.
+            self._seen.clear()
+        self._looked = now
+        there = set()
+        for name, life, beat, lease in rows:
+            id = f"{name}{LIFE}{life}"
+            last, since = self._seen.get(id, (-1, now))
+            self._seen[id] = (beat, since if beat == last else now)
+            if beat == last and now - since > lease:
+                changed = "DELETE FROM workers WHERE worker = %s AND life = %s AND beat = %s"
+                if db.changed(changed, name, life, beat):
+                    db.run("DELETE FROM claims WHERE worker = %s", id)
+                    continue
+            there.add(id)
+        self._seen = {id: seen for id, seen in self._seen.items() if id in there}
+        return there
+
+
+def _strike_off(db: Transaction, name: str, life: str) -> None:
+    db.run("DELETE FROM workers WHERE worker = %s AND life = %s", name, life)
+    db.run("DELETE FROM claims WHERE worker = %s", f"{name}{LIFE}{life}")

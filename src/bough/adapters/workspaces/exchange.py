@@ -1,0 +1,244 @@
+"""Files that machines give each other: every tree that the journal names can be had from the store.
+
+Promises: a tree is in the store before anybody is told of it, so that whoever takes a task over has its files; only
+what is new since a tree that is there is sent; a tree that is here is here whole, also after a kill in the middle.
+
+A tree is kept as a pack of git's, in pieces, and names the tree that it builds on. Where the person names a git
+remote, what a run starts from goes there instead, as the branch refs/bough/trees/TREE, and only changes to the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+from bough.adapters.stores.database import PATIENCE
+from bough.adapters.stores.server import Server, Transaction
+from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, Repository
+from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.program import remote_git
+from bough.core.edges import Edge
+from bough.ports import Change, Merged
+
+PIECE = 16 << 20
+"""Bytes of a pack in one row."""
+SMALL = 1 << 20
+"""Larger packs stay packs; the objects of smaller ones join the others."""
+
+_CHAIN = """
+WITH RECURSIVE chain (tree, base, depth) AS (
+    SELECT tree, base, 0 FROM trees WHERE tree = %s AND part = 0
+    UNION ALL
+    SELECT trees.tree, trees.base, depth + 1 FROM trees JOIN chain ON trees.tree = chain.base WHERE part = 0
+)
+SELECT tree FROM chain ORDER BY depth
+"""
+
+
+class Exchange:
+    """Sends trees of a repository to the store and brings them from there."""
+
+    def __init__(self, server: Server, repository: Repository, remote: str = "") -> None:
+        self._server = server
+        self._repository = repository
+        self._remote = remote
+        self._sent: set[str] = set()
+        self._here: set[str] = set()
+
+    # ── sending ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def send(self, tree: str, base: str = "") -> None:
+        """Have the tree in the store. `base`: one that is there, of which it has much."""
+        if tree in self._sent:
+            return
+        known = self._known([tree, base])
+        if tree not in known:
+            if base not in known and self._remote:
+                self._push(tree)
+            else:
+                self._pack(tree, base if base in known else "")
+        self._sent.add(tree)
+        self._here.add(tree)
+
+    def _known(self, trees: Sequence[str]) -> set[str]:
+        if unsure := [tree for tree in trees if tree and tree not in self._sent]:
+            query = "SELECT tree FROM trees WHERE tree = ANY(%s) AND part = 0"
+            rows = self._server.run(lambda db: db.all(query, unsure), PATIENCE)
+            self._sent.update(tree for (tree,) in rows)
+        return self._sent.intersection(trees)
+
+    def _pack(self, tree: str, base: str) -> None:
+        wanted = f"{tree}\n" + (f"^{base}\n" if base else "")
+        body = self._repository.git.run("pack-objects", "--stdout", "--revs", "-q", feed=wanted.encode())
+        pieces = [body[at : at + PIECE] for at in range(0, len(body), PIECE)]
+
+        def keep(db: Transaction) -> None:
+            rows = [(tree, part, base or None, piece) for part, piece in enumerate(pieces)]
+            db.many("INSERT INTO trees (tree, part, base, body) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING", rows)
+
+        self._server.run(keep, PATIENCE)
+
+    def _push(self, tree: str) -> None:
+        commit = self._repository.write_commit(tree, "", "What a run starts from.")
+        remote_git(self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}")
+        row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
+        self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
+
+    # ── bringing ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def bring(self, tree: str) -> None:
+        """Have the tree here, when the store has it; what nobody has is the caller's to miss."""
+        if not tree or tree in self._here:
+            return
+        if not self._is_here(tree):
+            chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
+            lacking = []
+            for found in chain:
+                if self._is_here(found):
+                    break
+                lacking.append(found)
+            for found in reversed(lacking):
+                self._bring_one(found)
+                self._here.add(found)
+            if not chain:
+                return
+        self._here.add(tree)
+
+    def _is_here(self, tree: str) -> bool:
+        return bytes.fromhex(tree) in self._repository.existing([bytes.fromhex(tree)])
+
+    def _bring_one(self, tree: str) -> None:
+        query = "SELECT remote, body FROM trees WHERE tree = %s ORDER BY part"
+        rows = self._server.run(lambda db: db.all(query, tree), PATIENCE)
+        if rows and rows[0][0] is not None:
+            remote_git(self._repository.path, "fetch", "-q", "--no-tags", "--", rows[0][0], f"refs/bough/trees/{tree}")
+            return
+        body = b"".join(bytes(piece) for _, piece in rows)
+        if len(body) > SMALL:
+            self._repository.git.run("index-pack", "--stdin", feed=body)  # it is seen when it is whole
+        else:
+            self._unpack(body)
+
+    def _unpack(self, body: bytes) -> None:
+        """Beside the others first: what is wanted becomes durable the way that everything of bough's does."""
+        objects = self._repository.objects
+        aside = tempfile.mkdtemp(prefix="tmp_bough_", dir=self._repository.path / "log")
+        try:
+            self._repository.git.run("unpack-objects", "-q", feed=body, objects=os.fsencode(aside))
+            with Batch(objects) as batch:
+                for path in Path(aside).glob("??/*"):
+                    head, _, content = zlib.decompress(path.read_bytes()).partition(b"\0")
+                    batch.add(head.split()[0], content)
+                batch.flush()
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+class _Published:
+    """A workspace whose trees are in the store before anybody is told of them."""
+
+    def __init__(self, inner: GitWorkspace, exchange: Exchange, tree: str) -> None:
+        self._inner = inner
+        self._exchange = exchange
+        self._last = tree
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def snapshot(self) -> str:
+        tree = await self._inner.snapshot()
+        await asyncio.to_thread(self._exchange.send, tree, self._last)
+        self._last = tree
+        return tree
+
+    async def restore(self, tree: str) -> None:
+        await asyncio.to_thread(self._exchange.bring, tree)
+        await self._inner.restore(tree)
+        self._last = tree
+
+
+class SharedWorkspaces(GitWorkspaces):
+    """`GitWorkspaces` on one of several machines that work on the same runs."""
+
+    exchange: Exchange
+
+    def share(self, server: Server, remote: str = "") -> None:
+        """To be called before anything else."""
+        self.exchange = Exchange(server, self._repository, remote)
+
+    async def _bring(self, *trees: str) -> None:
+        await asyncio.to_thread(self._bring_all, trees)
+
+    def _bring_all(self, trees: Sequence[str]) -> None:
+        self._prepared()
+        for tree in trees:
+            self.exchange.bring(tree)
+
+    async def take(self) -> str:
+        tree = await super().take()
+        await asyncio.to_thread(self._send_first, tree)
+        return tree
+
+    def _send_first(self, tree: str) -> None:
+        """A later run starts from much of what an earlier one did."""
+        last = self._home / "repo.git" / "published"
+        before = ""
+        with suppress(OSError):
+            before = last.read_text("ascii", "replace").strip()
+        self.exchange.send(tree, before)
+        last.write_text(tree)
+
+    async def open(
+        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+    ) -> GitWorkspace:
+        await self._bring(tree, *(sides or {}).values())
+        workspace = await super().open(run, task, tree, folder, sides)
+        return cast(GitWorkspace, _Published(workspace, self.exchange, tree))
+
+    async def changes(self, base: str, tree: str) -> list[Change]:
+        await self._bring(base, tree)
+        return await super().changes(base, tree)
+
+    async def paths(self, tree: str) -> list[str]:
+        await self._bring(tree)
+        return await super().paths(tree)
+
+    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        await self._bring(tree)
+        return await super().texts(tree, paths)
+
+    async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
+        await self._bring(tree)
+        return await super().files(tree, paths)
+
+    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        await self._bring(tree, base)
+        made = await super().graft(tree, base, paths, texts)
+        await asyncio.to_thread(self.exchange.send, made, tree)
+        return made
+
+    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
+        await self._bring(base, tree)
+        return await super().diff(base, tree, stat)
+
+    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        await self._bring(base, ours, theirs)
+        merged = await super().merge(base, ours, theirs)
+        for tree in filter(None, (merged.tree, merged.marked)):
+            await asyncio.to_thread(self.exchange.send, tree, ours)
+        return merged
+
+    async def edges(self, base: str, tree: str) -> list[Edge]:
+        await self._bring(base, tree)
+        return await super().edges(base, tree)
+
+    async def apply(self, base: str, tree: str) -> list[Change]:
+        await self._bring(base, tree)
+        return await super().apply(base, tree)

@@ -1,0 +1,79 @@
+"""What is different when several machines share a journal: files come from the store, tasks go to workers, and time is
+the server's. With a journal in the project's folder nothing of this is loaded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bough.core.errors import UsageError
+from bough.ports import Store
+
+if TYPE_CHECKING:
+    from bough.adapters.executors.dbos import DbosExecutor
+    from bough.adapters.stores.postgresql import PostgresStore
+    from bough.adapters.workspaces.git import GitWorkspaces
+    from bough.adapters.workspaces.surroundings import Surroundings
+    from bough.app.choices import Choices
+    from bough.app.project import Session
+
+
+def shared(store: Store) -> PostgresStore | None:
+    """The journal that machines share; None: it is this machine's alone."""
+    inner: Any = getattr(store, "inner", store)
+    if not hasattr(inner, "server"):
+        return None
+    found: PostgresStore = inner
+    return found
+
+
+def clock_of(store: Store) -> Callable[[], float]:
+    journal = shared(store)
+    return time.time if journal is None else journal.now
+
+
+def workspaces_of(
+    store: Store,
+    root: Path,
+    home: Path,
+    link_ignored: bool,
+    around: Surroundings,
+    layered: Callable[[], bool],
+    remote: str = "",
+) -> GitWorkspaces:
+    journal = shared(store)
+    if journal is None:
+        from bough.adapters.workspaces.git import GitWorkspaces
+
+        if remote:
+            raise UsageError("--remote is for runs on many machines: give the journal with --store too.")
+        return GitWorkspaces(root, home, link_ignored, around, layered)
+    from bough.adapters.workspaces.exchange import SharedWorkspaces
+
+    workspaces = SharedWorkspaces(root, home, link_ignored, around, layered)
+    workspaces.share(journal.server, remote)
+    return workspaces
+
+
+async def dispatch(session: Session, choices: Choices) -> DbosExecutor | None:
+    """Who has leaf tasks carried out elsewhere; None: they are done here."""
+    journal = shared(session.store)
+    if journal is None or choices.workers is False:
+        if choices.workers:
+            raise UsageError("--workers is for runs on many machines: give the journal with --store too.")
+        return None
+    from bough.adapters.executors.fleet import LEASE, workers
+
+    there = [each for each in await journal.transact(workers) if not each.draining and each.silent < LEASE]
+    if not there and choices.workers is None:
+        return None
+    if not there:
+        raise UsageError(f"No worker is there: start one with `bough worker --store {journal.path}`.")
+    if choices.given():
+        raise UsageError("A model of your own cannot be sent to workers: name one, or run without --workers.")
+    from bough.adapters.executors.dbos import DbosExecutor
+    from bough.engine.leaf import is_leaf
+
+    return DbosExecutor(journal.server, is_leaf, sum(each.slots for each in there))

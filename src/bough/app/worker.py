@@ -1,0 +1,200 @@
+"""A worker: carries out leaf tasks of runs that others hold, as many at once as it has slots."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+import bough
+from bough.app.choices import Choices, Watch
+from bough.app.cluster import shared
+from bough.app.project import Session, existing_folder
+from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
+from bough.core.ids import RUN
+from bough.core.run import fold_run
+from bough.ports import Ports, Store
+
+if TYPE_CHECKING:
+    from bough.adapters.executors.dbos import Handed, Intake
+    from bough.adapters.executors.fleet import Janitor, Member, Worker
+    from bough.adapters.stores.postgresql import PostgresStore
+
+Ended = Literal["drained", "lost"]
+Say = Callable[[str], None]
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
+
+
+def default_name(folder: Path | str) -> str:
+    """The same at every start, and another one in every folder of every machine: two workers of one name would take
+    each other's tasks."""
+    place = existing_folder(folder)
+    return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:6]}"
+
+
+class Serving:
+    """A worker while it serves. `drain` lets it end when it has finished what it has; `end` ends it at once."""
+
+    def __init__(
+        self, session: Session, name: str, slots: int, tags: Sequence[str], say: Say, lease: float | None = None
+    ) -> None:
+        from bough.adapters.executors.fleet import LEASE, Janitor, Member
+
+        journal = shared(session.store)
+        if journal is None:
+            raise UsageError("A worker needs a journal that machines share: give --store postgresql://….")
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"`{name}` cannot be a worker's name: use letters, digits, `.`, `_` and `-`.")
+        if odd := next((tag for tag in tags if not _TAG.fullmatch(tag)), None):
+            raise UsageError(f"`{odd}` cannot be a tag: use letters, digits, `.`, `_`, `+` and `-`.")
+        self._session = session
+        self._journal: PostgresStore = journal
+        self._say = say
+        version = bough.__version__
+        self._member: Member = Member(journal.server, name, slots, tuple(tags), version, lease or LEASE)
+        self._janitor: Janitor = Janitor(journal.server)
+        self._draining = asyncio.Event()
+        self._ending = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        return self._member.name
+
+    def drain(self) -> None:
+        self._draining.set()
+
+    def end(self) -> None:
+        self._draining.set()
+        self._ending.set()
+
+    async def serve(self) -> Ended:
+        """Until it is drained, or was away for so long that others have its tasks by now."""
+        from bough.adapters.executors.dbos import Intake
+
+        member = self._member
+        with _alone(self._session.home):
+            await asyncio.to_thread(member.join)
+            intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
+            try:
+                await asyncio.to_thread(intake.start)
+                return await self._go_on(intake)
+            finally:
+                await intake.end_all()
+                await asyncio.to_thread(intake.stop)
+                await asyncio.to_thread(member.leave)
+
+    async def _go_on(self, intake: Intake) -> Ended:
+        pause = min(1.0, self._member.lease / 5)
+        while True:
+            try:
+                asked = await asyncio.to_thread(self._member.beat)
+            except StoreError as error:
+                # Whoever reaches the server may have our tasks by now.
+                self._say(f"{error}")
+                await intake.end_all()
+                return "lost"
+            if asked is None:
+                await intake.end_all()
+                return "lost"
+            if asked and not self._draining.is_set():
+                self._say("asked to drain")
+                self._draining.set()
+            intake.open = not self._draining.is_set()
+            if not intake.open and (not intake.running or self._ending.is_set()):
+                return "drained"
+            await intake.call_off_cancelled()
+            there = await asyncio.to_thread(self._janitor.look)
+            if there is not None:
+                await intake.recover(there)
+            await asyncio.sleep(pause)
+
+    async def _carry(self, handed: Handed) -> str:
+        """One task, until it rests. What goes wrong here is said to the coordinator, who finds somebody else."""
+        from bough.adapters.executors.dbos import first_of
+        from bough.engine.leaf import carry_leaf
+
+        name = f"{handed.run} {handed.path}"
+        self._say(f"{name}: begins")
+        try:
+            async with self._ports(handed.run) as ports:
+                task = await carry_leaf(handed.run, handed.path, first_of(handed), handed.again, handed.since, ports)
+                await ports.workspaces.discard(handed.run, handed.path)
+        except (ClaimHeld, ClaimLost):
+            self._say(f"{name}: another worker has it")
+            return "another worker has it"
+        except asyncio.CancelledError:
+            self._say(f"{name}: called off")
+            raise
+        except BoughError as error:
+            self._say(f"{name}: {error}")
+            return f"{self.name}: {error}"
+        said = task.halt.message if task.halt is not None else task.why
+        self._say(f"{name}: {'rests' if task.halt else task.state.value}: {said}")
+        return task.state.value
+
+    @asynccontextmanager
+    async def _ports(self, name: str) -> AsyncIterator[Ports]:
+        """For one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
+        session = self._session
+        run = fold_run(name, await session.store.read(name, RUN))
+        async with session._ports(run.models, Choices(), Watch(), run.endpoints, run.folder) as ports:
+            ports.fence.hold(partial(_check_member, self._member))
+            yield replace(ports, worker=self._member.id)
+
+
+async def _check_member(member: Member) -> None:
+    if not await asyncio.to_thread(member.is_member):
+        raise ClaimLost(f"The worker {member.name} was away for too long: others have its tasks by now.")
+
+
+async def workers_of(store: Store) -> list[Worker]:
+    """Those that serve the journal now."""
+    from bough.adapters.executors.fleet import workers
+
+    return await _needed(store).transact(workers)
+
+
+async def drain_worker(session: Session, name: str) -> None:
+    """Ask a worker, here or elsewhere, to end when it has finished what it has."""
+    from bough.adapters.executors.fleet import drain
+
+    if not await _needed(session.store).transact(lambda db: drain(db, name)):
+        raise UsageError(f"There is no worker `{name}`: `bough workers` lists them.")
+
+
+def _needed(store: Store) -> PostgresStore:
+    journal = shared(store)
+    if journal is None:
+        raise UsageError("Workers are there where machines share a journal: give --store postgresql://….")
+    return journal
+
+
+class _alone:
+    """One worker a folder: two would have the same checkouts."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "worker.lock"
+
+    def __enter__(self) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            raise UsageError(
+                f"Another worker is at work in {self._path.parent.parent}: give this one a folder of its own (--dir)."
+            ) from None
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._fd)

@@ -1,0 +1,110 @@
+"""`bough worker`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from bough.interfaces.cli.options import confined, example, in_dir, stay, wait_for
+
+
+@click.command(
+    "worker",
+    short_help="Carry out tasks of runs that share a journal in PostgreSQL.",
+    epilog=example(
+        "bough worker --store postgresql://bough@db/bough --slots 4",
+        "bough worker --store postgresql://bough@db/bough --tag gpu --tag node20",
+        "bough worker --store postgresql://bough@db/bough --drain",
+    ),
+)
+@in_dir
+@click.option("--slots", metavar="N", default=1, show_default=True, type=click.IntRange(1, 256), help="Tasks at once.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="What it has, for steps with `runs_on = [TAG]`.")
+@click.option("--name", metavar="NAME", help="What it is called (default: the machine and the folder).")
+@click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Seconds of silence after which it is gone.")
+@click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
+@confined
+@click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish what it has, then end.")
+def command(
+    folder: Path,
+    slots: int,
+    tags: tuple[str, ...],
+    name: str | None,
+    lease: float | None,
+    trust_config: bool,
+    sandbox: str | None,
+    network: str | None,
+    drain: bool,
+) -> int:
+    """Carry out tasks of runs that share a journal in PostgreSQL.
+
+    Start any number, on any number of machines, each in a folder of its own: an empty one, or a clone of the project
+    whose environment (`.venv`, `node_modules`) its tasks then use. Files come through the store. Keys, sandbox and
+    `[workspace] setup` are this machine's; models, limits and checks are the run's.
+
+    Ctrl-C or SIGTERM drains it: it takes nothing more and ends when it has finished what it has; twice ends it at once.
+    Its tasks are then taken over by others, as after a crash. To upgrade, drain it and start the new version.
+    """
+    stay()
+    ended = wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, drain))
+    if ended == "lost":
+        # A fresh life: what this one knows of its tasks is somebody else's by now.
+        import os
+
+        click.echo("bough: this worker was away for too long and others have its tasks: starting again.", err=True)
+        os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
+    return 0
+
+
+async def _worker(
+    folder: Path,
+    slots: int,
+    tags: tuple[str, ...],
+    name: str | None,
+    lease: float | None,
+    trust_config: bool,
+    sandbox: str | None,
+    network: str | None,
+    drain: bool,
+) -> str:
+    import asyncio
+    import signal
+    from typing import Any
+
+    from bough.app import Choices, session
+    from bough.app.worker import Serving, default_name, drain_worker
+    from bough.interfaces.cli.wishes import tell
+
+    chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config}
+    async with session(folder, create=True, choices=Choices(**chosen), tell=tell) as opened:
+        called = name or default_name(folder)
+        if drain:
+            await drain_worker(opened, called)
+            click.echo(f"{called} takes nothing more and ends when it has finished what it has.")
+            return "drained"
+        serving = Serving(opened, called, slots, tags, _say, lease)
+
+        def stop() -> None:
+            if stopped:
+                serving.end()
+                return
+            stopped.append(True)
+            _say("draining: what is under way is finished; once more ends it at once")
+            serving.drain()
+
+        stopped: list[bool] = []
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, stop)
+        _say(f"worker {called}: {slots} slots{', tags ' + ' '.join(tags) if tags else ''}")
+        return await serving.serve()
+
+
+def _say(text: str) -> None:
+    import time
+
+    from bough.interfaces.terminal.words import one_line
+
+    click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")

@@ -1,0 +1,112 @@
+"""Two workers as processes with folders of their own, a real PostgreSQL, a model at the wire: one worker is killed in
+the middle of a task, the other takes it over, and nothing is lost or done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bough.adapters.stores.postgresql import PostgresStore
+from bough.core import events as e
+from bough.core.messages import Answer, Call
+from bough.core.states import State
+
+from ..ledger import assert_ledger
+from ..postgres import new_schema
+from ..wire import KEY, WireModel
+
+BOUGH = [sys.executable, "-m", "bough"]
+FLOW = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n" + "".join(
+    f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n{tags}\n"
+    for n, tags in enumerate(("runs_on = ['first']", "", ""))
+)
+
+
+class Provider:
+    """Each agent writes its file and says that it is done. That of leaf-0 waits for `go` before its second answer."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.go = threading.Event()
+
+    def __call__(self, request: dict[str, Any]) -> Answer:
+        said = "\n".join(str(message.get("content")) for message in request["messages"] if message["role"] == "user")
+        name = re.findall(r"Write (leaf-\d)\.txt", said)[0]
+        if not any(message["role"] == "tool" for message in request["messages"]):
+            arguments = json.dumps({"path": f"{name}.txt", "content": name})
+            return Answer(calls=(Call("c1", "write", arguments),))
+        if name == "leaf-0":
+            self.asked.set()
+            self.go.wait(120)
+        return Answer(calls=(Call("c2", "done", '{"summary": "written"}'),))
+
+
+@contextmanager
+def worker(folder: Path, env: dict[str, str], *options: str) -> Iterator[subprocess.Popen[str]]:
+    folder.mkdir()
+    command = [*BOUGH, "worker", "--dir", str(folder), "--sandbox", "none", "--lease", "2", *options]
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            assert process.stdout is not None and "1 slot" in process.stdout.readline()
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
+    store = new_schema()
+    provider = Provider()
+    project = tmp_path / "project"
+    (project / "workflows").mkdir(parents=True)
+    (project / "workflows" / "flow.toml").write_text(FLOW)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    env = {**os.environ, "BOUGH_STORE": store, "OPENAI_API_KEY": KEY}
+    with (
+        WireModel(provider) as wire,
+        worker(tmp_path / "one", env, "--tag", "first", "--name", "one") as first,
+        worker(tmp_path / "two", env, "--tag", "first", "--name", "two") as second,
+    ):
+        asking = ["--model", "openai:m", "--base-url", wire.base_url, "--sandbox", "none", "--workers"]
+        asking = [*BOUGH, "run", "--dir", str(project), "--workflow", "flow", *asking]
+        with subprocess.Popen(asking, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as run:
+            assert provider.asked.wait(120), "nobody took leaf-0"
+            listed = subprocess.run(
+                [*BOUGH, "workers", "--json", "--dir", str(project)], env=env, check=True, capture_output=True
+            )
+            busy = {each["name"] for each in json.loads(listed.stdout) for _, task in each["tasks"] if task == "leaf-0"}
+            (first if busy == {"one"} else second).kill()
+            left = second if busy == {"one"} else first
+            provider.go.set()
+            output, _ = run.communicate(timeout=200)
+            assert run.returncode == 0, output
+        drain = [*BOUGH, "worker", "--drain", "--dir", str(project), "--name", "two" if busy == {"one"} else "one"]
+        subprocess.run(drain, env=env, check=True, capture_output=True)
+        assert left.wait(60) == 0
+
+    async def look() -> list[e.Record]:
+        journal = PostgresStore(store, create=False)
+        try:
+            (name,) = await journal.runs()
+            return await journal.read(name)
+        finally:
+            await journal.close()
+
+    records = asyncio.run(look())
+    tasks = assert_ledger(records)
+    assert {path: task.state for path, task in tasks.items() if "/" not in path} == dict.fromkeys(
+        ("goal", "leaf-0", "leaf-1", "leaf-2"), State.COMPLETED
+    )
+    of_leaf = [record.event for record in records if record.task == "leaf-0"]
+    carried = [each.worker for each in of_leaf if isinstance(each, e.TaskCreated | e.TaskResumed)]
+    assert carried == [*busy, *({"one", "two"} - busy)]  # each in its turn
+    wrote = [each for each in of_leaf if isinstance(each, e.ToolFinished) and each.ok]
+    assert len(wrote) == 2  # the file once, for all that its worker died, and the claim that it is done
