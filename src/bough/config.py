@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
+from bough.core.agents import AgentSettings
 from bough.core.budget import Limits
 from bough.core.errors import UsageError
 from bough.core.escalation import LadderRules
@@ -115,6 +116,27 @@ class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_de
     """Variables of all commands."""
 
 
+class BuilderSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Who does the work: an outside agent (claude, codex, gemini, goose, opencode, one of [agents], or a command), or
+    `bough` for its own agent."""
+
+    main: str | None = None
+    """Everything that is not named here."""
+    builder: str | None = None
+    """The work itself."""
+    bug_hunter: str | None = None
+    """Repairs after a failed check."""
+    test_writer: str | None = None
+    """A missing test."""
+    strong: str | None = None
+    """The last repair, and stuck work."""
+
+    def named(self) -> dict[str, str]:
+        """Role or tier → agent."""
+        chosen = ((key, getattr(self, key)) for key in self.__struct_fields__)
+        return {key: name for key, name in chosen if name}
+
+
 class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     models: Models = field(default_factory=Models)
     limits: Rules = field(default_factory=Rules)
@@ -129,6 +151,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     approve: ApproveSettings = field(default_factory=ApproveSettings)
     check: CheckSettings = field(default_factory=CheckSettings)
     workspace: WorkspaceSettings = field(default_factory=WorkspaceSettings)
+    builders: BuilderSettings = field(default_factory=BuilderSettings)
+    agents: dict[str, AgentSettings] = field(default_factory=dict)
+    """By name: how outside agents are started, and what they may see. Not in a repository's file."""
     services: dict[str, Service] = field(default_factory=dict)
     prices: dict[str, ModelPrice] = field(default_factory=dict)
     """By model: `"openai:my-model" = {input = 3, output = 15}`."""
@@ -156,14 +181,18 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "approve": ApproveSettings.__struct_fields__,
     "check": CheckSettings.__struct_fields__,
     "workspace": WorkspaceSettings.__struct_fields__,
+    "builders": BuilderSettings.__struct_fields__,
 }
 BOUNDS = ("budget", "limits", "planning", "ladder")
 """Sections whose numbers bound what a run may use: a repository may lower them."""
 OF_THE_PROJECT = frozenset({("limits", "check_timeout")})
 """How long a project's own tests take is for the project to know."""
-CHOSEN = frozenset({("models", "main"), ("models", "fast"), ("models", "strong")})
+CHOSEN = frozenset(
+    {("models", "main"), ("models", "fast"), ("models", "strong")}
+    | {("builders", key) for key in BuilderSettings.__struct_fields__}
+)
 """Who is asked, and paid: for the person, though a repository may wish for one."""
-NAMED = frozenset({"services", "prices"})
+NAMED = frozenset({"services", "prices", "agents"})
 """Sections whose keys are names of the person's own."""
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
@@ -232,7 +261,7 @@ def _from_person(env: Mapping[str, str]) -> tuple[str, Table]:
 def _wishes(table: Table, mine: Table) -> dict[str, str]:
     """What of a repository's settings goes beyond the person's and the defaults, or chooses a model. As they are
     understood, not as they are written: `"1000"` is a number too."""
-    if not any(section in (*BOUNDS, "models") for section in table):
+    if not any(section in (*BOUNDS, "models", "builders") for section in table):
         return {}
     understood, defaults = _converted(table), _converted(mine)
     found = {}
@@ -333,6 +362,11 @@ def _checked(table: Any, place: str, *, of_the_person: bool = False) -> Table:
             raise UsageError(f"{place}: there is no section [{section}].{_nearest(section, [*SECTIONS, *NAMED])}")
         if not isinstance(values, dict):
             raise UsageError(f"{place}: `{section}` is a section: write [{section}] and its keys below it.")
+        if section == "agents" and not of_the_person:
+            raise UsageError(
+                f"{place}: [agents] is not for a repository to set, since agents are given keys and a network: "
+                "put it into your own file (`bough config`)."
+            )
         for key in () if section in NAMED else values:
             if key not in SECTIONS[section]:
                 raise UsageError(f"{place}: [{section}] has no key `{key}`.{_nearest(key, SECTIONS[section])}")

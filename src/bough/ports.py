@@ -14,7 +14,8 @@ from msgspec import Struct, field
 from bough.core.acceptance import Check, Failure, Verdict
 from bough.core.edges import Edge
 from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated
-from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec
+from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
+from bough.core.messages import Stop as Stopped
 from bough.core.plan import Step, Tier
 from bough.core.probes import Form, Probe, Probed
 
@@ -356,6 +357,59 @@ class Tools(Protocol):
         ...
 
 
+class Acting(Struct, frozen=True):
+    """An outside agent has begun to do something."""
+
+    text: str
+    """What it said since it was last heard."""
+    calls: tuple[Call, ...]
+    """What it does, in bough's words; ids are the agent's own."""
+    writes: frozenset[str] = frozenset()
+    """Ids of those that may change the workspace."""
+    usage: Usage = Usage()
+    """What it reports to have used since it was last heard."""
+    cost: float | None = None
+
+
+class TurnEnded(Struct, frozen=True):
+    """An outside agent has said its last word for now."""
+
+    text: str
+    stop: Stopped = "end"
+    usage: Usage = Usage()
+    cost: float | None = None
+
+
+class Talk(Protocol):
+    """A conversation with an outside agent that runs. `Passing` when it is gone or says nothing any more."""
+
+    async def say(self, text: str) -> None:
+        """Begin a turn; one that is under way is cancelled first."""
+        ...
+
+    async def heard(self, patience: float) -> Acting | TurnEnded:
+        """What it does next; `patience`: seconds of silence that are bearable."""
+        ...
+
+    async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
+        """What came of those calls, once all are over, or something else has begun beside them."""
+        ...
+
+    async def close(self) -> None:
+        """End it, with all that it started."""
+        ...
+
+
+class OutsideAgent(Protocol):
+    """An agent that is not bough's own. It works in a workspace with tools that it brings along."""
+
+    name: str
+
+    async def start(self, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> Talk:
+        """`Refused` when it cannot be had here, `Passing` when it ends at once."""
+        ...
+
+
 class Judgement(Struct, frozen=True):
     """A verdict, and what has to be kept in the blob store beside it."""
 
@@ -539,6 +593,8 @@ class Ports(Struct, frozen=True):
     progress: Callable[[str, str], None] = _silent
     """Transient news of a task for whoever watches: text as it streams in, a command's last line."""
     protocols: Protocols = field(default_factory=ToolsOnly)
+    agent: Callable[[str], OutsideAgent] | None = None
+    """The outside agent of that name."""
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
     executor: Executor | None = None

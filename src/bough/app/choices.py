@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -41,6 +41,13 @@ class Choices(Struct, frozen=True):
     """`provider:model`, or a model of the caller's own."""
     fast_model: str | Model | None = None
     strong_model: str | Model | None = None
+    agent: str | None = None
+    """An outside agent that does the work: one that is known by name, or a command."""
+    strong_agent: str | None = None
+    agent_env: tuple[str, ...] = ()
+    """Names of variables that outside agents see."""
+    agent_network: str | None = None
+    """What they reach."""
     base_url: str | None = None
     protocol: Literal["auto", "tools", "text"] | None = None
     best_of: int | None = None
@@ -116,6 +123,16 @@ class Choices(Struct, frozen=True):
         limits = self.limits(configured)
         unset = self.rounds is None and configured.rounds == Limits().rounds
         return with_tokens(limits, root_grant(most_leaves(goal), None if unset else limits.rounds))
+
+    def agents(self, configured: Mapping[str, str]) -> dict[str, str]:
+        """Role or tier → outside agent. Who is named for this run is meant in place of all that is configured, but
+        for the strong one."""
+        if self.agent is None and self.strong_agent is None:
+            return dict(configured)
+        kept = dict(configured) if self.agent is None else {}
+        strong = self.strong_agent or configured.get("strong")
+        chosen = {"main": self.agent, "strong": strong}
+        return kept | {key: name for key, name in chosen.items() if name}
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
         """Names by tier. `otherwise`: the one to take when none is configured."""

@@ -15,6 +15,7 @@ from bough.adapters.models.capabilities import Capabilities, capabilities
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.protocols import KnownProtocols, Setting
 from bough.adapters.models.providers import PROVIDERS, REPLAY, endpoint, parse
+from bough.core.outside import MODEL
 
 if TYPE_CHECKING:
     from bough.adapters.models.wire import Client
@@ -57,6 +58,9 @@ async def knowledge(
     places: dict[str, Endpoint] = {}
     for name in dict.fromkeys(names):
         if name == NOBODY:
+            continue
+        if name.startswith(MODEL):
+            settings[name] = "text"
             continue
         settings[name] = setting
         where = endpoints.get(name) or base_url

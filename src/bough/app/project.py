@@ -25,6 +25,7 @@ from bough.core.edges import Edge
 from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.inherited import Inherited
+from bough.core.outside import MODEL, OWN, named_in
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from bough.adapters.verifiers.door import Door
     from bough.adapters.workspaces.git import GitWorkspaces
     from bough.adapters.workspaces.surroundings import Surroundings
+    from bough.app.agents import Agents
     from bough.core.evidence import Proof, Table
     from bough.core.probes import Probe
     from bough.core.run import Run
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EDGES_SHOWN = 8
+Outside = tuple[Mapping[str, str], tuple[str, ...], str, Step]
+"""Outside agents by role or tier, the variables they see and what they reach in this run; and the plan, which may name
+others."""
 
 
 def _jobs(asked: int | None, goal: Step, slots: int) -> int:
@@ -216,7 +221,6 @@ class Session(Journal, frozen=True):
     async def start(self, goal: Step | Plan, choices: Choices, watch: Watch) -> Outcome:
         """Begin a run and carry it to its end or to a halt. A goal may be planned first; a plan is carried out as it is
         written."""
-        from bough.adapters.models.absent import NOBODY
 
         rules = choices.rules(self.config.limits)
         configured, earlier = self.config.models, None
@@ -228,14 +232,16 @@ class Session(Journal, frozen=True):
             if not isinstance(goal, Plan):
                 goal = replace(goal, test_command=goal.test_command or earlier.check)
         plan = checked(goal if isinstance(goal, Plan) else Plan(choices.attempts(to_plan(goal, rules))))
-        models = choices.models(configured, None if asks_models(plan.goal) else NOBODY)
+        agents = choices.agents(self.config.builders.named())
+        models = choices.models(configured, _without_model(plan.goal, agents))
         # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
         endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
         watch = watch.or_later(choices.ask_later)
+        outside = (agents, choices.agent_env, choices.agent_network or "", plan.goal)
         executor = await dispatch(self, choices)
         async with (
             _beside(self.workspaces.take()) as taking,
-            self._ports(models, choices, watch, endpoints, executor=executor) as ports,
+            self._ports(models, choices, watch, endpoints, executor=executor, outside=outside) as ports,
         ):
             from bough.engine import schedule
 
@@ -257,6 +263,9 @@ class Session(Journal, frozen=True):
                 endpoints=endpoints,
                 ask_later=choices.ask_later,
                 network=choices.network or "",
+                agents=agents,
+                agent_env=choices.agent_env,
+                agent_network=choices.agent_network or "",
                 continues=earlier.run if earlier else "",
                 origin=earlier.origin if earlier else "",
                 inherited=earlier.inherited if earlier else Inherited(),
@@ -342,6 +351,9 @@ class Session(Journal, frozen=True):
         main, fast, strong = (run.models.get(tier) for tier in ("main", "fast", "strong"))
         before = settings.Models(main, fast, strong, presets=self.config.models.presets)
         models = choices.models(before)
+        agents = choices.agents(run.agents)
+        agent_env = choices.agent_env or run.agent_env
+        reach = choices.agent_network or run.agent_network
         try:
             async with self._hold(name):
                 await self._take_back(name)
@@ -351,8 +363,9 @@ class Session(Journal, frozen=True):
                 await self._take_back(name)
         endpoints = self._endpoints(models, choices, run.endpoints)
         watch = watch.or_later(choices.ask_later or run.ask_later)
+        outside = (agents, agent_env, reach, run.plan.goal)
         executor = await dispatch(self, choices)
-        async with self._ports(models, choices, watch, endpoints, run.folder, executor) as ports:
+        async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside) as ports:
             accepts = True if choices.accept_failing else None
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
             limits = choices.limits(goal.limits if goal is not None and goal.created else run.limits)
@@ -361,7 +374,19 @@ class Session(Journal, frozen=True):
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
                 self._check_prices(models, endpoints, limits, choices)
             said = choices.network or ""
-            again = e.RunResumed(ports.worker, limits, models, endpoints, choices.check, accepts, said, by=who())
+            again = e.RunResumed(
+                ports.worker,
+                limits,
+                models,
+                endpoints,
+                choices.check,
+                accepts,
+                said,
+                agents=agents,
+                agent_env=agent_env,
+                agent_network=reach,
+                by=who(),
+            )
             await schedule.resume(name, again, ports)
         return await self.outcome(name)
 
@@ -382,6 +407,8 @@ class Session(Journal, frozen=True):
         given, prices = choices.given(), self.config.prices
         for name in dict.fromkeys(models.values()):
             short = name.partition("@")[0]
+            if name.startswith(MODEL):
+                continue
             if name not in given and short not in prices and not has_price(name, endpoints.get(name), self.env):
                 raise UsageError(
                     f"Nobody knows what {short} costs, so a limit of ${limits.cost:g} cannot be kept: write its price "
@@ -399,7 +426,7 @@ class Session(Journal, frozen=True):
         found = {}
         for name in dict.fromkeys(models.values()):
             base_url = chosen or before.get(name) or self.config.models.base_url
-            if name not in given and (at := address(name, base_url, self.env)):
+            if name not in given and not name.startswith(MODEL) and (at := address(name, base_url, self.env)):
                 found[name] = at
         return found
 
@@ -412,6 +439,7 @@ class Session(Journal, frozen=True):
         endpoints: Mapping[str, str] = MappingProxyType({}),
         folder: str | None = None,
         executor: DbosExecutor | None = None,
+        outside: Outside | None = None,
     ) -> AsyncIterator[Ports]:
         from bough.adapters.held import held_model, held_sandbox, held_tools, held_workspaces
         from bough.adapters.models.contact import FirstContact
@@ -458,7 +486,11 @@ class Session(Journal, frozen=True):
             given=given,
         )
 
+        agents = self._agents(outside, watch) if outside and _outside(outside) else None
+
         def make(name: str) -> Model:
+            if name.startswith(MODEL) and agents is not None:
+                return agents.model(name, self.home / "desk", rules)
             model = given.get(name) or FirstContact(
                 make_model(
                     name,
@@ -508,6 +540,7 @@ class Session(Journal, frozen=True):
                 worker=worker_id(),
                 prompt=prompt,
                 protocols=known.protocols,
+                agent=agents.of if agents is not None else None,
                 stop=watch.stop,
                 inbox=inbox,
                 fence=fence,
@@ -531,6 +564,29 @@ class Session(Journal, frozen=True):
                 await model.close()
             if spans is not None:
                 await asyncio.to_thread(spans.close)
+
+    def _agents(self, outside: Outside, watch: Watch) -> Agents:
+        """The agents that are not bough's own, looked for before anything begins."""
+        from bough.app.agents import Agents
+
+        _, passed, network, _ = outside
+        sandboxed = self.config.sandbox
+        agents = Agents(
+            self.config.agents,
+            env=self.env,
+            extra=sandboxed.env,
+            passed=passed,
+            network=network,
+            mode=sandboxed.mode,
+            confines=self.level.confines,
+            readable=[Path(folder).expanduser() for folder in sandboxed.readable],
+            writable=[Path(folder).expanduser() for folder in sandboxed.writable],
+            hidden=[self.root],
+            patterns=self.config.approve.commands,
+            permit=watch.permit,
+        )
+        agents.check(sorted(_outside(outside)))
+        return agents
 
     def _door(self, env: Mapping[str, str], folder: str | None) -> Door:
         """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
@@ -970,6 +1026,21 @@ def existing_folder(folder: Path | str) -> Path:
 def prompt(name: str) -> str:
     """A prompt template that ships with bough."""
     return (Path(__file__).parents[1] / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _without_model(goal: Step, agents: Mapping[str, str]) -> str | None:
+    """Who is asked when no model is configured: nobody where nobody has to be, or the agent that does the work."""
+    from bough.adapters.models.absent import NOBODY
+
+    if not asks_models(goal):
+        return NOBODY
+    return f"{MODEL}{agents['main']}" if agents.get("main", OWN) != OWN else None
+
+
+def _outside(outside: Outside) -> set[str]:
+    """The agents that a run needs which are not bough's own."""
+    agents, _, _, goal = outside
+    return {*agents.values(), *named_in(goal)} - {OWN}
 
 
 def _spans(env: Mapping[str, str]) -> Spans | None:

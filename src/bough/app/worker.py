@@ -148,7 +148,8 @@ class Serving:
         """For one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
         session = self._session
         run = fold_run(name, await session.store.read(name, RUN))
-        async with session._ports(run.models, Choices(), Watch(), run.endpoints, run.folder) as ports:
+        outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        async with session._ports(run.models, Choices(), Watch(), run.endpoints, run.folder, outside=outside) as ports:
             ports.fence.hold(partial(_check_member, self._member))
             yield replace(ports, worker=self._member.id)
 

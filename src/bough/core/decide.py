@@ -90,7 +90,7 @@ def _go_on(task: Task, now: float) -> c.Command:
             return c.Rest("unavailable", task.attempt.exceeded)
     if task.faulty:
         return c.Say(task.faulty)
-    if limit and not task.handing_over:
+    if limit and not task.handing_over and not task.outside:  # Who has tools of its own is just cut off.
         return c.Say("hand_over")
     return c.AskModel(max(0.0, min(task.retry_at - now, task.retry_wait)), last=limit is not None)
 

@@ -71,6 +71,12 @@ class RunStarted(Event, frozen=True):
     """When it has a question and nobody is there, it waits for `bough answer` and does not give up."""
     network: str = ""
     """What commands reach, when the person said so for this run; empty: as configured."""
+    agents: dict[str, str] = {}
+    """Role or tier → outside agent. `main`: whoever is not named."""
+    agent_env: tuple[str, ...] = ()
+    """Names of variables that outside agents see, when the person said so for this run."""
+    agent_network: str = ""
+    """What outside agents reach, when the person said so for this run."""
 
 
 class RunResumed(Event, frozen=True):
@@ -86,6 +92,10 @@ class RunResumed(Event, frozen=True):
     """Whether tests that failed before the work may still fail; None: as before."""
     network: str = ""
     """What commands reach from here on; empty: as before."""
+    agents: dict[str, str] = {}
+    """Role or tier → outside agent, from here on; empty: as before."""
+    agent_env: tuple[str, ...] = ()
+    agent_network: str = ""
     by: str = ""
     """Who did it, as the system knows them."""
 
@@ -275,9 +285,11 @@ class AttemptStarted(Event, frozen=True):
     system: str
     brief: str
     protocol: AnswerProtocol = "tools"
-    """How the agent acts: by native tool calls, or by blocks in its text."""
+    """How the agent acts: by native tool calls, by blocks in its text, or with tools of its own."""
     may_change: bool = False
     """Nothing is known of how well its model calls tools: the ladder may take the other protocol."""
+    agent: str = ""
+    """The outside agent that it is, as the person names it; empty: bough's own."""
 
 
 class RoundStarted(Event, frozen=True):

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from bough.core.trail import Trail
 
-AnswerProtocol = Literal["tools", "text"]
-"""How a model acts: by native tool calls, or by blocks in its text."""
+AnswerProtocol = Literal["tools", "text", "agent"]
+"""How an agent acts: by native tool calls, by blocks in its text, or (an outside one) with tools of its own."""
 
 
 class Call(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

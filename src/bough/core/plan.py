@@ -107,6 +107,8 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Its grant, when a person sets it."""
     role: Role = "builder"
     model: Tier = "main"
+    agent: str = ""
+    """The outside agent that does it; empty: whoever the run has for it; `bough`: bough's own."""
 
     run: str = ""
     """A command that is the whole step: no agent, done when it exits with 0. `{name}` places arrive as one argument."""

@@ -30,6 +30,9 @@ class Run(Struct, frozen=True):
     fresh: bool = False
     ask_later: bool = False
     network: str = ""
+    agents: dict[str, str] = {}
+    agent_env: tuple[str, ...] = ()
+    agent_network: str = ""
     origin: str = ""
     inherited: Inherited = Inherited()
     started_at: float = 0.0
@@ -63,6 +66,9 @@ def evolve_run(run: Run, record: e.Record) -> Run:
                 fresh=event.fresh,
                 ask_later=event.ask_later,
                 network=event.network,
+                agents=event.agents,
+                agent_env=event.agent_env,
+                agent_network=event.agent_network,
                 origin=event.origin,
                 inherited=event.inherited,
                 endpoints=event.endpoints,
@@ -71,6 +77,12 @@ def evolve_run(run: Run, record: e.Record) -> Run:
         case e.RunResumed() as event:
             run = replace(run, limits=event.limits, models=event.models, halt=None, ended_at=0.0)
             run = replace(run, endpoints=event.endpoints or run.endpoints, network=event.network or run.network)
+            run = replace(
+                run,
+                agents=event.agents or run.agents,
+                agent_env=event.agent_env or run.agent_env,
+                agent_network=event.agent_network or run.agent_network,
+            )
             if event.check:
                 run = replace(run, plan=replace(run.plan, goal=replace(run.plan.goal, test_command=event.check)))
             if event.accept_failing is not None:

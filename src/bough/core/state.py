@@ -154,6 +154,7 @@ def _attempt(task: Task, event: e.AttemptStarted, at: float) -> Task:
             used=used,
             protocol=event.protocol,
             may_change=event.may_change,
+            agent=event.agent,
         ),
         attempts=number,
         # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.

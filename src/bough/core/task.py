@@ -45,6 +45,8 @@ class Attempt(Struct, frozen=True):
     protocol: AnswerProtocol = "tools"
     may_change: bool = False
     """Nothing shows yet that its model can call tools: the ladder may take the other protocol."""
+    agent: str = ""
+    """The outside agent that it is; empty: bough's own."""
 
 
 class Note(Struct, frozen=True):
@@ -254,6 +256,11 @@ class Task(Struct, frozen=True):
     def in_text(self) -> bool:
         """Its present agent acts by blocks in its text."""
         return self.attempt is not None and self.attempt.protocol == "text"
+
+    @property
+    def outside(self) -> bool:
+        """Its present agent is not bough's own."""
+        return self.attempt is not None and self.attempt.protocol == "agent"
 
     @property
     def resting(self) -> bool:

@@ -13,6 +13,7 @@ from bough.core.budget import Limits, Spend
 from bough.core.errors import WorkspaceError
 from bough.core.ids import GOAL, below
 from bough.core.inherited import Subject
+from bough.core.outside import agent_for
 from bough.core.plan import Step
 from bough.core.run import Run
 from bough.core.scope import retry_of, scope_of
@@ -52,7 +53,8 @@ class Beginnings:
         """The beginning of a step of a task, as its own stream has it."""
         filled_in = await self._filled(task, step)
         scope = scope_of(task, step, self._run.fresh).child(step.context, retry_of(step))
-        model = self._run.models.get(step.model, "")
+        run = self._run
+        model = agent_for(run.agents, run.models, step, step.role, step.model) or run.models.get(step.model, "")
         subject = self._subject(task, step) if step.role == "critic" else None
         told = scope.told
         key = scope.cache.key(filled_in, task.tree, model, told, subject) if self._written(task, step) else ""

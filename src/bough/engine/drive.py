@@ -74,6 +74,13 @@ async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
     read, fold and decide again."""
     site = await Site.enter(run, book.task, ports)
     site.record = book.write
+    try:
+        return await _until_rest(book, site, ports, tend)
+    finally:
+        await site.hang_up()
+
+
+async def _until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> Task:
     while not book.task.resting:
         if book.task.gathering and not over(book.task) and not book.task.review:
             await tend(book, site)

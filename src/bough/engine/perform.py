@@ -70,6 +70,14 @@ async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
     yield events
 
 
+def _ask(command: c.AskModel, task: Task, site: Site) -> Batches:
+    if not task.outside:
+        return _ask_model(command, task, site)
+    from bough.engine.outside import ask_agent
+
+    return ask_agent(command, task, site)
+
+
 async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     ports, attempt = site.ports, _attempt(task)
     if command.wait and not await pause(command.wait, ports):
@@ -100,10 +108,10 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
         answer = counted(answer, attempt.used, prompt.tools)
         if attempt.protocol == "text":
             answer = await read_answer(answer, task, site)
-        yield [replace(_answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
+        yield [replace(answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
 
 
-def _answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
+def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
     # Calls get names of ours, unique within the task: some servers leave ids out or use one again, and a result must be
     # able to name its call. Nine digits are what the strictest provider takes.
     kept = answer.calls[:MOST_CALLS]
@@ -256,7 +264,7 @@ _PERFORM: dict[type, Perform] = {
     c.Say: _say,
     c.Escalate: _escalate,
     c.Estimate: estimate,
-    c.AskModel: _ask_model,
+    c.AskModel: _ask,
     c.RunTools: _run_tools,
     c.Recover: _recover,
     c.RollBack: _roll_back,

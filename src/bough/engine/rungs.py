@@ -31,7 +31,7 @@ from bough.engine.conclude import conclude
 from bough.engine.consult import Consulted, consult
 from bough.engine.hear import answered
 from bough.engine.site import Site, check_command, diff_of, needed, system_prompt
-from bough.engine.speak import attempt_of
+from bough.engine.speak import agent_of, attempt_of
 from bough.engine.steps import Taken, ask_for_steps
 from bough.ports import Batches
 
@@ -91,6 +91,8 @@ async def _fresh(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStar
     values = {"context": text, "why": why, "place": place, "rounds": str(task.left.rounds)}
     role = task.attempt.role if task.attempt else task.step.role
     told = context.render(site.ports.prompt("pruned"), values)
+    if agent := agent_of(task, site, role, tier):
+        return e.AttemptStarted(role, tier, await system_prompt(task, site, "outside"), told, "agent", agent=agent)
     return e.AttemptStarted(role, tier, await system_prompt(task, site), told)
 
 
@@ -105,7 +107,7 @@ async def _stronger(decision: Decision, task: Task, site: Site) -> Batches:
     text = pruning.plain(messages, await needed(task, site))
     spoken = site.ports.protocols.of(site.ports.models["strong"].name)
     role = task.attempt.role if task.attempt else task.step.role
-    in_text = spoken.protocol == "text"
+    in_text = spoken.protocol == "text" and not agent_of(task, site, role, "strong")
     fresh = attempt_of(task, site, role, "strong") if in_text else _fresh(task, site, text, "strong")
     begins: list[e.AnyEvent] = [await fresh]
     if task.state is State.TEST_FAILED:

@@ -11,6 +11,7 @@ from bough.core import events as e
 from bough.core.errors import ClaimLost, StoreError
 from bough.core.escalation import Means
 from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.outside import stronger
 from bough.core.run import Finish, Run, Start, evolve_run, fold_run, next_move
 from bough.core.task import Task
 from bough.engine.base import check_base
@@ -67,7 +68,7 @@ async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
 async def _stoppable(run: Run, ports: Ports) -> Task:
     """The goal carried to its end, or cut off in the middle of an effect when a person wants to stop now."""
     crew = Crew(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
-    means = Means(stronger=run.models.get("strong") != run.models.get("main"), person=ports.ask is not None)
+    means = Means(stronger=stronger(run.agents, run.models), person=ports.ask is not None)
     first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
     work = asyncio.create_task(crew.carry(GOAL, first))
 

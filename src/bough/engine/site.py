@@ -25,7 +25,7 @@ from bough.core.rules import Rules
 from bough.core.run import Run
 from bough.core.states import State
 from bough.core.task import Task
-from bough.ports import Judgement, Ports, Workspace
+from bough.ports import Judgement, Ports, Talk, Workspace
 
 INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
 """The first of these that a folder has."""
@@ -44,6 +44,12 @@ class Site(Struct, eq=False):
     ports: Ports
     record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
     """Makes events durable in the middle of an effect: what cannot wait to be seen until it is over."""
+    talk: Talk | None = None
+    """With the outside agent that is at work …"""
+    talking: int = 0
+    """… by the number of its attempt …"""
+    told: int = 0
+    """… and how many messages of it the agent has heard."""
     _workspace: Workspace | None = None
     _moved: bool = False
 
@@ -77,6 +83,12 @@ class Site(Struct, eq=False):
         """Temporary files may be what fills the disk."""
         if self._workspace is not None:
             await clear_scratch(self._workspace)
+
+    async def hang_up(self) -> None:
+        """End the outside agent that is at work, if there is one."""
+        talk, self.talk = self.talk, None
+        if talk is not None:
+            await talk.close()
 
     def moved(self) -> None:
         """The task's tree has changed elsewhere: the workspace has to follow before it is used again."""
@@ -113,9 +125,9 @@ def leave_goal(workspace: Workspace, goal: str) -> None:
         os.close(folder)
 
 
-async def system_prompt(task: Task, site: Site) -> str:
+async def system_prompt(task: Task, site: Site, template: str = "agent") -> str:
     project = _project_instructions(await site.open(task))
-    return context.render(site.ports.prompt("agent"), {"project": context.project(project)})
+    return context.render(site.ports.prompt(template), {"project": context.project(project)})
 
 
 async def check_command(task: Task, site: Site) -> str:

@@ -11,6 +11,7 @@ from bough.core import accepting, context
 from bough.core import events as e
 from bough.core.compaction import measured
 from bough.core.messages import Answer, Call, Prompt
+from bough.core.outside import agent_for
 from bough.core.plan import Role, Tier
 from bough.core.states import State
 from bough.core.task import Attempt, Task
@@ -26,17 +27,23 @@ IN_TEXT = {
     "take_stock": "text_nudge",
 }
 """What an agent that acts in text is told in place of a template about tools."""
+OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
+"""What one that has tools of its own is told in place of a template about bough's."""
 CHANGES = ("write", "edit")
 
 
 async def attempt_of(task: Task, site: Site, role: Role, tier: Tier) -> e.AttemptStarted:
     """A fresh agent, told what its role is told, in the protocol of its model."""
     ports = site.ports
-    spoken = ports.protocols.of(ports.models[tier].name)
     values = await values_of(task, site)
     meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(accepting.refuted(task))
     if meets:  # The check passes, and probes fail.
         values |= {"failure": accepting.shown(task)}
+    if agent := agent_of(task, site, role, tier):
+        system = context.render(ports.prompt("outside"), values)
+        brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
+        return e.AttemptStarted(role, tier, system, brief, "agent", agent=agent)
+    spoken = ports.protocols.of(ports.models[tier].name)
     if spoken.protocol == "tools":
         system = context.render(ports.prompt("agent"), values)
         brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
@@ -46,6 +53,11 @@ async def attempt_of(task: Task, site: Site, role: Role, tier: Tier) -> e.Attemp
         return e.AttemptStarted(role, tier, system, brief, may_change=spoken.may_change)
     system = context.render(ports.prompt("text_agent"), values | {"blocks": await _blocks(task, site)})
     return e.AttemptStarted(role, tier, system, await _text_brief(task, site, role, tier, values), "text")
+
+
+def agent_of(task: Task, site: Site, role: Role, tier: Tier) -> str:
+    """The outside agent that does it; empty: bough's own."""
+    return agent_for(site.run.agents, site.run.models, task.step, role, tier)
 
 
 async def _blocks(task: Task, site: Site) -> str:
@@ -61,6 +73,8 @@ async def _blocks(task: Task, site: Site) -> str:
 async def said_of(task: Task, site: Site, template: str) -> str:
     """What bough says to the agent between rounds."""
     values = await values_of(task, site)
+    if task.outside:
+        template = OUTSIDE.get(template, template)
     if task.in_text:
         template = IN_TEXT.get(template, template)
         values |= {"closing": shown.closing(await _known(task, site)), "diagnosis": ""}

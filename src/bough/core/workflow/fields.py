@@ -17,7 +17,7 @@ from bough.core.workflow.texts import Input, NotAPlace, Parts, Result, loaded, m
 
 _SAME = (
     *("may_edit_tests", "requires_testing", "plan_first", "parallel", "join", "complexity", "rounds", "role", "model"),
-    *("do", "on_error", "max_retries", "repeat", "summarize"),
+    *("agent", "do", "on_error", "max_retries", "repeat", "summarize"),
 )
 """Keys that are fields of a step under the same name and with the same value."""
 

@@ -61,6 +61,7 @@ STEP_KEYS: dict[str, Key] = {
     "summarize": Key("flag", "The parent gets a summary of its children.", ASKED),
     "role": Key("choice", "Who does it.", ("agent",), get_args(Role)),
     "model": Key("choice", "The tier of the model.", ASKED, get_args(Tier)),
+    "agent": Key("text", "The outside agent that does it: claude, codex, gemini, goose, opencode or a command.", ASKED),
     "rounds": Key("whole", "The rounds it may use.", ASKED, least=1),
     "complexity": Key("whole", "Its weight when its parent's rounds are shared out.", ASKED, least=1, most=5),
     "criteria": Key("texts", "What must be true when it is done; at the top, what the goal asks, by number.", ASKED),

@@ -19,7 +19,7 @@ from bough.core.workflow.texts import BRACE, LIVE, Input, Parts, Result, escaped
 _DEFAULT = Step("")
 _SAME = (
     *("plan_first", "parallel", "join", "repeat", "do", "on_error", "max_retries", "summarize", "role", "model"),
-    *("rounds", "complexity", "test_file", "may_edit_tests"),
+    *("agent", "rounds", "complexity", "test_file", "may_edit_tests"),
 )
 _LETTERS = {"\b": "\\b", "\t": "\\t", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 

@@ -94,6 +94,29 @@ def _models() -> tuple[Callable[[F], F], ...]:
     )
 
 
+def _agents() -> tuple[Callable[[F], F], ...]:
+    return (
+        click.option(
+            "--agent",
+            metavar="A",
+            help="Who does the work, in place of bough's own agent: claude, codex, gemini, goose, opencode, or a "
+            "command that speaks the Agent Client Protocol.",
+        ),
+        click.option("--strong-agent", metavar="A", help="The agent for the last repair and stuck work."),
+        click.option(
+            "--agent-env",
+            metavar="NAME",
+            multiple=True,
+            help="A variable that the agent sees, such as its key; so do the commands that it runs.",
+        ),
+        click.option(
+            "--agent-network",
+            metavar="WHAT",
+            help="What the agent and its commands reach (default: its maker's hosts; for a command: off).",
+        ),
+    )
+
+
 def _trust() -> Callable[[F], F]:
     return click.option(
         "--trust-config",
@@ -145,6 +168,7 @@ def for_carrying_out(command: F) -> F:
     """How a run is carried out, when it starts and when it is resumed."""
     options = (
         *_models(),
+        *_agents(),
         _trust(),
         click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
         click.option(

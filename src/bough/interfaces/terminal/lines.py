@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from bough.core import events as e
 from bough.core.messages import Call
+from bough.core.outside import title_of
 from bough.core.states import State
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style, verdict_words
@@ -452,6 +453,7 @@ def _attempt_started(event: e.AttemptStarted, follow: _Follow) -> Told:
     follow.attempts += 1
     follow.asking = False
     model = "" if event.tier == "main" else f" with the {event.tier} model"
+    model = f" ({title_of(event.agent)})" if event.agent else model
     return f"attempt {follow.attempts}: a {ROLES[event.role]} begins{model}", ""
 
 

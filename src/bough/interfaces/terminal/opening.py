@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from bough.core import events as e
+from bough.core.outside import MODEL, title_of
 from bough.core.plan import most_leaves
 from bough.interfaces.terminal.lines import base_words
 from bough.interfaces.terminal.paper import Line, Paper
@@ -37,8 +38,17 @@ def opening(record: e.Record, sandbox: str) -> list[Line]:
         return []
     main, strong = event.models.get("main", ""), event.models.get("strong", "")
     models = main if strong in ("", main) else f"{main}, for the last repair {strong}"
+    lines += [_fact("agent", _agents(event.agents))] if event.agents else []
+    models = title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models
     lines += [_fact("model", models), _fact("ledger", ledger(event.limits)), _fact("sandbox", sandbox)]
     return lines
+
+
+def _agents(agents: dict[str, str]) -> str:
+    """Who does the work, and who does what instead: `claude, strong: codex`."""
+    named = {key: title_of(name) for key, name in agents.items()}
+    main = named.pop("main", "")
+    return ", ".join([*([main] if main else []), *(f"{key.replace('_', ' ')}: {name}" for key, name in named.items())])
 
 
 def check_words(event: e.BaseStarted | e.BaseChecked) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bough.core import events as e
 from bough.core.messages import Call
+from bough.core.outside import title_of
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, Teller, state_words
 from bough.interfaces.terminal.paper import Paper
 from bough.interfaces.terminal.verdicts import verdict_words
@@ -26,7 +27,8 @@ class Conversation:
         told = self._teller.tell(record)
         match record.event:
             case e.AttemptStarted() as event:
-                self._head(record, f"a {ROLES[event.role]} begins ({event.tier} model); it is told:")
+                who = title_of(event.agent) or f"{event.tier} model"
+                self._head(record, f"a {ROLES[event.role]} begins ({who}); it is told:")
                 self._body(event.system)
                 self._body(event.brief)
             case e.MessageAdded() as event:

@@ -1,0 +1,380 @@
+"""An outside agent that speaks the Agent Client Protocol on its standard input and output.
+
+It runs in bough's sandbox, in the task's workspace, with an environment and a network of its own. It is offered neither
+files nor terminals by bough: what it does it does itself, inside. Asked for a permission bough says yes, because the
+sandbox is what confines it, except for command lines that the person wants to see first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+import acp
+from acp import schema
+
+import bough
+from bough.adapters.agents.deeds import Deed, at_once, call_of, result_of
+from bough.adapters.sandboxes.approval import YES, Permit, fitting, visible
+from bough.adapters.sandboxes.pipes import Pipes
+from bough.adapters.sandboxes.view import private
+from bough.core.errors import Passing, Refused
+from bough.core.messages import Call, Stop, Usage
+from bough.core.outside import title_of
+from bough.core.rules import Rules
+from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, Workspace
+
+_LINE = 64 << 20
+"""Bytes of one message."""
+_BEGIN = 120.0
+"""Seconds that it may take to start, and to open a session: some look at the whole repository first."""
+_TOGETHER = 0.05
+"""Seconds in which calls that it begins at once are reported."""
+_INPUT = 1.0
+"""Seconds until a call is told although nothing is known of its input."""
+_CANCEL = 10.0
+"""Seconds that it may take to end a turn that is cancelled."""
+_MOST = 1_000
+"""Calls that it may be ahead of us, and …"""
+_TEXT = 400_000
+"""… characters of what it says that are kept of a round."""
+_HOME = 64 << 20
+"""Bytes of the person's files that are copied into its home."""
+_STOPS: dict[str, Stop] = {"end_turn": "end", "refusal": "refusal"}
+_AUTH = -32000
+"""The protocol's error for an agent that wants to be logged in."""
+
+
+class AcpAgent:
+    def __init__(
+        self,
+        name: str,
+        argv: Sequence[str],
+        sandbox: Sandbox,
+        *,
+        env: Mapping[str, str] = MappingProxyType({}),
+        home: Sequence[Path] = (),
+        patterns: Sequence[str] = (),
+        permit: Permit | None = None,
+        advice: str = "",
+    ) -> None:
+        """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that the
+        person is shown first; `advice`: how to give it what it needs, for whoever has not."""
+        self.name = name
+        self.title = title_of(name)
+        self._argv, self._sandbox, self._env = list(argv), sandbox, dict(env)
+        self._home, self._patterns, self._permit = list(home), list(patterns), permit
+        self.advice = advice
+
+    async def start(self, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> Talk:
+        await asyncio.to_thread(_bring_home, self._home, workspace)
+        pipes = await Pipes.open(self._sandbox, self._argv, workspace=workspace, env=self._env, longest=_LINE)
+        talk = AcpTalk(self, pipes, workspace, rules, progress)
+        try:
+            await talk.begin()
+        except BaseException:
+            await talk.close()
+            raise
+        return talk
+
+    async def allowed(self, deed: Deed, root: str) -> bool:
+        """Whether it may; where the person wants to see such a command first, they are asked."""
+        if not self._patterns or deed.kind != "execute":
+            return True
+        line = str(json.loads(call_of(deed, root).arguments).get("command", ""))
+        if fitting(self._patterns, ["sh", "-c", line]) is None:
+            return True
+        said = await self._permit(visible(line)) if self._permit is not None else None
+        return said is not None and said.strip().lower() in YES
+
+
+class AcpTalk:
+    """One process and one session. What it reports is taken in as it comes; `heard` tells it in order."""
+
+    def __init__(
+        self, agent: AcpAgent, pipes: Pipes, workspace: Workspace, rules: Rules, progress: Callable[[str], None]
+    ) -> None:
+        self._agent, self._pipes, self._rules, self._progress = agent, pipes, rules, progress
+        self._folder, self._root = str(workspace.folder), os.path.realpath(workspace.root)
+        self._connection = acp.connect_to_agent(cast(acp.Client, _Ears(self)), _Lines(pipes))
+        self._session = ""
+        self._turn: asyncio.Task[Any] | None = None
+        self._news = asyncio.Event()
+        self._text: list[str] = []
+        self._deeds: dict[str, Deed] = {}
+        self._permissions: dict[str, list[asyncio.Future[None]]] = {}
+        self._reports = 0
+        self._flooded = ""
+        self._input = 0
+        self._cost: float | None = None
+        self._charged = (0, 0, 0.0)
+
+    async def begin(self) -> None:
+        nothing = schema.FileSystemCapabilities(read_text_file=False, write_text_file=False)
+        await self._ask(
+            self._connection.initialize(
+                protocol_version=acp.PROTOCOL_VERSION,
+                client_capabilities=schema.ClientCapabilities(fs=nothing, terminal=False),
+                client_info=schema.Implementation(name="bough", version=bough.__version__),
+            )
+        )
+        begun = await self._ask(self._connection.new_session(cwd=self._folder, mcp_servers=[]))
+        self._session = begun.session_id
+
+    async def say(self, text: str) -> None:
+        await self._end_turn()
+        self._text, self._deeds = [], {}
+        prompt = self._connection.prompt(session_id=self._session, prompt=[acp.text_block(text)])
+        self._turn = asyncio.create_task(prompt)
+        self._turn.add_done_callback(lambda _: self._news.set())
+
+    async def _end_turn(self) -> None:
+        if self._turn is None or self._turn.done():
+            return
+        await self._connection.cancel(session_id=self._session)
+        self._let_go()
+        await asyncio.wait((self._turn,), timeout=_CANCEL)
+        if not self._turn.done():
+            raise Passing(f"{self._agent.title} did not end its turn when it was told to.")
+
+    async def heard(self, patience: float) -> Acting | TurnEnded:
+        while True:
+            if ready := self._ready():
+                await asyncio.sleep(_TOGETHER)
+                return self._acting(self._ready() or ready)
+            if self._turn is not None and self._turn.done():
+                return await self._turn_ended()
+            await self._wait(patience)
+
+    async def results(self, calls: Sequence[Call], patience: float) -> list[ToolResult]:
+        wanted = [self._deeds[call.id] for call in calls]
+        for deed in wanted:
+            self._let_go(deed.id)
+        while not all(deed.over for deed in wanted) and not self._ready():
+            if self._turn is not None and self._turn.done():
+                if isinstance(error := self._turn.exception(), ConnectionError):
+                    raise await self._gone(error)
+                for deed in wanted:
+                    deed.status = deed.status if deed.over else "failed"
+                break
+            await self._wait(patience)
+        for deed in wanted:
+            if deed.over:
+                del self._deeds[deed.id]
+        return [result_of(deed, self._rules, self._root) for deed in wanted]
+
+    async def close(self) -> None:
+        if self._turn is not None:
+            self._turn.cancel()
+            await asyncio.gather(self._turn, return_exceptions=True)
+        await self._pipes.close()
+        await self._connection.close()
+
+    # ── what it reports ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def take(self, update: Any) -> None:
+        match update:
+            case schema.AgentMessageChunk(content=schema.TextContentBlock(text=text)):
+                if sum(map(len, self._text)) < _TEXT:
+                    self._text.append(text)
+                self._progress(text)
+            case schema.AgentThoughtChunk(content=schema.TextContentBlock(text=text)):
+                self._progress(text)
+            case schema.ToolCallStart() | schema.ToolCallProgress():
+                self.deed(update)
+            case schema.UsageUpdate(used=used, cost=cost):
+                self._input += used
+                self._cost = cost.amount if cost is not None and cost.currency == "USD" else self._cost
+            case _:
+                pass
+        self._news.set()
+
+    def deed(self, update: Any) -> Deed:
+        if update.tool_call_id not in self._deeds and len(self._deeds) >= _MOST:
+            self._flooded = f"{self._agent.title} reported {_MOST:,} calls at once."
+        found = self._deeds.setdefault(update.tool_call_id, Deed(update.tool_call_id, time.monotonic()))
+        self._reports += 1
+        found.report(update, self._reports)
+        return found
+
+    async def permit(self, update: Any) -> bool:
+        """A call that asks begins when the journal knows of it."""
+        deed = self.deed(update)
+        if not deed.told:
+            deed.asks += 1
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._permissions.setdefault(deed.id, []).append(waiting)
+            self._news.set()
+            await waiting
+        return await self._agent.allowed(deed, self._root)
+
+    def _let_go(self, id: str | None = None) -> None:
+        """Those who wait for a permission, for one call or for all, get their answer."""
+        for name in [id] if id is not None else list(self._permissions):
+            for waiting in self._permissions.pop(name, ()):
+                if not waiting.done():
+                    waiting.set_result(None)
+
+    # ── what is told ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _ready(self) -> list[Deed]:
+        now = time.monotonic()
+        return at_once([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
+
+    def _acting(self, deeds: list[Deed]) -> Acting:
+        for deed in deeds:
+            deed.told = True
+        calls = tuple(call_of(deed, self._root) for deed in deeds)
+        writes = frozenset(deed.id for deed in deeds if deed.writes)
+        usage, cost = self._used(None)
+        return Acting(self._words(), calls, writes, usage, cost)
+
+    async def _turn_ended(self) -> TurnEnded:
+        assert self._turn is not None, "no turn has begun"
+        turn, self._turn = self._turn, None
+        try:
+            ended = turn.result()
+        except (acp.RequestError, ConnectionError) as error:
+            raise await self._gone(error) from error
+        if ended.stop_reason == "cancelled":
+            raise Passing(f"{self._agent.title} cancelled its own turn.")
+        usage, cost = self._used(ended.usage)
+        return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
+
+    def _words(self) -> str:
+        text, self._text = "".join(self._text).strip(), []
+        return text
+
+    def _used(self, total: Any) -> tuple[Usage, float | None]:
+        """Since it was last asked for. `total`: of the whole turn, as it reports that at the end; before that there is
+        only the size of its context with each of its own calls to its model."""
+        before_in, before_out, before_cost = self._charged
+        now_in, now_out = max(self._input, before_in), before_out
+        if total is not None:
+            cached = (total.cached_read_tokens or 0) + (total.cached_write_tokens or 0)
+            now_in, now_out = max(now_in, total.input_tokens + cached), max(before_out, total.output_tokens)
+        now_cost = max(before_cost, self._cost or 0.0)
+        self._charged = (now_in, now_out, now_cost)
+        usage = Usage(now_in - before_in, now_out - before_out, estimated=total is None and now_in > before_in)
+        return usage, None if self._cost is None else now_cost - before_cost
+
+    # ── the connection ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _wait(self, patience: float) -> None:
+        """For news, or until a call has waited long enough for its input."""
+        if self._flooded:
+            raise Passing(self._flooded)
+        unready = any(not deed.told for deed in self._deeds.values())
+        self._news.clear()
+        try:
+            async with asyncio.timeout(_INPUT if unready else patience):
+                await self._news.wait()
+        except TimeoutError:
+            if not unready:
+                raise Passing(f"{self._agent.title} has said nothing for {patience:g} s.") from None
+
+    async def _ask(self, request: Awaitable[Any]) -> Any:
+        try:
+            async with asyncio.timeout(_BEGIN):
+                return await request
+        except TimeoutError:
+            why = await self._pipes.why(0.0)
+            raise Passing(f"{self._agent.title} did not start within {_BEGIN:g} s. {why}".strip()) from None
+        except (acp.RequestError, ConnectionError) as error:
+            raise (await self._gone(error)) from error
+
+    async def _gone(self, error: Exception) -> Passing | Refused:
+        if isinstance(error, acp.RequestError):
+            return self._failed(error)
+        why = await self._pipes.why()
+        if not self._session:  # Whoever does not even start does not start the next time either.
+            return Refused(f"{self._agent.title} cannot be started. {why} {self._agent.advice}".strip())
+        return Passing(f"{self._agent.title} is gone. {why}".strip())
+
+    def _failed(self, error: Exception) -> Passing | Refused:
+        if isinstance(error, acp.RequestError) and error.code == _AUTH:
+            return Refused(f"{self._agent.title} wants to be logged in: {error}. {self._agent.advice}".strip())
+        detail = f" ({json.dumps(error.data)[:500]})" if isinstance(error, acp.RequestError) and error.data else ""
+        return Passing(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
+
+
+class _Ears:
+    """bough's side of the protocol: hears reports, answers permissions, offers nothing else."""
+
+    def __init__(self, talk: AcpTalk) -> None:
+        self._talk = talk
+
+    def on_connect(self, conn: Any) -> None:
+        """The talk has the connection."""
+
+    async def session_update(self, session_id: str, update: Any, **given: Any) -> None:
+        self._talk.take(update)
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[schema.PermissionOption], **given: Any
+    ) -> schema.RequestPermissionResponse:
+        kinds = ("allow_once", "allow_always") if await self._talk.permit(tool_call) else ("reject_once",)
+        for kind in kinds:
+            for option in options:
+                if option.kind == kind:
+                    chosen = schema.AllowedOutcome(outcome="selected", option_id=option.option_id)
+                    return schema.RequestPermissionResponse(outcome=chosen)
+        return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
+
+
+class _Lines:
+    """JSON objects, one a line. What is none is passed over: programs print all kinds of things."""
+
+    def __init__(self, pipes: Pipes) -> None:
+        self._pipes = pipes
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self._pipes.writer.write(json.dumps(message).encode() + b"\n")
+        await self._pipes.writer.drain()
+
+    async def receive(self) -> dict[str, Any] | None:
+        while True:
+            try:
+                line = await self._pipes.reader.readuntil(b"\n")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+                return None
+            try:
+                message = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(message, dict):
+                return message
+
+    async def close(self) -> None:
+        """The talk ends the process."""
+
+
+def _bring_home(paths: Sequence[Path], workspace: Workspace) -> None:
+    """Copies of what it may know of the person's home, in the home that it has. They change nothing there."""
+    home, left = private(workspace) / "home", _HOME
+    for path in paths:
+        try:
+            target = home / path.relative_to(Path.home())
+        except ValueError:
+            continue
+        if not path.exists() or target.exists():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        left -= _size(path)
+        if left < 0:
+            raise Refused(f"{path} is too large to be copied for an agent: name the files in it that it needs.")
+        if path.is_dir():
+            shutil.copytree(path, target, symlinks=True, ignore_dangling_symlinks=True)
+        else:
+            shutil.copy2(path, target)
+
+
+def _size(path: Path) -> int:
+    return sum(file.lstat().st_size for file in (path.rglob("*") if path.is_dir() else (path,)))

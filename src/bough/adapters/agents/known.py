@@ -1,0 +1,93 @@
+"""Outside agents that bough knows by name: how they are started, whom they talk to, and what they can be given."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from bough.core.agents import AgentSettings
+from bough.core.errors import UsageError
+
+
+class Known(Struct, frozen=True):
+    command: str
+    hosts: str
+    keys: tuple[str, ...]
+    """Variables that it takes its key from; one is enough."""
+    home: str
+    """Where it keeps who is logged in."""
+    install: str
+
+
+KNOWN: dict[str, Known] = {
+    "claude": Known(
+        "claude-agent-acp",
+        "allow:api.anthropic.com,*.anthropic.com",
+        ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
+        "~/.claude",
+        "npm install -g @agentclientprotocol/claude-agent-acp",
+    ),
+    "codex": Known(
+        "codex-acp",
+        "allow:api.openai.com,chatgpt.com,auth.openai.com",
+        ("OPENAI_API_KEY", "CODEX_API_KEY"),
+        "~/.codex",
+        "npm install -g @agentclientprotocol/codex-acp",
+    ),
+    "gemini": Known(
+        "gemini --acp",
+        "allow:generativelanguage.googleapis.com,*.googleapis.com",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "~/.gemini",
+        "npm install -g @google/gemini-cli",
+    ),
+    "goose": Known(
+        "goose acp",
+        "allow:api.openai.com,api.anthropic.com",
+        ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+        "~/.config/goose",
+        "see its own page",
+    ),
+    "opencode": Known(
+        "opencode acp",
+        "allow:api.openai.com,api.anthropic.com,opencode.ai,models.dev",
+        ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+        "~/.local/share/opencode",
+        "npm install -g opencode-ai",
+    ),
+}
+
+
+class Chosen(Struct, frozen=True):
+    """How an agent is started here."""
+
+    argv: tuple[str, ...]
+    network: str
+    env: tuple[str, ...]
+    home: tuple[str, ...]
+    advice: str
+
+
+def chosen(name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()) -> Chosen:
+    """`network` and `env`: what the person says for this run. A name that nobody knows is a command."""
+    own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
+    line = own.command or (known.command if known else name)
+    try:
+        argv = tuple(shlex.split(line))
+    except ValueError as error:
+        raise UsageError(f"The agent `{name}` cannot be started as `{line}`: {error}.") from None
+    if not argv:
+        raise UsageError("An agent's command is empty: name one (claude, codex, gemini, goose, opencode) or a command.")
+    reach = network or own.network or (known.hosts if known else "off")
+    return Chosen(argv, reach, (*own.env, *env), own.home, _advice(name, known))
+
+
+def _advice(name: str, known: Known | None) -> str:
+    if known is None:
+        return "See docs/guides/other-agents.md for what an agent needs."
+    return (
+        f"Install it with `{known.install}`; give it its key with --agent-env {known.keys[0]}, or in your own settings "
+        f"(`bough config`): [agents.{name}] env, home or network."
+    )

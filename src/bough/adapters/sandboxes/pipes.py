@@ -1,0 +1,131 @@
+"""A command in the sandbox whose input and output are bough's to write and read, for as long as it runs.
+
+The sandbox starts commands without input and collects what they print. Here two named pipes in the workspace's folder
+for temporary files are put in that place by a shell, so that every kind of sandbox can do it; what goes to standard
+error is still collected. Others in the same workspace could open the pipes: what comes out of them is no more to be
+trusted than the workspace itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bough.adapters.tools.text import clean
+from bough.ports import Finished, Sandbox, Workspace
+
+_SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
+_CHATTER = 20_000_000
+"""Bytes on standard error after which it is ended."""
+_SAID = 600
+"""Characters of what it last printed there that a message quotes."""
+
+
+class Pipes:
+    """`reader` ends when the command has ended."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        running: asyncio.Task[Finished],
+        transport: asyncio.ReadTransport,
+        held: list[int],
+        folder: Path,
+    ) -> None:
+        self.reader, self.writer, self._running = reader, writer, running
+        self._transport, self._held, self._folder = transport, held, folder
+        running.add_done_callback(lambda _: self._let_go())
+
+    @classmethod
+    async def open(
+        cls, sandbox: Sandbox, argv: Sequence[str], *, workspace: Workspace, env: Mapping[str, str], longest: int
+    ) -> Pipes:
+        """`longest`: bytes of a line that are read."""
+        loop = asyncio.get_running_loop()
+        workspace.scratch.mkdir(parents=True, exist_ok=True)
+        folder = workspace.scratch / f".pipes-{secrets.token_hex(8)}"
+        folder.mkdir(0o700)
+        ends = _make(folder)
+        try:
+            line = ["/bin/sh", "-c", _SCRIPT, str(folder), *argv]
+            running = await sandbox.serve(line, workspace=workspace, limit=_CHATTER, env=env)
+        except BaseException:
+            for end in ends.values():
+                os.close(end)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        reader = asyncio.StreamReader(limit=longest)
+        transport, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ends["read"], "rb", buffering=0)
+        )
+        speaks, protocol = await loop.connect_write_pipe(
+            lambda: asyncio.streams.FlowControlMixin(loop=loop), os.fdopen(ends["write"], "wb", buffering=0)
+        )
+        writer = asyncio.StreamWriter(speaks, protocol, None, loop)
+        return cls(reader, writer, running, transport, [ends["reader"], ends["writer"]], folder)
+
+    def _let_go(self) -> None:
+        """It has ended: with the last who could write gone, the output has an end."""
+        while self._held:
+            os.close(self._held.pop())
+
+    @property
+    def ended(self) -> bool:
+        return self._running.done()
+
+    async def why(self, patience: float = 2.0) -> str:
+        """How it ended, and what it last printed for people, in a sentence; empty while it runs."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await asyncio.wait((self._running,))
+        if not self._running.done() or self._running.cancelled():
+            return ""
+        if (error := self._running.exception()) is not None:
+            return str(error)
+        finished = self._running.result()
+        how = f"was ended {finished.killed}" if finished.killed else f"ended with exit status {finished.exit_status}"
+        said = " ".join(clean(finished.output[-4 * _SAID :]).split())[-_SAID:]
+        return f"It {how}{f': {said}' if said else ''}."
+
+    async def close(self) -> None:
+        """End it, with all that it started."""
+        self.writer.close()
+        self._running.cancel()
+        await asyncio.gather(self._running, return_exceptions=True)
+        self._transport.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _make(folder: Path) -> dict[str, int]:
+    """Both pipes, open at both ends: nobody waits for anybody then, and there is no end before the command's. Looked
+    for from the folder, and never through a link."""
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    ends: dict[str, int] = {}
+    try:
+        for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
+            os.mkfifo(name, 0o600, dir_fd=place)
+            for end in sorted((kept, held)):  # Reading first: writing needs a reader.
+                ends[end] = _open(place, name, reads=end.startswith("read"))
+    except BaseException:
+        for handle in ends.values():
+            os.close(handle)
+        raise
+    finally:
+        os.close(place)
+    return ends
+
+
+def _open(place: int, name: str, *, reads: bool) -> int:
+    flags = (os.O_RDONLY if reads else os.O_WRONLY) | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, dir_fd=place)
+    if not stat.S_ISFIFO(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise FileNotFoundError(name)
+    return handle

@@ -1,0 +1,18 @@
+"""How a person describes an agent that is not bough's own."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """An outside agent. Not in a repository's file."""
+
+    command: str | None = None
+    """How it is started, so that it speaks the Agent Client Protocol on its standard input and output."""
+    network: str | None = None
+    """What it, and every command it runs, reaches: off, loopback, registries, allow:HOST,… or on."""
+    env: tuple[str, ...] = ()
+    """Variables of yours that it sees, its key among them: so does every command that it runs."""
+    home: tuple[str, ...] = ()
+    """Files and folders of your home that it gets a copy of (`~/.claude`): so does every command that it runs."""

@@ -1,0 +1,143 @@
+"""Outside agents as builders: a real process that speaks the real protocol, and is not to be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough import app
+from bough.core import events as e
+from bough.core.plan import goal_step
+from bough.interfaces.views import Outcome
+from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
+
+AGENT = Path(__file__).parents[1] / "acp_agent.py"
+FIX = {"write": ["calc.py", FIXED]}
+
+
+def command(folder: Path, name: str, script: list[Any]) -> str:
+    """How an agent is started that does what the script says."""
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps(script))
+    return f"{sys.executable} {AGENT} {file}"
+
+
+@pytest.fixture(autouse=True)
+def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sandbox shows the agent and its script."""
+    monkeypatch.setenv("BOUGH_SANDBOX_READABLE", f"{AGENT.parent}:{tmp_path}")
+    monkeypatch.setenv("BOUGH_PLANNING_FLAT", "true")
+
+
+def run(project: Path, **chosen: Any) -> tuple[Outcome, Journal]:
+    async def go() -> Outcome:
+        choices = app.Choices(**chosen)
+        async with app.session(project, create=True, choices=choices) as session:
+            return await session.start(goal_step("Make add add.", check=QUICK_CHECK), choices, app.Watch())
+
+    outcome = asyncio.run(go())
+    return outcome, asyncio.run(journal_of(project))
+
+
+def test_a_liar_is_found_out_and_a_stronger_agent_repairs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOUGH_LIMITS_MAX_REPAIRS", "1")
+    monkeypatch.setenv("SOME_KEY", "very-secret-value")
+    project = make_project(tmp_path / "p")
+    peeks = {"run": 'echo key=$SOME_KEY; test -n "$ANTHROPIC_API_KEY" && echo LEAKED; ls $HOME'}
+    liar = command(tmp_path, "liar", [["", [{"cost": 0.5}, peeks, {"say": "All tests pass!"}]]])
+    mends = command(tmp_path, "mends", [["find the bug", [{"read": "calc.py"}, FIX, {"say": "Mended."}]]])
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789abcdef")
+    outcome, journal = run(project, agent=liar, strong_agent=mends, agent_env=("SOME_KEY",))
+    assert outcome.status == "completed", outcome.summary
+    assert [(event.role, event.agent) for event in journal.of(e.AttemptStarted)] == [
+        ("builder", liar),
+        ("bug_hunter", mends),
+    ]
+    assert [event.verdict.ruling for event in journal.of(e.CheckFinished)] == ["failed", "passed"]
+    first, *_ = journal.of(e.ToolFinished)
+    assert "key=[" in first.output and "very-secret" not in first.output, "it was given, and is struck out"
+    assert "LEAKED" not in first.output, "the person's other keys are not the agent's"
+    assert [call.name for event in journal.of(e.ModelAnswered) for call in event.calls] == [
+        "bash",
+        "done",
+        "read",
+        "edit",
+        "done",
+    ]
+    assert sum(event.cost or 0 for event in journal.of(e.ModelAnswered)) == 0.5
+    assert sum(event.usage.output for event in journal.of(e.ModelAnswered)) == 100
+    assert (project / "calc.py").read_text() != FIXED, "nothing comes into the person's files uninvited"
+
+
+def test_one_that_loops_is_told_and_one_that_leaves_its_workspace_gets_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOUGH_APPROVE_COMMANDS", "git push")
+    project = make_project(tmp_path / "p")
+    leaves = [{"write": [str(project / "calc.py"), "ruined"]}, {"write": [str(tmp_path / "out"), "x"]}]
+    away = [*leaves, {"run": "git push origin main; echo pushed"}, FIX]
+    script = [["does not seem to move", away], ["", [{"again": [60, {"read": "calc.py"}]}, {"say": "Read it."}]]]
+    before = (project / "calc.py").read_text()
+    outcome, journal = run(project, agent=command(tmp_path, "loops", script))
+    assert outcome.status == "completed", outcome.summary
+    (signal_,) = journal.of(e.SignalRaised)
+    assert signal_.signal.pattern == "circular_tools"
+    assert [event.why for event in journal.of(e.MessageAdded)] == ["nudge"]
+    assert len(journal.of(e.AttemptStarted)) == 1, "the same agent goes on, in the same session"
+    failed = [event.output for event in journal.of(e.ToolFinished) if not event.ok]
+    assert len(failed) == 3 and failed[2] == "not allowed", failed
+    assert (project / "calc.py").read_text() == before and not (tmp_path / "out").exists()
+
+
+def test_one_that_ignores_its_budget_is_cut_off(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    busy = [{"run": f"echo {n} >> log; (sleep 60 >/dev/null 2>&1 &)"} for n in range(30)]
+    outcome, journal = run(project, agent=command(tmp_path, "busy", [["", busy]]), rounds=4)
+    assert outcome.status == "budget"
+    assert outcome.spend.rounds == 4
+    assert [event.last for event in journal.of(e.RoundStarted)] == [False, False, False, True]
+    (verdict,) = journal.of(e.CheckFinished)
+    assert verdict.verdict.ruling == "failed", "what is there is checked all the same"
+
+
+def test_killed_in_the_middle_of_its_turn(tmp_path: Path) -> None:
+    project = make_project(tmp_path / "p")
+    mark = f"sleep 31{os.getpid()}"
+    begins = [{"run": "echo once >> once.txt"}, {"run": f"echo half > half.txt; touch $TMPDIR/there; {mark}"}]
+    goes_on = [{"run": "cat once.txt half.txt"}, FIX, {"say": "Done after all."}]
+    agent = command(tmp_path, "dies", [["What is done already", goes_on], ["", begins]])
+    argv = [sys.executable, "-m", "bough", "run", "Make add add.", "--check", QUICK_CHECK, "--agent", agent]
+    bough = subprocess.Popen(argv, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not _running(mark):
+        assert bough.poll() is None
+        time.sleep(0.05)
+    bough.send_signal(signal.SIGKILL)
+    bough.wait()
+    while _running(mark):
+        time.sleep(0.05)
+    subprocess.run([sys.executable, "-m", "bough", "resume"], cwd=project, check=True, capture_output=True)
+    journal = asyncio.run(journal_of(project))
+    assert not _running(str(AGENT))
+    outputs = [(event.ok, event.interrupted, event.output) for event in journal.of(e.ToolFinished)]
+    assert [interrupted for _, interrupted, _ in outputs] == [False, True, False, False, False]
+    assert outputs[2][2].startswith("once\n") and outputs[2][2].count("once") == 1, "what was finished is kept"
+    assert "No such file" in outputs[2][2], "what was interrupted is gone"
+
+
+def _running(words: str) -> bool:
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if words in place.read_bytes().replace(b"\0", b" ").decode(errors="replace"):
+                return True
+        except OSError:
+            continue
+    return False
