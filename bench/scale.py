@@ -71,7 +71,7 @@ class StubWorkspace:
         self._tree = tree
         self._writes = 0
 
-    async def snapshot(self) -> str:
+    async def snapshot(self, exact: bool = False) -> str:
         self._writes += 1
         return f"{self._tree[:20]}+{self._writes}"
 

@@ -239,8 +239,9 @@ class Workspace(Protocol):
         """Bring in again what comes from the person's set-up beside the tree: after all else was cleared away."""
         ...
 
-    async def snapshot(self) -> str:
-        """Keep the present files durably and return their tree."""
+    async def snapshot(self, exact: bool = False) -> str:
+        """Keep the present files durably and return their tree. `exact`: also look at files that, as far as the system
+        says, nobody has changed."""
         ...
 
     async def restore(self, tree: str) -> None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bough.adapters.workspaces import scan
+from bough.adapters.workspaces.found import Tracked
 from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces
 from bough.core.errors import WorkspaceError
 from bough.ports import Workspace, Workspaces
@@ -262,9 +263,9 @@ def test_same_stamp_is_believed_only_of_files_that_were_at_rest(
         """Whether an edit is seen that came after a look at this time."""
         scanner = scan.Scanner(os.fsencode(top), ignores=lambda paths: set(), clock=lambda: now, own=own)
         (top / "f").write_text("1")
-        before = scanner.scan(None, scan.Tracked(), None)
+        before = scanner.scan(None, Tracked(), None)
         (top / "f").write_text("2")
-        return dict(scanner.scan(before, scan.Tracked(), None).files()) != dict(before.files())
+        return dict(scanner.scan(before, Tracked(), None).files()) != dict(before.files())
 
     assert seen_after(written, own=True)
     assert not seen_after(written + 1, own=True)

@@ -7,11 +7,13 @@ import subprocess
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bough.adapters.verifiers.evidence import marks, on_disk, report_at
 from bough.adapters.workspaces import disk, handles, scan
+from bough.adapters.workspaces.found import LINK, PLAIN, Tracked
 from bough.adapters.workspaces.variables import read_variables
 from bough.core.errors import Unkeepable, UsageError
 from tests.adapters.test_sandbox import Checkout
@@ -105,17 +107,17 @@ def test_what_is_swapped_for_a_link_while_bough_looks_is_not_followed(
     (top / "inner" / "kept.txt").write_text("mine")
     listed = scan._items
 
-    def swap(folder: int) -> list[scan.Item]:
-        items = listed(folder)
+    def swap(handle: int, *rest: Any) -> list[scan.Item]:
+        items = listed(handle, *rest)
         place = top / "inner" if what == "inner" else top / "inner" / "kept.txt"
-        if not place.is_symlink() and (what == "inner" or items[0].kind == scan.PLAIN):
+        if not place.is_symlink() and (what == "inner" or items[0].kind == PLAIN):
             place.rename(top.with_name("away"))
             place.symlink_to(theirs / "inner" if what == "inner" else theirs / "inner" / "kept.txt")
         return items
 
     monkeypatch.setattr(scan, "_items", swap)
-    found = dict(scanner(top).scan(None, scan.Tracked(), None).files())
-    contents = {file.id for file in found.values() if file.mode != scan.LINK}
+    found = dict(scanner(top).scan(None, Tracked(), None).files())
+    contents = {file.id for file in found.values() if file.mode != LINK}
     assert disk.text_id(b"theirs") not in contents
     assert set(found) <= {b"inner/kept.txt"}
 
@@ -132,7 +134,7 @@ def test_many_folders_need_few_handles(top: Path) -> None:
         most = max(most, len(os.listdir("/proc/self/fd")))  # noqa: PTH208
         return set()
 
-    found = scan.Scanner(os.fsencode(top), ignores=ignores, clock=lambda: 0).scan(None, scan.Tracked(), None)
+    found = scan.Scanner(os.fsencode(top), ignores=ignores, clock=lambda: 0).scan(None, Tracked(), None)
     assert len(dict(found.files())) == 300
     assert most - before <= 4 and len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
 
@@ -141,7 +143,7 @@ def test_too_deep_is_said(top: Path) -> None:
     script = "import os\nfor n in range(200):\n    os.mkdir('d' * 30); os.chdir('d' * 30)\n"
     subprocess.run(["python3", "-c", script], cwd=top, check=True)
     with pytest.raises(Unkeepable, match="is too deep to be kept"):
-        scanner(top).scan(None, scan.Tracked(), None)
+        scanner(top).scan(None, Tracked(), None)
 
 
 def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> None:

@@ -50,7 +50,7 @@ class Checkout:
 
     async def furnish(self) -> None: ...
 
-    async def snapshot(self) -> str:
+    async def snapshot(self, exact: bool = False) -> str:
         return ""
 
     async def restore(self, tree: str) -> None: ...

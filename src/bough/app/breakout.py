@@ -31,7 +31,7 @@ class Place(Struct):
 
     async def furnish(self) -> None: ...
 
-    async def snapshot(self) -> str:
+    async def snapshot(self, exact: bool = False) -> str:
         return ""
 
     async def restore(self, tree: str) -> None: ...

@@ -173,9 +173,12 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
     if refuted(task):
         result = _contested(task, result)
     tree = ""
-    if writes:
+    claims = any(isinstance(event, e.DoneClaimed) for event in result.events)
+    if writes or claims:
         try:
-            tree = await workspace.snapshot()
+            # What is claimed to be done is what is there, whatever was said of changes on the way.
+            tree = await workspace.snapshot(exact=claims)
+            tree = tree if writes or tree != task.tree else ""
         except Unkeepable as error:
             await put_back(workspace, task)
             result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)

@@ -32,7 +32,7 @@ class Desk:
     async def furnish(self) -> None:
         """There is nothing to bring in."""
 
-    async def snapshot(self) -> str:
+    async def snapshot(self, exact: bool = False) -> str:
         raise NotImplementedError("nothing is kept of it")
 
     async def restore(self, tree: str) -> None:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.found import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import EXECUTABLE, HOME, LINK, PLAIN, Entry, Tracked, join, reserved
+from bough.adapters.workspaces.scan import HOME, reserved
 from bough.core.errors import UsageError, WorkspaceError
 
 

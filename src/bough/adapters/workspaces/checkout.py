@@ -8,8 +8,9 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 
 from bough.adapters.workspaces import disk, handles
+from bough.adapters.workspaces.found import EXECUTABLE, LINK, Entry, File, Found, Tracked, differing
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import EXECUTABLE, LINK, Entry, File, Found, Scanner, Tracked, is_sure, stamp_of
+from bough.adapters.workspaces.scan import Scanner, is_sure, stamp_of
 from bough.core.errors import WorkspaceError
 
 
@@ -57,17 +58,17 @@ def _write_link(parent: int, name: bytes, target: bytes) -> tuple[int, ...]:
     return stamp_of(os.lstat(name, dir_fd=parent))
 
 
-def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Mapping[bytes, Entry]) -> Found:
-    """Done only when a look through the folder finds exactly the wanted files.
+def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Found) -> Found:
+    """Done only when a look through the folder finds exactly the wanted files: all of it, the first time.
 
     Ignore rules come back first, since what may stay is for them to say and not for rules that were changed meanwhile.
     """
     found = before
-    for _ in range(8):
-        found = scanner.scan(found, tracked, batch=None, wanted=wanted)
-        present = dict(found.files())
-        surplus = [path for path in present if path not in wanted]
-        lacking = {path: entry for path, entry in wanted.items() if path not in present or present[path][:2] != entry}
+    for turn in range(8):
+        found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=turn == 0)
+        differs = sorted(differing(found, wanted), key=lambda each: each[0])
+        surplus = [path for path, _, there in differs if there is None]
+        lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}
         if rules := {path for path in (*surplus, *lacking) if path.rpartition(b"/")[2] == b".gitignore"}:
             surplus = [path for path in surplus if path in rules]
             lacking = {path: entry for path, entry in lacking.items() if path in rules}

@@ -152,7 +152,7 @@ class _Published:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def snapshot(self) -> str:
+    async def snapshot(self, exact: bool = False) -> str:
         tree = await self._inner.snapshot()
         await asyncio.to_thread(self._exchange.send, tree, self._last)
         self._last = tree

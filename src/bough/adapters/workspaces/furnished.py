@@ -44,8 +44,8 @@ class Furnished:
         await self._inner.furnish()
         await self._owner.set_up(self)
 
-    async def snapshot(self) -> str:
-        return await self._inner.snapshot()
+    async def snapshot(self, exact: bool = False) -> str:
+        return await self._inner.snapshot(exact)
 
     async def restore(self, tree: str) -> None:
         await self._inner.restore(tree)

@@ -26,20 +26,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import ParamSpec, TypeVar
 
 from bough.adapters.workspaces import agents, disk, extensions, handles, person, removal, shared
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import fill, restore
 from bough.adapters.workspaces.disarmed import Stamp, disarm
+from bough.adapters.workspaces.found import LINK, Entry, File, Found, Tracked, tree
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
 from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import LINK, PERSONS, Entry, File, Found, Scanner, Tracked, tree
+from bough.adapters.workspaces.scan import PERSONS, Scanner
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, free_port, readdress
+from bough.adapters.workspaces.watch import Watch, start
 from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
 from bough.core.services import ENDING as SERVICES
@@ -91,17 +92,34 @@ class Repository:
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
 
-    def _list(self, id: str) -> Mapping[bytes, Entry]:
+    def _list(self, id: str) -> Found:
         """The objects of a tree are durable, because somebody was told of it."""
-        files = {}
-        for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", _named(id)).split(b"\0"):
+        found, folders = Found(), {b"": bytes.fromhex(_named(id))}
+        for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
             head, _, path = line.partition(b"\t")
             if path:
                 mode, kind, name = head.split()
-                self.objects.durable.add(bytes.fromhex(name.decode()))
+                made = bytes.fromhex(name.decode())
+                self.objects.durable.add(made)
                 if kind == b"blob":
-                    files[path] = Entry(mode, bytes.fromhex(name.decode()))
-        return MappingProxyType(files)
+                    found.put(path, File(mode, made, (), sure=False))
+                elif kind == b"tree":
+                    folders[path] = made
+        for path, folder in found.folders.items():
+            folder.id = folders[path]
+        found.fresh = set()
+        return found
+
+    def at(self, tree: str, paths: Sequence[str]) -> dict[bytes, File]:
+        """Those files of a tree that are there, by path as people are shown it."""
+        found = self.listings.found(tree)
+        named = {path.encode(errors="surrogateescape"): path for path in paths}
+        files = {path: file for path in named if (file := found.file(path)) is not None}
+        # A name that is no text is shown with escapes, from which it cannot be told.
+        escaped = {shown for path, shown in named.items() if path not in files and "\\" in shown}
+        if escaped:
+            files |= {path: file for path, file in found.files() if shown(path) in escaped}
+        return dict(sorted(files.items()))
 
     def commit(self, id: str, parent: str, message: str) -> str:
         """A commit with bough as its author; the same one again when the parent already says just that."""
@@ -187,20 +205,21 @@ class GitWorkspace:
     async def furnish(self) -> None:
         await _aside(f"set up {self.root}", self._furnish)
 
-    def begin(self, tracked: Collection[bytes], found: Found | None, person: bytes = b"") -> None:
+    def begin(self, base: Found, found: Found | None, person: bytes = b"") -> None:
         """What the task started from, the files as they are when that is known, and where the person's are."""
         self._person = person
-        self._tracked = Tracked(tracked)
+        self._tracked = Tracked(base=base)
         self._found = found
 
-    async def snapshot(self) -> str:
-        return await _aside(f"keep the files of {self.root}", self._snapshot)
+    async def snapshot(self, exact: bool = False) -> str:
+        return await _aside(f"keep the files of {self.root}", self._snapshot, exact)
 
-    def _snapshot(self) -> str:
+    def _snapshot(self, exact: bool) -> str:
         with self._busy, Batch(self._repository.objects) as batch:
-            found = self._scanner.scan(self._found, self._tracked, batch)
-            id = tree(found, batch)
-            batch.flush()
+            found = self._scanner.scan(self._found, self._tracked, batch, exact=exact)
+            with self._scanner.telling():
+                id = tree(found, batch)
+                batch.flush()
             self._found = found
             self._settings = disarm(os.fsencode(self.root), self._settings)
         self._repository.listings.know(id.hex(), found)
@@ -211,7 +230,7 @@ class GitWorkspace:
 
     def _restore(self, tree: str) -> None:
         with self._busy:
-            wanted = self._repository.listings.of(tree)
+            wanted = self._repository.listings.found(tree)
             before, self._found = self._found, None
             try:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
@@ -219,7 +238,7 @@ class GitWorkspace:
             except (OSError, WorkspaceError):
                 # Something in it cannot even be looked at. What the tree has is all that matters.
                 made = self._remake(tree)
-                self._found, self._tracked = made._found, made._tracked
+                self._found, self._tracked, self._scanner.watch = made._found, made._tracked, made._scanner.watch
 
     async def checkpoint(self, tree: str, message: str) -> str:
         return await _aside("keep a checkpoint", self._checkpoint, tree, message)
@@ -258,6 +277,7 @@ class GitWorkspaces:
         self._ready = False
         self._lock = threading.Lock()
         self._busy: dict[Path, threading.Lock] = {}
+        self._watches: dict[Path, Watch] = {}
 
     def _prepared(self) -> Repository:
         with self._lock:
@@ -343,12 +363,12 @@ class GitWorkspaces:
         self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]
     ) -> GitWorkspace:
         repository = self._repository
-        listing = repository.listings.of(tree)
+        base = repository.listings.found(tree)
         top = os.fsencode(checkout)
         prepare = partial(self._prepare, checkout, run, task, tree, sides)
         with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
             lacking = None if agents.is_there(checkout) else beside.submit(prepare)
-            found = None if disk.is_folder(checkout) else self._make(checkout, listing)
+            found = None if disk.is_folder(checkout) else self._make(checkout, repository.listings.of(tree))
         links = self._share(top)
         if lacking is not None:
             agents.place(lacking.result(), checkout, self._excludes(links))
@@ -365,13 +385,25 @@ class GitWorkspaces:
             with self._alone(checkout):
                 return self._remade(checkout, scratch, run, task, tree, folder, sides)
 
+        scanner.watch = self._watched(checkout, base, found)
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
-        workspace.begin(listing, found, self._top)
-        native = extensions.sources(listing)
+        workspace.begin(base, found, self._top)
+        native = extensions.sources(repository.listings.of(tree))
         self._furnish(checkout, native)
         env = self._surroundings.at(checkout, task, free_port())
         workspace.surround(self._mounts(links), env, lambda: self._furnish(checkout, native))
         return workspace
+
+    def _watched(self, checkout: Path, base: Found, found: Found | None) -> Watch | None:
+        """A watch over a checkout; `found`: it was made just now, and nobody else knows of it."""
+        if (old := self._watches.pop(checkout, None)) is not None:
+            old.close()
+        watch = start(base)
+        if watch is not None:
+            self._watches[checkout] = watch
+            if found is not None:
+                watch.cover_all(os.fsencode(checkout), found)
+        return watch
 
     def _mounts(self, links: list[bytes]) -> list[Mount]:
         """What commands use of the person's, and may change in a layer or copy of their own."""
@@ -455,6 +487,8 @@ class GitWorkspaces:
     def _discard(self, run: str, task: str) -> None:
         places = self._places(run, task)
         with self._alone(places[0]):
+            if (watch := self._watches.pop(places[0], None)) is not None:
+                watch.close()
             for place in places:
                 for ending in ("", ".part", ".git.part", ".private", SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
@@ -483,7 +517,7 @@ class GitWorkspaces:
     def _moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared()
         if repository.listings.know_of(base, tree):  # then git need not be asked
-            return moves(repository.listings.of(base), repository.listings.of(tree))
+            return moves(repository.listings.found(base), repository.listings.found(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
         return [_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
 
@@ -497,8 +531,8 @@ class GitWorkspaces:
         return await _aside("read files", self._texts, tree, paths)
 
     def _texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        repository, wanted = self._prepared(), set(paths)
-        found = {shown(path): entry.id for path, entry in repository.listings.of(tree).items() if shown(path) in wanted}
+        repository = self._prepared()
+        found = {shown(path): file.id for path, file in repository.at(tree, paths).items()}
         contents = repository.git.blobs(list(found.values()))
         return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
 
@@ -506,33 +540,31 @@ class GitWorkspaces:
         return await _aside("put files together", self._graft, tree, base, paths, texts)
 
     def _graft(self, onto: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        repository, wanted = self._prepared(), set(paths)
-        files = {path: entry for path, entry in repository.listings.of(onto).items() if shown(path) not in wanted}
-        back = {path: entry for path, entry in repository.listings.of(base).items() if shown(path) in wanted}
-        # Where the one has a file and the other a folder, the base's stays.
-        folders = {b"/".join(path.split(b"/")[:n]) for path in back for n in range(1, path.count(b"/") + 1)}
-        files = {path: entry for path, entry in files.items() if path not in folders}
-        files = {path: entry for path, entry in files.items() if not _below(path, back)} | back
-        found = Found()
+        repository = self._prepared()
+        found = repository.listings.found(onto).copy()
+        back = repository.at(base, paths)
+        for path in repository.at(onto, paths):
+            found.remove(path)
+        for path, file in back.items():
+            found.replace(path, file)  # Where the one has a file and the other a folder, the base's stays.
         with Batch(repository.objects) as batch:
-            for path, text in texts.items():
-                name = os.fsencode(path)
-                mode = files[name].mode if name in files else b"100644"
-                files[name] = Entry(mode, batch.add(b"blob", text.encode(errors="surrogateescape")))
-            for name, entry in files.items():
-                found.put(name, File(entry.mode, entry.id, (), sure=False))
-            id = tree(found, batch)
+            for name, text in texts.items():
+                path = os.fsencode(name)
+                known = found.file(path)
+                id = batch.add(b"blob", text.encode(errors="surrogateescape"))
+                found.replace(path, File(known.mode if known is not None else b"100644", id, (), sure=False))
+            made = tree(found, batch)
             batch.flush()
-        repository.listings.know(id.hex(), found)
-        return id.hex()
+        repository.listings.know(made.hex(), found)
+        return made.hex()
 
     async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Mode and content of those files of a tree that are there."""
         return await _aside("read files", self._files, tree, paths)
 
     def _files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
-        repository, wanted = self._prepared(), set(paths)
-        found = {shown(path): entry for path, entry in repository.listings.of(tree).items() if shown(path) in wanted}
+        repository = self._prepared()
+        found = {shown(path): file for path, file in repository.at(tree, paths).items()}
         contents = repository.git.blobs([entry.id for entry in found.values()])
         bodies = [b"".join(pieces) for pieces in contents]
         return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
@@ -609,12 +641,6 @@ def _move(head: bytes, path: bytes) -> Move:
     base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
     target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
     return moved(path, base, target)
-
-
-def _below(path: bytes, files: Mapping[bytes, Entry]) -> bool:
-    """Whether one of the files is where a folder on the way to the path would have to be."""
-    parts = path.split(b"/")
-    return any(b"/".join(parts[:n]) in files for n in range(1, len(parts)))
 
 
 def _literal(path: bytes) -> bytes:

@@ -5,53 +5,61 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from functools import cache, partial
 from types import MappingProxyType
 
 from bough.adapters.workspaces.apply import Move
-from bough.adapters.workspaces.scan import LINK, Entry, Found
+from bough.adapters.workspaces.found import LINK, Entry, File, Found, differing
 
 Listing = Mapping[bytes, Entry]
-REMEMBERED = 4
+REMEMBERED = 8
 
 
 class Listings:
-    """`ask` lists the files of a tree that is not remembered."""
+    """`ask` finds the files of a tree that is not remembered."""
 
-    def __init__(self, ask: Callable[[str], Listing]) -> None:
+    def __init__(self, ask: Callable[[str], Found]) -> None:
         self._ask = ask
-        self._remembered: dict[str, Callable[[], Listing]] = {}
+        self._remembered: dict[str, Found] = {}
+        self._listed: dict[str, Listing] = {}
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: Found) -> None:
-        """That these are the files of a tree."""
-        self._remember(tree, cache(partial(_listed, found)))
+        """That these are the files of a tree; they do not change any more."""
+        with self._lock:
+            self._remembered.pop(tree, None)
+            self._remembered[tree] = found
+            while len(self._remembered) > REMEMBERED:
+                oldest = next(iter(self._remembered))
+                del self._remembered[oldest]
+                self._listed.pop(oldest, None)
 
     def know_of(self, *trees: str) -> bool:
         return all(tree in self._remembered for tree in trees)
 
+    def found(self, tree: str) -> Found:
+        found = self._remembered.get(tree) or self._ask(tree)
+        self.know(tree, found)
+        return found
+
     def of(self, tree: str) -> Listing:
-        get = self._remembered.get(tree) or cache(partial(self._ask, tree))
-        files = get()
-        self._remember(tree, get)
-        return files
-
-    def _remember(self, tree: str, get: Callable[[], Listing]) -> None:
-        with self._lock:
-            self._remembered.pop(tree, None)
-            self._remembered[tree] = get
-            while len(self._remembered) > REMEMBERED:
-                del self._remembered[next(iter(self._remembered))]
+        """All of its files, in the order of paths: what takes longer the more there are."""
+        found = self.found(tree)
+        if (listed := self._listed.get(tree)) is None:
+            listed = MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
+            with self._lock:
+                if tree in self._remembered:
+                    self._listed[tree] = listed
+        return listed
 
 
-def _listed(found: Found) -> Listing:
-    return MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
-
-
-def moves(base: Listing, tree: Listing) -> list[Move]:
+def moves(base: Found, tree: Found) -> list[Move]:
     """What differs, in the order of paths."""
-    differing = sorted({path for path, _ in base.items() ^ tree.items()})
-    return [moved(path, base.get(path), tree.get(path)) for path in differing]
+    found = [moved(path, _entry(was), _entry(now)) for path, was, now in differing(base, tree)]
+    return sorted(found, key=lambda move: move.path)
+
+
+def _entry(file: File | None) -> Entry | None:
+    return Entry(file.mode, file.id) if file is not None else None
 
 
 def moved(path: bytes, base: Entry | None, target: Entry | None) -> Move:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from bough.adapters.workspaces.found import EXECUTABLE, FOLDER, PLAIN, Entry
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git, version
-from bough.adapters.workspaces.scan import EXECUTABLE, FOLDER, PLAIN, Entry
 from bough.core.errors import WorkspaceError
 from bough.core.lockfiles import remake
 from bough.core.merging import OURS, THEIRS, named, parse, united

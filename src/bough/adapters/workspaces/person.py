@@ -10,9 +10,10 @@ from pathlib import Path
 import msgspec
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.found import File, Found, join
 from bough.adapters.workspaces.home import JUNK
 from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import HOME, File, Found, join
+from bough.adapters.workspaces.scan import HOME
 from bough.core.errors import WorkspaceError
 
 

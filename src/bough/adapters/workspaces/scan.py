@@ -17,15 +17,16 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from bough.adapters.workspaces import disk, handles
+from bough.adapters.workspaces.found import EXECUTABLE, FOLDER, LINK, PLAIN, File, Folder, Found, Tracked, join
 from bough.adapters.workspaces.objects import Batch
+from bough.adapters.workspaces.watch import Changed, Watch
 from bough.core.errors import Unkeepable, WorkspaceError
-
-PLAIN, EXECUTABLE, LINK, FOLDER = b"100644", b"100755", b"120000", b"40000"
 
 HOME = b".bough"
 """bough's folder, at the top of the person's files (and of no checkout)."""
@@ -42,113 +43,6 @@ _LONGEST = 4_000
 _NAMES = sys.getfilesystemencoding()
 
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
-
-
-class Entry(NamedTuple):
-    """What a tree says of one path."""
-
-    mode: bytes
-    id: bytes
-
-
-class File(NamedTuple):
-    """What was found at one path, and what tells whether it is still the same."""
-
-    mode: bytes
-    id: bytes
-    stamp: tuple[int, ...]
-    sure: bool
-    """A later write cannot bear the same stamp: it was not written just before it was read."""
-
-
-class Folder(Struct):
-    files: dict[bytes, File] = field(default_factory=dict)
-    folders: dict[bytes, None] = field(default_factory=dict)
-    """Names of those in it that were looked through, in order."""
-    ignored: set[bytes] = field(default_factory=set)
-    """Names that a rule ignores; a folder's with a slash, since a rule may mean only folders."""
-    shared: bool = False
-    """There is a link in it that bough made."""
-    rules: bytes = b""
-    """Content id of the `.gitignore` in it."""
-    id: bytes | None = None
-    """Of its tree; None before it is known, and for a folder without any kept file."""
-    changed: bool = True
-
-
-class Found(Struct):
-    """All folders by path, every one after the folder that it is in."""
-
-    folders: dict[bytes, Folder] = field(default_factory=lambda: {b"": Folder()})
-
-    def files(self) -> Iterator[tuple[bytes, File]]:
-        for path, folder in self.folders.items():
-            for name, file in folder.files.items():
-                yield join(path, name), file
-
-    def put(self, path: bytes, file: File) -> None:
-        parent, _, name = path.rpartition(b"/")
-        folder = self.folders.get(parent)
-        if folder is None:
-            folder = self._add(parent)
-        folder.files[name] = file
-        folder.changed = True
-
-    def _add(self, path: bytes) -> Folder:
-        missing = []
-        while path not in self.folders:
-            missing.append(path)
-            path = path.rpartition(b"/")[0]
-        for path in reversed(missing):
-            parent, _, name = path.rpartition(b"/")
-            self.folders[parent].folders[name] = None
-            self.folders[path] = Folder()
-        return self.folders[path]
-
-    def take_rules(self) -> None:
-        """No rule has changed since these files were put there."""
-        for folder in self.folders.values():
-            rules = folder.files.get(b".gitignore")
-            folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
-
-    def empty(self) -> list[bytes]:
-        """Folders with nothing in them that is kept, ignored or shared, every one after the one that it is in."""
-        full = {b""}
-        for path, folder in reversed(self.folders.items()):
-            if folder.files or folder.ignored or folder.shared or path in full:
-                full |= {path, path.rpartition(b"/")[0]}
-        return [path for path in self.folders if path not in full]
-
-    def hollow(self) -> list[bytes]:
-        """The topmost of the empty folders."""
-        empty = self.empty()
-        inside = set(empty)
-        return [path for path in empty if path.rpartition(b"/")[0] not in inside]
-
-
-class Tracked:
-    """Paths that are kept whatever the ignore rules say, and the folders on the way to them."""
-
-    def __init__(self, paths: Iterable[bytes] = ()) -> None:
-        self.paths: set[bytes] = set()
-        self.folders: set[bytes] = set()
-        self.add(paths)
-
-    def add(self, paths: Iterable[bytes]) -> None:
-        for path in paths:
-            self.paths.add(path)
-            while path := path.rpartition(b"/")[0]:
-                if path in self.folders:
-                    break
-                self.folders.add(path)
-
-    def keeps(self, path: bytes, is_folder: bool) -> bool:
-        # A folder that is tracked itself is a submodule.
-        return path in self.paths or (is_folder and path in self.folders)
-
-
-def join(folder: bytes, name: bytes) -> bytes:
-    return b"%s/%s" % (folder, name) if folder else name
 
 
 def reserved(name: bytes) -> bool:
@@ -199,6 +93,8 @@ class Scanner(Struct):
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
     """Tracked paths of the repository embedded in this folder."""
     bounds: Bounds = Bounds()
+    watch: Watch | None = None
+    """Says which folders need not be looked at again."""
 
     def now(self) -> int:
         """What is stamped earlier than this was written before now: no later write bears the same stamp. bough's own
@@ -212,15 +108,46 @@ class Scanner(Struct):
         tracked: Tracked,
         batch: Batch | None,
         settled: bool = True,
-        wanted: Collection[bytes] | None = None,
+        wanted: Found | None = None,
+        exact: bool = False,
     ) -> Found:
         """Contents go into the batch; without one their ids are only worked out. `settled`: what is ignored can have
-        changed since `before` only by a `.gitignore` in the folder itself. `wanted`: only the contents of these paths
-        matter; of others it is enough that they are there. `Unkeepable` when there is more than may be kept."""
+        changed since `before` only by a `.gitignore` in the folder itself. `wanted`: only the contents of its paths
+        matter; of others it is enough that they are there. `exact`: also folders of which the watch says nothing.
+        `Unkeepable` when there is more than may be kept."""
+        changed = self.watch.changed() if self.watch is not None else None
+        if exact or before is None or not settled:
+            changed = None
+        with self.telling():
+            return self._scan(before, tracked, batch, settled, wanted, changed)
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Something is done with what the watch told, which it tells but once: when that fails, all has to be looked
+        at again."""
+        try:
+            yield
+        except BaseException:
+            if self.watch is not None:
+                self.watch.lose()
+            raise
+
+    def _scan(
+        self,
+        before: Found | None,
+        tracked: Tracked,
+        batch: Batch | None,
+        settled: bool,
+        wanted: Found | None,
+        changed: Changed | None,
+    ) -> Found:
         look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
-        found = look.through()
+        found = look.through(changed)
         if look.rules_changed:
+            changed = None
             found = _Look(self, found, tracked, batch, settled=False, wanted=wanted).through()
+        if self.watch is not None and changed is None:
+            self.watch.trust()
         return found
 
 
@@ -234,29 +161,40 @@ class _Look:
         tracked: Tracked,
         batch: Batch | None,
         settled: bool,
-        wanted: Collection[bytes] | None,
+        wanted: Found | None,
     ) -> None:
         self._by = scanner
-        self._before = before.folders if before is not None else {}
+        self._before = before if before is not None else Found({}, set())
         self._tracked = tracked
         self._batch = batch
         self._settled = settled
         """The ignore rules are as before, so what was kept or ignored then still is."""
-        self._found = Found({})
+        self._found = Found({}, set())
         self._now = scanner.now()
         self._wanted = wanted
+        self._whole: set[bytes] | None = None
+        """Of the folders that are known, those that have to be looked through nevertheless; None: all."""
         self._read = 0
         """Bytes so far."""
         self._new = 0
         """Files so far."""
         self.rules_changed = False
 
-    def through(self) -> Found:
-        level = [b""]
+    def through(self, changed: Changed | None = None) -> Found:
+        """Everything; or only what may have changed, when that is known."""
+        waiting: dict[int, list[bytes]] = {0: [b""]}
+        if changed is not None:
+            self._found, self._whole = self._before.copy(), changed.whole
+            waiting = {}
+            for path in changed.folders:
+                waiting.setdefault(path.count(b"/") + 1 if path else 0, []).append(path)
         self._folders = handles.Folders(self._by.top, self._by.own)
+        depth, below = 0, list[bytes]()
         try:
-            while level:
-                level = self._level(level)
+            while waiting or below:
+                known = [path for path in waiting.pop(depth, ()) if not path or path in self._found.folders]
+                below = self._level(list(dict.fromkeys([*known, *below])))
+                depth += 1
         finally:
             self._folders.close()
         return self._found
@@ -264,10 +202,10 @@ class _Look:
     def _level(self, paths: list[bytes]) -> list[bytes]:
         unknown: list[tuple[bytes, bytes, Item]] = []
         below: list[bytes] = []
-        for path in paths:
-            folder, before = Folder(), self._before.get(path)
-            self._found.folders[path] = folder
-            for entry in self._entries(path):
+        looked = {path: Folder() for path in paths}
+        for path, folder in looked.items():
+            before = self._before.folders.get(path)
+            for entry in self._entries(path, folder, before):
                 if not self._known(path, folder, before, entry, below):
                     unknown.append((path, join(path, entry.name), entry))
             if before is not None and self._settled and folder.rules != before.rules:
@@ -275,22 +213,37 @@ class _Look:
         if unknown:
             ignored = self._by.ignores([whole for _, whole, _ in unknown])
             for path, whole, entry in unknown:
-                folder = self._found.folders[path]
+                folder = looked[path]
                 if whole in ignored:
                     folder.ignored.add(entry.name + b"/" if entry.kind == FOLDER else entry.name)
                 else:
-                    self._keep(path, folder, self._before.get(path), entry, below)
-        for path in paths:
-            self._compare(path)
+                    self._keep(path, folder, self._before.folders.get(path), entry, below)
+        for path, folder in looked.items():
+            self._settle(path, folder)
         return below
 
-    def _entries(self, path: bytes) -> list[Item]:
-        """What is there to decide on: files, links and folders but for those that are never kept."""
+    def _settle(self, path: bytes, folder: Folder) -> None:
+        known = self._found.folders.get(path)
+        for name in known.folders if known is not None else ():
+            if name not in folder.folders:
+                self._found.drop(join(path, name))
+        before = self._before.folders.get(path)
+        same = before is not None and path not in self._before.fresh and _same(folder, before)
+        if same and before is not None:
+            folder.id = before.id
+        self._found.settle(path, folder, changed=not same)
+
+    def _entries(self, path: bytes, folder: Folder, before: Folder | None) -> list[Item]:
+        """What is there to decide on: files, links and folders but for those that are never kept. A file that is as
+        it was is put into the folder right away."""
         if len(self._by.top) + len(path) > _LONGEST:
             depth = path.count(b"/") + 1
             raise Unkeepable(f"{_short(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes).")
         try:
-            items = _items(self._folders.at(path))
+            handle = self._folders.at(path)
+            if self._by.watch is not None:
+                self._by.watch.cover(path, handle)
+            items = _items(handle, folder, self._surely_kept(path, before))
         except (FileNotFoundError, NotADirectoryError):
             if not path:
                 raise
@@ -304,14 +257,22 @@ class _Look:
             for item in items
             if not reserved(item.name)
             and (path or item.name.lower() != HOME)
-            and not (item.kind == LINK and self._is_shared(path, item.name))
+            and not (item.kind == LINK and self._is_shared(path, folder, item.name))
         ]
 
-    def _is_shared(self, path: bytes, name: bytes) -> bool:
+    def _surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
+        """Files of the folder that are kept, if they are still there."""
+        if before is None:
+            return {}
+        if self._settled:
+            return before.files
+        return {name: file for name, file in before.files.items() if join(path, name) in self._tracked}
+
+    def _is_shared(self, path: bytes, folder: Folder, name: bytes) -> bool:
         """A link that bough itself made."""
         whole = join(path, name)
         shared = self._by.shared(whole, join(self._by.top, whole))
-        self._found.folders[path].shared |= shared
+        folder.shared |= shared
         return shared
 
     def _known(self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]) -> bool:
@@ -336,7 +297,10 @@ class _Look:
         name = entry.name
         if entry.kind == FOLDER:
             folder.folders[name] = None
-            below.append(join(path, name))
+            whole = join(path, name)
+            if self._whole is None or whole in self._whole or whole not in self._found.folders:
+                self._found.drop(whole)
+                below.append(whole)
             return
         file = self._file(path, name, before.files.get(name) if before is not None else None)
         if file is not None:
@@ -349,8 +313,10 @@ class _Look:
             stamp = stamp_of(info)
             if before is not None and before.stamp == stamp and before.sure:
                 return before
+            if info.st_nlink > 1 and self._by.watch is not None and stat.S_ISREG(info.st_mode):
+                self._by.watch.close()  # a write by its other name would not be told of this one
             path = join(folder, name)
-            if self._wanted is not None and (path not in self._wanted or info.st_size > self._by.bounds.file):
+            if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
                 return File(PLAIN, b"", stamp, False)  # It goes, or is made anew, whatever is in it.
             self._count_new(path, before)
             if stat.S_ISLNK(info.st_mode):
@@ -378,7 +344,7 @@ class _Look:
             return b""
 
     def _count_new(self, path: bytes, before: File | None) -> None:
-        self._new += before is None and path not in self._tracked.paths
+        self._new += before is None and path not in self._tracked
         if self._wanted is None and self._new > self._by.bounds.files:
             raise Unkeepable(f"There are more than {self._by.bounds.files:,} new files: {_short(path)} is one of them.")
 
@@ -408,26 +374,31 @@ class _Look:
             f"bough may not read {where} in {os.fsdecode(self._by.top)}: make it readable or let .gitignore name it."
         )
 
-    def _compare(self, path: bytes) -> None:
-        """Whether the folder's own entries are as before; `tree` adds what changed further down."""
-        folder, before = self._found.folders[path], self._before.get(path)
-        if before is None or before.changed or len(folder.files) != len(before.files):
-            return
-        if folder.folders.keys() != before.folders.keys():
-            return
-        for name, file in folder.files.items():
-            was = before.files.get(name)
-            if was is not file and (was is None or was[:2] != file[:2]):
-                return
-        folder.changed, folder.id = False, before.id
+
+def _same(folder: Folder, before: Folder) -> bool:
+    """Whether a folder's own entries make the same tree."""
+    if len(folder.files) != len(before.files) or folder.folders.keys() != before.folders.keys():
+        return False
+    for name, file in folder.files.items():
+        was = before.files.get(name)
+        if was is not file and (was is None or was[:2] != file[:2]):
+            return False
+    return True
 
 
-def _items(folder: int) -> list[Item]:
-    """Files, links and folders; sockets, pipes and devices are passed over. What each one is, is said by the folder."""
+def _items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
+    """Files, links and folders; sockets, pipes and devices are passed over. What each one is, is said by the folder.
+    A known file that surely is as it was goes into `folder` instead."""
     items = []
-    with os.scandir(folder) as entries:
+    with os.scandir(handle) as entries:
         for entry in entries:
             name = entry.name.encode(_NAMES, "surrogateescape")
+            was = known.get(name)
+            if was is not None and was.sure and name != b".gitignore":
+                with suppress(FileNotFoundError):
+                    if stamp_of(entry.stat(follow_symlinks=False)) == was.stamp:
+                        folder.files[name] = was
+                        continue
             if entry.is_file(follow_symlinks=False):  # most are
                 items.append(Item(name, PLAIN))
             elif entry.is_dir(follow_symlinks=False):
@@ -449,23 +420,3 @@ def is_sure(stamp: tuple[int, ...], now: int) -> bool:
 
 def stamp_of(info: os.stat_result) -> tuple[int, ...]:
     return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode
-
-
-def tree(found: Found, batch: Batch) -> bytes:
-    """The id of what was found as a git tree, whose objects go into the batch."""
-    for path, folder in reversed(found.folders.items()):
-        below = [(name, found.folders[join(path, name)]) for name in folder.folders]
-        if not folder.changed and not any(child.changed for _, child in below):
-            continue
-        folder.changed = True
-        entries = [(name, file.mode, file.id) for name, file in folder.files.items()]
-        # git sorts a folder as if its name ended in a slash.
-        entries += [(name + b"/", FOLDER, child.id) for name, child in below if child.id is not None]
-        entries.sort()
-        body = b"".join(b"%s %s\0%s" % (mode, name.rstrip(b"/"), id) for name, mode, id in entries)
-        folder.id = batch.add(b"tree", body) if body or not path else None
-    for folder in found.folders.values():
-        folder.changed = False
-    id = found.folders[b""].id
-    assert id is not None
-    return id

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.scan import HOME, join
+from bough.adapters.workspaces.found import join
+from bough.adapters.workspaces.scan import HOME
 
 NAMES = frozenset(
     b".bundle .direnv .eggs .venv .yarn Pods __pypackages__ bower_components env jspm_packages node_modules vendor "

@@ -1,0 +1,183 @@
+"""Which folders of a checkout may have changed since they were last looked at, as the system reports it (inotify): so
+that looking again costs what changed, not what is there.
+
+Promises: a folder that is not named did not change, as far as the system says. When it may have left something out
+(more happened than it remembers, more folders than it watches), the answer is that nothing is known, and everything is
+looked at. What it never says: a write by way of a hard link in a folder that nobody watches. So nothing that a verdict
+rests on trusts this alone (see docs/design/workspaces.md).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bough.adapters.workspaces import handles
+from bough.adapters.workspaces.found import Found, join
+
+MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
+UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
+MASK = MODIFY | ATTRIB | CLOSE_WRITE | MOVED_FROM | MOVED_TO | CREATE | DELETE | ONLY_FOLDERS
+WORTH = 500
+"""Files from which on it is worth while: fewer are looked at as quickly."""
+_EVENT = struct.Struct("iIII")
+_MOST = Path("/proc/sys/fs/inotify/max_user_watches")
+
+
+class Changed(NamedTuple):
+    folders: set[bytes]
+    """What is directly in these may differ."""
+    whole: set[bytes]
+    """Nothing that was known of these, and of what is below them, holds any more."""
+
+
+class Watch:
+    """Watches the folders of one checkout."""
+
+    def __init__(self) -> None:
+        """`OSError` when the system cannot, or has no more to give."""
+        self._paths: dict[int, bytes] = {}
+        self._handle = _call("inotify_init1", os.O_NONBLOCK | os.O_CLOEXEC)
+        self._sure = False
+        self._taken = 0
+
+    def cover(self, path: bytes, handle: int) -> None:
+        """From now on, that folder too. To be called before it is looked at."""
+        if self._handle < 0:
+            return None
+        try:
+            # By handle: what has its path by now may be something else.
+            number = _call("inotify_add_watch", self._handle, b"/proc/self/fd/%d" % handle, MASK)
+        except OSError:  # no more to be had
+            return self.close()
+        if number not in self._paths:
+            self._taken += 1
+            if not _share.take():
+                return self.close()
+        self._paths[number] = path
+        return None
+
+    def cover_all(self, top: bytes, found: Found) -> None:
+        """All folders of a checkout that was made just now, and that nobody has changed since."""
+        folders = handles.Folders(top, own=True)
+        try:
+            for path in found.folders:
+                self.cover(path, folders.at(path))
+        finally:
+            folders.close()
+        self.trust()
+
+    def trust(self) -> None:
+        """All folders are covered, and were looked at since."""
+        self._sure = self._handle >= 0
+
+    def lose(self) -> None:
+        """What was told was not acted upon: from now on nothing is known, until everything was looked at again."""
+        self._sure = False
+
+    def changed(self) -> Changed | None:
+        """What happened since it was last asked; None: not known. What bough itself did is among it."""
+        found = Changed(set(), set())
+        while self._handle >= 0:
+            try:
+                events = os.read(self._handle, 1 << 18)
+            except BlockingIOError:
+                break
+            self._read(events, found)
+        return found if self._sure else None
+
+    def _read(self, events: bytes, found: Changed) -> None:
+        at = 0
+        while at < len(events):
+            number, mask, _, length = _EVENT.unpack_from(events, at)
+            at += _EVENT.size + length
+            if mask & (OVERFLOW | UNMOUNTED):
+                self._sure = False
+            path = self._paths.get(number)
+            if mask & IGNORED:  # it is gone
+                self._paths.pop(number, None)
+                self._give_back(1)
+            elif path is not None:
+                found.folders.add(path)
+                if mask & IS_FOLDER and mask & (CREATE | MOVED_TO) and length:
+                    found.whole.add(join(path, events[at - length : at].rstrip(b"\0")))
+
+    def _give_back(self, count: int) -> None:
+        count = min(count, self._taken)
+        self._taken -= count
+        _share.give_back(count)
+
+    def close(self) -> None:
+        self._sure = False
+        self._give_back(self._taken)
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def __del__(self) -> None:
+        with suppress(AttributeError):  # it never was
+            self.close()
+
+
+class _Share:
+    """At most half of what the system lets a person watch: their editor has need of it too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._taken = 0
+
+    def take(self) -> bool:
+        """One more; to be given back in any case. False: it is one too many."""
+        with self._lock:
+            self._taken += 1
+            return self._taken <= _most() // 2
+
+    def give_back(self, count: int) -> None:
+        with self._lock:
+            self._taken -= count
+
+
+_share = _Share()
+
+
+@lru_cache(maxsize=1)
+def _most() -> int:
+    try:
+        return int(_MOST.read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def start(base: Found) -> Watch | None:
+    """A watch for a checkout of these files; None where it cannot be had or is not worth while."""
+    if sys.platform != "linux" or sum(len(folder.files) for folder in base.folders.values()) < WORTH:
+        return None
+    try:
+        return Watch()
+    except (OSError, AttributeError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _call(name: str, *arguments: Any) -> int:
+    import ctypes
+
+    function: Callable[..., int] = getattr(_library(), name)
+    result = function(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), name)
+    return result
