@@ -163,6 +163,7 @@ PERSON_ONLY = {
     ("models", "base_url"),
     ("models", "presets"),
     ("approve", "commands"),
+    ("approve", "wait"),
     *(("sandbox", key) for key in SandboxSettings.__struct_fields__),
 }
 OWN_SECTIONS = ("stuck", "ladder", "planning", "compaction", "checks", "acceptance")
