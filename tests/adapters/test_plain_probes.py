@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers.probes import plain_command, read_plainly
+from bough.adapters.verifiers.probes import example_of, form_of, plain_command, read_plainly
 from bough.core.acceptance import Check
 
 SIGNS = {
@@ -61,3 +61,11 @@ def test_what_cannot_be_said_without_the_runner_is_unclear(tmp_path: Path) -> No
         (tmp_path / name).write_text(text)
     said = plainly(tmp_path, "python3 -m pytest -q", "pytest", *texts)
     assert [said[name] for name in texts] == ["unclear", "unclear", "unclear", "failed", "passed", "failed"]
+
+
+def test_the_example_is_a_test_of_what_was_changed() -> None:
+    form = form_of(Check("python3 -m pytest", "", "pytest"), ["lib/recipes.py"])
+    paths = ["tests/conftest.py", "tests/test_more.py", "tests/test_recipes.py", "lib/more.py", "lib/recipes.py"]
+    assert example_of(form, paths, ["lib/recipes.py", "tests/test_more.py"]) == "tests/test_recipes.py"
+    assert example_of(form, paths, ["lib/other.py"]) == "tests/test_more.py"
+    assert example_of(form, ["lib/more.py"], ["lib/more.py"]) == ""

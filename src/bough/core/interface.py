@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from bough.core.planning.brief import cut
 
-DOC = 600
+DOC = 1_500
 """Characters of one docstring."""
 NEAR = 12
 """Lines from a declaration on that are taken for its own."""
@@ -80,7 +80,7 @@ def _defined(body: list[ast.stmt], indent: str, old: list[ast.stmt]) -> Iterator
                 yield from _defined(node.body, f"{indent}    ", was[0].body if was else [])
             case ast.AnnAssign(target=ast.Name() as target) if _public(target.id):
                 yield f"{indent}{ast.unparse(node)[:200]}"
-            case ast.Assign(targets=[ast.Name() as target]) if _public(target.id):
+            case ast.Assign(targets=[ast.Name() as target]) if _public(target.id) and target.id != "__all__":
                 yield f"{indent}{ast.unparse(node)[:200]}"
             case ast.If() | ast.Try():
                 yield from _defined(node.body, indent, [])

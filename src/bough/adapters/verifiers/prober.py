@@ -57,7 +57,8 @@ class Prober:
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
         form = probes.form_of(await self._framework(task, check), await self._workspaces.paths(task.tree))
-        path = probes.example_of(form, await self._workspaces.paths(task.base))
+        changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
+        path = probes.example_of(form, await self._workspaces.paths(task.base), changed)
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, texts.get(path, "")[:EXAMPLE].strip()
 

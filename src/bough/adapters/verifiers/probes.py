@@ -78,11 +78,14 @@ def _suffix(runner: str, tests: Sequence[str]) -> str:
     return ".test.mjs" if runner == "node" else ".test.js"
 
 
-def example_of(form: Form, paths: Sequence[str]) -> str:
-    """A test that is there and can serve as a model; empty: none."""
+def example_of(form: Form, paths: Sequence[str], changed: Sequence[str] = ()) -> str:
+    """A test that is there and can serve as a model, best one that is named after a changed file; empty: none."""
     suffix = PurePosixPath(form.path).suffix
     tests = [path for path in paths if of_tests(path) and path.endswith(suffix) and "conftest" not in path]
-    return next((path for path in tests if re.search(r"test|spec", PurePosixPath(path).name)), "")
+    tests = [path for path in tests if re.search(r"test|spec", PurePosixPath(path).name)]
+    subjects = {PurePosixPath(path).stem for path in changed if not of_tests(path)}
+    near = [path for path in tests if subjects & {*re.split(r"[._-]?(?:test|spec)s?[._-]?", PurePosixPath(path).stem)}]
+    return next(iter([*near, *tests]), "")
 
 
 def command_for(probe: Probe, check: Check, runner: str) -> str:
