@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import io
+import re
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -11,12 +14,14 @@ from bough.core import events as e
 from bough.core.acceptance import Failure, Tampering, Verdict
 from bough.core.ids import CONTROL, GOAL, RUN, parent
 from bough.core.messages import Call
-from bough.core.plan import Role
+from bough.core.plan import Plan, Role, Step
 from bough.core.state import points
 from bough.core.states import State
+from bough.interfaces import terminal
 from bough.interfaces.terminal.lines import ROLES, STATUS_WORDS, TELL, Teller, line
 from bough.interfaces.terminal.next import next_steps
-from bough.interfaces.terminal.paper import Paper
+from bough.interfaces.terminal.paper import STYLES, Paper
+from bough.interfaces.terminal.plan import tree as plan_tree
 from bough.interfaces.terminal.points import round_words
 from bough.interfaces.terminal.rounds import Conversation
 from bough.interfaces.terminal.runs import runs_table
@@ -194,3 +199,22 @@ def test_verdicts_show_their_evidence() -> None:
     )
     assert shortcomings(tampered, 3) == ["test_a.py:3: test_add was removed"]
     assert verdict_words(Verdict("not_verified", "no check was found")) == "not verified: no check was found"
+
+
+def test_every_style_is_one_that_paper_knows() -> None:
+    """A span with an unknown style breaks only at a terminal with colours, where no test looks."""
+    used = {
+        (path.name, node.lineno): node.elts[1].value
+        for path in Path(terminal.__file__).parent.glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[1], ast.Constant)
+    }
+    styles = {place: style for place, style in used.items() if re.fullmatch("[a-z]+", str(style))}
+    assert "dim" in styles.values()
+    assert {place: style for place, style in styles.items() if style not in STYLES} == {}
+
+
+def test_a_plan_is_painted_in_colour() -> None:
+    plan = Plan(Step("goal", "All.", steps=(Step("a", "Do a.", covers=(1, 2)),)))
+    page = Paper(io.StringIO(), terminal=True, colour=True)
+    assert "covers 1, 2" in "\n".join(page.painted(row, 80) for row in plan_tree(plan, width=80))

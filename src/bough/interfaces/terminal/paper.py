@@ -20,7 +20,7 @@ Span = tuple[str, str]
 """A text and the name of its style; an empty name: as it is."""
 Line = Sequence[Span]
 
-_STYLES = {
+STYLES = {
     "bold": "1",
     "dim": "2",
     "red": "31",
@@ -79,7 +79,7 @@ class Paper(Struct, frozen=True):
     def _inked(self, text: str, style: str) -> str:
         if not self.unicode:
             text = text.translate(_PLAIN_GLYPHS)
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if style and self.colour and text.strip() else text
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if style and self.colour and text.strip() else text
 
     def line(self, *spans: Span | str) -> None:
         """Write one line."""

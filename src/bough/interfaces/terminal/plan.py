@@ -71,7 +71,7 @@ def requirement_lines(requirements: Sequence[Requirement], width: int) -> list[s
 def _order(step: Step) -> Iterator[Span]:
     """When it runs, and what for."""
     if step.covers:
-        yield f"covers {', '.join(map(str, step.covers))}", "magenta"
+        yield f"covers {', '.join(map(str, step.covers))}", "blue"
     if step.needs:
         yield f"after {', '.join(step.needs)}", "yellow"
     if step.condition is not None:
