@@ -59,6 +59,8 @@ class Models(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Tokens that a model can be shown at once, for models of which bough does not know it."""
     protocol: Literal["auto", "tools", "text"] = "auto"
     """How models act: by native tool calls, by blocks in their text, or whichever the evidence speaks for."""
+    images: Literal["auto", "on", "off"] = "auto"
+    """Whether models are shown the images that they read: all of them, none, or those that are known to take them."""
     presets: dict[str, Preset] = field(default_factory=dict)
     """By name, for `--model NAME`. Not in a repository's file."""
 

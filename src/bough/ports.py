@@ -339,6 +339,8 @@ class ToolResult(Struct, frozen=True):
     """The call itself was unusable: unknown tool, malformed or wrong arguments."""
     whole: bytes | None = None
     """All of the output, when the model sees only head and tail."""
+    image: str = ""
+    """The media type, when `whole` is an image."""
     events: tuple[AnyEvent, ...] = ()
     """What the call means beside its output (`NoteKept`, `DoneClaimed`)."""
     proposal: str = ""

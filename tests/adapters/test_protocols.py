@@ -75,11 +75,11 @@ def asked(answers: dict[str, Any], ollama: bool) -> Capabilities:
 
 
 def test_ollama_says_what_it_serves() -> None:
-    assert asked(OLLAMA, ollama=True) == Capabilities(8192, False, "Ollama")
+    assert asked(OLLAMA, ollama=True) == Capabilities(8192, False, "Ollama", images=False)
     loaded = OLLAMA | {"/api/ps": {"models": [{"name": "qwen:latest", "context_length": 16384}]}}
     assert asked(loaded, ollama=True).window == 16384
     unset = {"/api/show": {"capabilities": ["tools"], "model_info": {"q.context_length": 32768}}}
-    assert asked(unset, ollama=True) == Capabilities(4096, True, "Ollama")
+    assert asked(unset, ollama=True) == Capabilities(4096, True, "Ollama", images=False)
 
 
 def test_llama_cpp_says_what_it_serves_and_others_say_nothing() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from base64 import b64encode
 from typing import Any
 
 import pytest
 
 from bough.adapters.models import wire as wires
+from bough.adapters.models.dialect import Options
 from bough.core.errors import Exhausted, Passing, Refused, TooLong, Unavailable
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec, Usage
+from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, ToolSpec, Usage
 from bough.core.trail import Trail
 from tests.conformance.models import DIALECTS, PROMPT, WHOLE, fails, failure, model
 from tests.wire import EVENTS, KEY, Cut, Hang, Item, Raw, Seen, Slow, Status, Whole, WireModel, sse
@@ -310,3 +312,46 @@ def test_an_error_inside_the_stream(dialect: str, error: Any, kind: type[Unavail
 def test_an_error_with_a_good_status(dialect: str) -> None:
     body = b'{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}'
     assert isinstance(fails(dialect, Raw(body, "application/json")), Passing)
+
+
+PIXEL = b"\x89PNG a picture"
+BEGUN: Trail[Message] = Trail((Said("Begin."),))
+SEEN = BEGUN.then(
+    Replied("", (Call("000000001", "read", "{}"), Call("000000002", "read", "{}"))),
+    Result("000000001", "(an image)", True, Picture("image/png", "b10b")),
+    Result("000000002", "text", True),
+)
+
+
+def look(dialect: str, script: list[Item], images: bool) -> list[Seen]:
+    async def go(url: str) -> None:
+        client = wires.Client()
+        asked = model(dialect, client, url, 5, options=Options(images=images))
+        again = SEEN.then(Replied("A tree."), Said("Go on."))
+        for messages in (SEEN, again):
+            await asked.ask(Prompt("goal#1#2", "system", messages, TOOLS, pictures={"b10b": PIXEL}), print)
+        await client.close()
+
+    with WireModel(script) as wire:
+        asyncio.run(go(wire.url))
+        return wire.requests
+
+
+@every_dialect
+def test_an_image_is_shown_to_a_model_that_takes_it(dialect: str) -> None:
+    data = b64encode(PIXEL).decode()
+    first, second = look(dialect, [WHOLE, WHOLE], images=True)
+    for request in (first, second):
+        assert request.body.decode().count(data) == 1 and "image/png" in request.body.decode()
+    if dialect == "chat":  # All results of a turn come before anything else.
+        assert [each["role"] for each in first.json["messages"][-3:]] == ["tool", "tool", "user"]
+        assert [each["role"] for each in second.json["messages"][-3:]] == ["user", "assistant", "user"]
+    assert b"image/png" not in look(dialect, [WHOLE, WHOLE], images=False)[0].body
+
+
+@every_dialect
+def test_a_model_that_refuses_an_image_goes_on_without(dialect: str) -> None:
+    refusal = Status(400, {}, {"error": {"message": "This model does not support image input."}})
+    requests = look(dialect, [refusal, WHOLE, WHOLE], images=True)
+    assert [b"image/png" in request.body for request in requests] == [True, False, False]
+    assert b"(an image)" in requests[1].body

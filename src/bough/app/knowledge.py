@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -38,6 +38,12 @@ class Knowledge(Struct, frozen=True):
         """Tokens: what the server says, unless the person wants less of it used; 0: not known."""
         asked = self.said[name].window if name in self.said else 0
         return min(asked, configured) if asked and configured else asked or configured
+
+    def images(self, name: str, setting: Literal["auto", "on", "off"]) -> bool | None:
+        """Whether it takes them; None: nobody says."""
+        if setting != "auto":
+            return setting == "on"
+        return self.said[name].images if name in self.said else None
 
 
 async def knowledge(

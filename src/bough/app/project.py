@@ -500,6 +500,7 @@ class Session(Journal, frozen=True):
                     longest=rules.model_longest,
                     env=self.env,
                     window=known.window(name, self.config.models.window),
+                    images=known.images(name, self.config.models.images),
                     own_price=self.config.prices.get(name.partition("@")[0]),
                 )
             )

@@ -36,6 +36,8 @@ LARGEST = 8_000
 """Tokens that a summary never goes beyond, however large the window is: nobody reads more."""
 READS = 40
 """Files (or pages of them) that were read and are remembered, the newest ones."""
+PICTURE = 1_500
+"""Tokens of an image, about what providers count for one that fills their frame."""
 USEFUL = 0.8
 """A compaction helped when what is left is at most this share of what there was."""
 
@@ -56,7 +58,7 @@ def measured(messages: Iterable[Message]) -> int:
 def _tokens(message: Message) -> int:
     if isinstance(message, Replied):
         return tokens(message.text) + tokens(message.extra) + sum(map(_tokens_of_call, message.calls))
-    return tokens(message.text)
+    return tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
 
 
 def _tokens_of_call(call: Call) -> int:

@@ -363,6 +363,8 @@ class ToolFinished(Event, frozen=True):
     interrupted: bool = False
     passed: int | None = None
     """Tests that passed in it, when it was a run of tests that can be read."""
+    image: str = ""
+    """The media type, when the blob is an image that the model is shown."""
 
 
 class NoteKept(Event, frozen=True):

@@ -37,12 +37,22 @@ class Replied(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=Tru
     """Provider fields of the message that have to be sent back as they came (signed reasoning …), as a JSON object."""
 
 
-class Result(Struct, frozen=True, forbid_unknown_fields=True, tag="result"):
+class Picture(Struct, frozen=True, forbid_unknown_fields=True):
+    """An image, for models that take them."""
+
+    kind: str
+    """Its media type."""
+    blob: str
+    """Its name in the blob store."""
+
+
+class Result(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag="result"):
     """What came of one tool call."""
 
     call: str
     text: str
     ok: bool
+    picture: Picture | None = None
 
 
 Message = Said | Replied | Result
@@ -71,6 +81,8 @@ class Prompt(Struct, frozen=True):
     """The answer is to be one JSON object like this tool's arguments, in the text."""
     temperature: float | None = None
     """None: the model's own."""
+    pictures: dict[str, bytes] = {}
+    """The images of the messages, by their names in the blob store."""
 
 
 class Usage(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

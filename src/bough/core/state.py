@@ -11,7 +11,7 @@ from bough.core.acceptance import Verdict
 from bough.core.budget import Spend
 from bough.core.compaction import compacted, measured, useless_in_a_row
 from bough.core.growth import GROWTH, Apply, dealt
-from bough.core.messages import Call, Message, Replied, Result, Said, Usage
+from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
 from bough.core.states import State, move
 from bough.core.stuck import Act, Turn, Watch, afresh, see
 from bough.core.stuck.masks import key
@@ -302,7 +302,8 @@ def _tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
     act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
     # A process that dies again and again says nothing about the work.
     acts = task.acts if event.interrupted else (*task.acts, act)
-    task = replace(_say(task, Result(event.call, event.output, event.ok)), acts=acts)
+    picture = Picture(event.image, event.blob) if event.image else None
+    task = replace(_say(task, Result(event.call, event.output, event.ok, picture)), acts=acts)
     settled = not started and not task.waiting
     task = _gets_on(task, call, event.passed) if event.passed is not None else task
     task = task if event.fault else _able(task)
@@ -504,7 +505,9 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
 def _say(task: Task, message: Message) -> Task:
     attempt = _current(task)
     used = attempt.used + measured((message,))
-    return replace(task, attempt=replace(attempt, messages=attempt.messages.then(message), used=used))
+    pictured = attempt.pictured or (isinstance(message, Result) and message.picture is not None)
+    grown = replace(attempt, messages=attempt.messages.then(message), used=used, pictured=pictured)
+    return replace(task, attempt=grown)
 
 
 def _current(task: Task) -> Attempt:

@@ -47,6 +47,8 @@ class Attempt(Struct, frozen=True):
     """Nothing shows yet that its model can call tools: the ladder may take the other protocol."""
     agent: str = ""
     """The outside agent that it is; empty: bough's own."""
+    pictured: bool = False
+    """There was an image in it."""
 
 
 class Note(Struct, frozen=True):

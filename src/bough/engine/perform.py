@@ -16,7 +16,7 @@ from bough.core import events as e
 from bough.core.accepting import live, may_contest, refuted
 from bough.core.errors import Passing, Refused, TooLong, Unkeepable
 from bough.core.ids import GOAL
-from bough.core.messages import Answer, Call, Prompt, ToolSpec
+from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.states import State
 from bough.core.task import Attempt, Task
 from bough.engine.conclude import conclude
@@ -92,7 +92,9 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     if attempt.protocol == "text":
         prompt = await text_prompt(task, site, key)
     else:
-        prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=task.step.temperature)
+        pictures = await _pictures(attempt, site) if attempt.pictured else {}
+        heat = task.step.temperature
+        prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=heat, pictures=pictures)
     began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
@@ -109,6 +111,11 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
         if attempt.protocol == "text":
             answer = await read_answer(answer, task, site)
         yield [replace(answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
+
+
+async def _pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
+    shown = [m.picture.blob for m in attempt.messages if isinstance(m, Result) and m.picture]
+    return {name: await site.ports.store.get_blob(name) for name in shown}
 
 
 def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
@@ -192,6 +199,7 @@ async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool
         seconds=ports.timer() - began,
         fault=result.fault,
         passed=result.passed,
+        image=result.image,
     )
     return [finished, *result.events]
 

@@ -57,7 +57,7 @@ class AnthropicModel(OrderedModel):
 
     def body(self, prompt: Prompt) -> bytes:
         """The request that asks with this prompt."""
-        messages = self._prefixes.bytes_of(prompt.messages)
+        messages = self._messages(prompt)
         return b"".join(
             (
                 self._fixed,
@@ -77,10 +77,13 @@ class AnthropicModel(OrderedModel):
         match message:
             case Said(text):
                 return [self._text(text, {})]
-            case Result(call, text, ok):
+            case Result(call, text, ok, picture):
                 block: dict[str, Any] = {"type": "tool_result", "tool_use_id": word(call, "call")}
                 if not ok:
                     return [block | {"is_error": True, "content": text if text.strip() else NO_OUTPUT}]
+                if picture and (data := self._shown(picture)):
+                    source = {"type": "base64", "media_type": picture.kind, "data": data}
+                    return [block | {"content": [self._text(text, {}), {"type": "image", "source": source}]}]
                 return [block | ({"content": text} if text else {})]
             case Replied():
                 blocks = self._parts(message)

@@ -30,6 +30,8 @@ class Capabilities(Struct, frozen=True):
     """`Ollama`, `llama.cpp`; empty: neither."""
     unreachable: str = ""
     """Why it cannot be asked at all: nothing listens there."""
+    images: bool | None = None
+    """Whether it takes images; None: it does not say."""
 
 
 async def capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
@@ -63,7 +65,8 @@ def _of_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Ca
     given = _number(loaded[0]) if loaded else 0
     window = given or (int(set_to[1]) if set_to else OLLAMA_WINDOW)
     most = max(map(_number, trained), default=0)
-    return Capabilities(min(window, most) if most else window, tools, "Ollama")
+    images = "vision" in able if isinstance(able, list) else None
+    return Capabilities(min(window, most) if most else window, tools, "Ollama", images=images)
 
 
 def _of_llama_cpp(props: dict[str, Any]) -> Capabilities:
@@ -72,7 +75,10 @@ def _of_llama_cpp(props: dict[str, Any]) -> Capabilities:
     caps = _table(props, "chat_template_caps")
     says = caps.get("supports_tools", caps.get("supports_tool_calls"))
     tools = says if isinstance(says, bool) else None
-    return Capabilities(window, tools, "llama.cpp") if window or tools is not None else Capabilities()
+    sees = _table(props, "modalities").get("vision")
+    images = sees if isinstance(sees, bool) else None
+    known = window or tools is not None
+    return Capabilities(window, tools, "llama.cpp", images=images) if known else Capabilities()
 
 
 async def _asked(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:

@@ -14,8 +14,9 @@ from msgspec import Raw, Struct
 
 from bough.adapters.models.dialect import BaseReader, HttpModel, Progress
 from bough.adapters.models.wire import EMPTY, Complaint, count, decode, fields, mended, packed, word
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
+IMAGES = "The images that the calls above show, in their order:"
 ECHOED = ("reasoning_content", "reasoning_details")
 """Fields of an answer that a provider wants back with it."""
 STOPS: dict[str, Stop] = {"length": "length", "max_tokens": "length", "content_filter": "refusal", "refusal": "refusal"}
@@ -38,7 +39,7 @@ class ChatModel(HttpModel):
     def body(self, prompt: Prompt) -> bytes:
         """The request that asks with this prompt."""
         system = self._heads.system(prompt.system)
-        messages = self._prefixes.bytes_of(prompt.messages)
+        messages = self._messages(prompt)
         between = b"," if system and messages else b""
         return b"".join(
             (
@@ -63,8 +64,26 @@ class ChatModel(HttpModel):
         return b"," + msgspec.json.encode(options)[1:-1] if options else b""
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
+        """The state is how many results are to come, and the images among those that came: a result is text, so they
+        follow in a message of their own once all results are there."""
+        left, *waiting = before.split()[1:] or ["0"]
+        shaped = [self._shaped(message)]
+        if isinstance(message, Replied):
+            left, waiting = str(len(message.calls)), []
+        elif isinstance(message, Result):
+            left = str(max(int(left) - 1, 0))
+            waiting += [f"{message.picture.kind}:{message.picture.blob}"] if message.picture else []
+            if left == "0" and waiting:
+                shaped += self._images(waiting)
+                waiting = []
         comma = b"," if before else b""
-        return comma + msgspec.json.encode(self._shaped(message)), "more"
+        return comma + msgspec.json.encode(shaped)[1:-1], " ".join(("more", left, *waiting))
+
+    def _images(self, waiting: list[str]) -> list[dict[str, Any]]:
+        pictures = [Picture(*each.split(":")) for each in waiting]
+        urls = [f"data:{each.kind};base64,{data}" for each in pictures if (data := self._shown(each))]
+        parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+        return [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
 
     def _shaped(self, message: Message) -> dict[str, Any]:
         match message:

@@ -5,7 +5,9 @@ A new protocol is one file with a `HttpModel` and its reader, and one row in `pr
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from base64 import b64encode
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import Any, ClassVar
@@ -17,10 +19,11 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Heads, Prefixes
 from bough.adapters.models.prices import Price, Window, unknown, unpriced
 from bough.adapters.models.wire import EMPTY, LONGEST, UNREADABLE, Client, Reader, Wire, fields, mended
-from bough.core.errors import TooLong
-from bough.core.messages import Answer, Call, Message, Prompt, Replied, Stop, ToolSpec, Usage
+from bough.core.errors import Refused, TooLong
+from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Stop, ToolSpec, Usage
 
 Progress = Callable[[str], None]
+ABOUT_IMAGES = re.compile(r"(?i)image|vision|multi-?modal|inline_?data")
 
 
 class Options(Struct, frozen=True):
@@ -32,6 +35,8 @@ class Options(Struct, frozen=True):
     """Off for servers whose models refuse a temperature."""
     max_tokens: int = 32_000
     """Asked for where the protocol demands a number."""
+    images: bool = False
+    """The model takes images."""
 
 
 class HttpModel(ABC):
@@ -59,6 +64,8 @@ class HttpModel(ABC):
         self._heads = Heads(self._system, self._tools)
         self._prefixes = Prefixes(self._encode)
         self._fixed = msgspec.json.encode(self._always(at.model))[:-1]
+        self._sees = self._options.images
+        self._pictures: dict[str, bytes] = {}
 
     @cached_property
     def window(self) -> int:
@@ -71,6 +78,13 @@ class HttpModel(ABC):
         except TooLong as error:
             self.window = error.window or self.window
             raise
+        except Refused as error:
+            if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
+                raise
+            # It takes none after all, or not this one: words are enough to go on with.
+            self._sees = False
+            self._prefixes.clear()
+            return await self.ask(prompt, progress)
         answer = reader.answer()
         return msgspec.structs.replace(answer, cost=self._price(answer.usage, answer.model))
 
@@ -119,6 +133,16 @@ class HttpModel(ABC):
     @abstractmethod
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         """A message's bytes, after a message that left the state `before`, and the state that it leaves."""
+
+    def _messages(self, prompt: Prompt) -> bytes | bytearray:
+        """The conversation's bytes. A bytearray is not ours and will grow: copy it before anything waits."""
+        self._pictures = prompt.pictures
+        return self._prefixes.bytes_of(prompt.messages)
+
+    def _shown(self, picture: Picture | None) -> str:
+        """The image in base64, or nothing for a model that takes none."""
+        raw = self._pictures.get(picture.blob) if picture and self._sees else None
+        return b64encode(raw).decode() if raw else ""
 
     def _kept(self, extra: str) -> dict[str, Raw]:
         """What this very model wants back. Another one, taken for the rest of a run, would refuse it."""

@@ -52,7 +52,7 @@ class GeminiModel(OrderedModel):
         return GeminiReader(self.name, progress)
 
     def body(self, prompt: Prompt) -> bytes:
-        messages = self._prefixes.bytes_of(prompt.messages)
+        messages = self._messages(prompt)
         return b"".join(
             (
                 self._fixed,
@@ -81,10 +81,13 @@ class GeminiModel(OrderedModel):
         match message:
             case Said(text):
                 return in_turn("parts", "user", role, [{"text": spoken(text)}]), f"user {names}".strip()
-            case Result(call, text, ok):
+            case Result(call, text, ok, picture):
                 response = {"output" if ok else "error": text}
                 part = {"id": call, "name": called.get(call, "unknown"), "response": response}
-                return in_turn("parts", "user", role, [{"functionResponse": part}]), f"user {names}".strip()
+                parts: list[dict[str, Any]] = [{"functionResponse": part}]
+                if picture and (data := self._shown(picture)):
+                    parts.append({"inlineData": {"mimeType": picture.kind, "data": data}})
+                return in_turn("parts", "user", role, parts), f"user {names}".strip()
             case Replied(_, calls):
                 parts = self._signed(self._parts(message)) or [{"text": spoken("")}]
                 called = {call.id: word(call.name, "unknown") for call in calls}

@@ -21,6 +21,7 @@ from bough.adapters.models.dialect import HttpModel, Options
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, price, unpriced
+from bough.adapters.models.vision import sees
 from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, everything, joined
 from bough.core.errors import Refused, Unavailable, UsageError
 from bough.core.meant import meant
@@ -89,12 +90,14 @@ def make_model(
     timeout: float,
     env: Mapping[str, str],
     window: int = 0,
+    images: bool | None = None,
     longest: float = LONGEST,
     own_price: ModelPrice | None = None,
 ) -> Model:
     """The model of that name. `UsageError` when there is no such provider, `Refused` when its key is missing.
 
-    `window`: tokens that it can be shown at once, in case that is not known of it."""
+    `window`: tokens that it can be shown at once, in case that is not known of it; `images`: whether it takes them,
+    when somebody knows."""
     if name == NOBODY:
         return AbsentModel()
     provider, model = parse(name, base_url, env)
@@ -110,6 +113,7 @@ def make_model(
         pricing = partial(_dearer, own_price, pricing)
     holds: Window = partial(prices.window, provider, model, window) if own else lambda: window
     options = known.options if own else Options(usage=known.options.usage)
+    options = replace(options, images=sees(model) if images is None else images)
     if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
         options = replace(options, max_tokens=small)
     return _dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)

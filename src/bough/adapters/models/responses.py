@@ -47,7 +47,7 @@ class ResponsesModel(OrderedModel):
                 self._heads.system(prompt.system),
                 self._heads.tools(prompt.tools),
                 b',"input":[',
-                self._prefixes.bytes_of(prompt.messages),
+                self._messages(prompt),
                 b"]}",
             )
         )
@@ -69,8 +69,12 @@ class ResponsesModel(OrderedModel):
         match message:
             case Said(text):
                 return [{"role": "user", "content": spoken(text)}]
-            case Result(call, text):
-                return [{"type": "function_call_output", "call_id": call, "output": text}]
+            case Result(call, text, _, picture):
+                output: Any = text
+                if picture and (data := self._shown(picture)):
+                    image = {"type": "input_image", "image_url": f"data:{picture.kind};base64,{data}"}
+                    output = [{"type": "input_text", "text": spoken(text)}, image]
+                return [{"type": "function_call_output", "call_id": call, "output": output}]
             case Replied():
                 items = self._parts(message)
                 # Reasoning has to be followed by what came of it.

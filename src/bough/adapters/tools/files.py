@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from bough.adapters.tools import closest, paths
+from bough.adapters.tools.images import LARGEST, WIDEST, Picture, picture_in
 from bough.adapters.tools.text import cut_line, plural, size
 from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
 from bough.ports import ToolResult
@@ -45,6 +46,8 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
     raw = load(place, bench)
     if not raw:
         return ToolResult(f"({place.shown} is empty)")
+    if picture := picture_in(raw):
+        return _show(picture, raw, place.shown)
     if is_binary(raw):
         raise Refusal(
             f"`{place.shown}` is a binary file ({size(len(raw))}), not text: look at it with `bash` (file, xxd, "
@@ -60,6 +63,14 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
 
 
 _read_in_thread = in_thread(_read)
+
+
+def _show(picture: Picture, raw: bytes, name: str) -> ToolResult:
+    """Models that take no images read the words alone."""
+    says = f"`{name}` is an image ({picture.says}, {size(len(raw))})"
+    if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
+        raise Refusal(f"{says}, too large to be shown: make a smaller copy with `bash`, and read that.")
+    return ToolResult(f"({says})", whole=raw, image=picture.kind)
 
 
 def _page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:

@@ -1,15 +1,18 @@
-"""A model's reasoning goes through the journal and back to it, in every protocol, as its provider demands."""
+"""What is more than text goes through the journal too: reasoning back to the model that had it, images to see."""
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bough import app
+from bough.core import events as e
 from bough.core.messages import Answer, Call
+from tests.adapters.test_tools_images import IMAGES
 from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project
 from tests.wire import Raw, Reply, WireModel, sse
 
@@ -40,6 +43,24 @@ def anthropic() -> bytes:
         for index, block in enumerate((thought, call))
     ]
     return sse(*blocks, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"})
+
+
+def test_an_image_that_is_read_is_seen(tmp_path: Path) -> None:
+    folder = make_project(tmp_path / "project")
+    raw = b64decode(IMAGES["png"])
+    (folder / "logo.png").write_bytes(raw)
+    script: list[Reply] = [
+        Answer(calls=(Call("c1", "read", '{"path": "logo.png"}'), Call("c2", "write", json.dumps(WRITE)))),
+        DONE,
+    ]
+    with WireModel(script) as wire:
+        choices = app.Choices(model="openai:gpt-4o", base_url=wire.base_url, flat=True)
+        outcome, journal = carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+    assert outcome.completed, outcome.summary
+    *_, shown = [request for request in wire.requests if request.method == "POST"][-1].json["messages"]
+    assert shown["content"][1] == {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{IMAGES['png']}"}}
+    read = journal.of(e.ToolFinished)[0]
+    assert (read.image, read.output) == ("image/png", "(`logo.png` is an image (PNG, 3 × 2 pixels, 78 B))")
 
 
 def places(found: Any) -> tuple[int, int]:
