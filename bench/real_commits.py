@@ -1,6 +1,7 @@
 """Real commits that touch code and tests, each as a run: what does the verdict say about honest work?
 
-    python -m bench.real_commits REPOSITORY... [--python PYTHON] [--commits N] [--jobs N] [--json FILE]
+    python -m bench.real_commits REPOSITORY... [--python PYTHON] [--commits N] [--only FILE] [--judge MODEL] [--jobs N]
+        [--json FILE]
 
 REPOSITORY is a git directory (bare or not). Its latest commits that change both product code and tests are taken, the
 oldest first: the project is laid out as it was before the commit, a scripted agent makes the changes, and bough judges
@@ -8,6 +9,9 @@ them (`python -m pytest` of the given interpreter, which has to have what the li
 check does not pass proves nothing either way; it is counted apart. Where bough asks, the tests that it names are run
 once more without bough: in a plain checkout of the commit with the test files of the commit before it. Commands are not
 confined: take repositories that you trust.
+
+With `--judge provider:model@URL` a real model rules first, as in a run: the commit's message is the request, and
+what words of it demand is allowed without asking. `--only` takes the commits of an earlier result on which bough asked.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.verification.cases import bash, carry_out, stubborn, verdict_of
 
 from bough.adapters.verifiers.testside import language, test_file
+from bough.core import events as e
 from bough.core.plan import Step
 from bough.testing import ScriptedModel
 
@@ -68,7 +73,7 @@ def commits(repository: Path, most: int) -> list[str]:
     return found[::-1]
 
 
-def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
+def one(repository: Path, commit: str, python: str, judge: str | None = None) -> dict[str, Any]:
     name = repository.parent.name if repository.name in ("repo", ".git") else repository.name
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +89,7 @@ def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
         does = bash(f"{f'rm -f {removed}; ' if removed else ''}tar -xf {work}")
         check = check_in(project, python)
         step = Step("goal", git(repository, "log", "-1", "--format=%B", commit), test_command=check)
-        outcome, _ = carry_out(project, step, ScriptedModel(stubborn(does)))
+        outcome, journal = carry_out(project, step, ScriptedModel(stubborn(does)), judge)
         verdict = verdict_of(outcome)
     asked = [each.test for each in verdict.disagreements] if verdict.ruling == "needs_approval" else []
     return {
@@ -96,6 +101,7 @@ def one(repository: Path, commit: str, python: str) -> dict[str, Any]:
         "reason": verdict.reason,
         "changed": verdict.changed,
         "canary": verdict.canary,
+        "allowed": [change.why for ruled in journal.of(e.ChangesRuled) for change in ruled.allowed],
         "disagreements": [
             {"test": each.test, "said": each.said, "asked": each.asked} for each in verdict.disagreements
         ],
@@ -134,9 +140,9 @@ def _status(command: str, folder: Path) -> int:
 def told(found: list[dict[str, Any]]) -> str:
     """Per library: judged, proven, asked, refused; and those on which the check fails anyway."""
     lines = [
-        "| library | judged | proven | asked | an original test fails | it uses what is gone | no disagreement "
-        "| refused | check fails |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| library | judged | proven | allowed by the judge | asked | an original test fails | it uses what is gone "
+        "| no disagreement | refused | check fails |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     totals: Counter[str] = Counter()
     for library in sorted({each["library"] for each in found}):
@@ -146,7 +152,13 @@ def told(found: list[dict[str, Any]]) -> str:
     return "\n".join([*lines, _row("all", totals)])
 
 
+def _is_asked(row: dict[str, Any]) -> bool:
+    return bool(row["ruling"] == "needs_approval")
+
+
 def _kind(each: dict[str, Any]) -> str:
+    if each["ruling"] == "passed" and each.get("allowed"):
+        return "allowed"
     if each["ruling"] != "needs_approval":
         return "refused" if each["finding"] else str(each["ruling"])
     if not each["confirmed"]:
@@ -156,8 +168,8 @@ def _kind(each: dict[str, Any]) -> str:
 
 def _row(name: str, count: Counter[str]) -> str:
     asked = [count["fails"], count["gone"], count["no disagreement"]]
-    judged = count["passed"] + sum(asked) + count["refused"]
-    cells = (name, judged, count["passed"], sum(asked), *asked, count["refused"], count["failed"])
+    judged = count["passed"] + count["allowed"] + sum(asked) + count["refused"]
+    cells = (name, judged, count["passed"], count["allowed"], sum(asked), *asked, count["refused"], count["failed"])
     return f"| {' | '.join(map(str, cells))} |"
 
 
@@ -166,12 +178,19 @@ def main() -> None:
     parser.add_argument("repositories", nargs="+", type=Path)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--commits", type=int, default=40, help="of each repository")
+    parser.add_argument("--only", type=Path, metavar="FILE", help="those on which bough asked, in an earlier --json")
+    parser.add_argument("--judge", metavar="MODEL", help="provider:model@URL that rules before anybody is asked")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     # The interpreter and the commits lie where a confined command cannot read.
     os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "BOUGH_SANDBOX_MODE": "none"}
-    jobs = [(path, commit, args.python) for path in args.repositories for commit in commits(path, args.commits)]
+    jobs = [
+        (path, commit, args.python, args.judge) for path in args.repositories for commit in commits(path, args.commits)
+    ]
+    if args.only:
+        asked = {row["commit"] for row in map(json.loads, args.only.read_text().splitlines()) if _is_asked(row)}
+        jobs = [job for job in jobs if job[1][:10] in asked]
     found: list[dict[str, Any]] = []
     with ProcessPoolExecutor(args.jobs) as pool:
         for each in pool.map(one, *zip(*jobs, strict=True)):

@@ -294,10 +294,10 @@ def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
     return carry_out(project, case.whole_step(), ScriptedModel(stubborn(*case.answers())))
 
 
-def carry_out(project: Path, step: Step, model: ScriptedModel) -> tuple[Outcome, Journal]:
+def carry_out(project: Path, step: Step, model: ScriptedModel, strong: str | None = None) -> tuple[Outcome, Journal]:
     async def work() -> tuple[Outcome, Journal]:
         async with app.session(project, create=True) as session:
-            outcome = await session.start(step, app.Choices(model=model, max_depth=0), app.Watch())
+            outcome = await session.start(step, app.Choices(model=model, strong_model=strong, max_depth=0), app.Watch())
             return outcome, Journal(await session.store.read(outcome.run))
 
     return asyncio.run(work())
