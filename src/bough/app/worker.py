@@ -9,7 +9,7 @@ import os
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -88,24 +88,20 @@ class Serving:
             intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
             try:
                 await asyncio.to_thread(intake.start)
-                return await self._go_on(intake)
+                ended = await self._go_on(intake)
             finally:
                 await intake.end_all()
+            if ended == "drained":
                 await asyncio.to_thread(intake.stop)
-                await asyncio.to_thread(member.leave)
+                with suppress(StoreError):  # then its heart stands still, which says the same
+                    await asyncio.to_thread(member.leave)
+            return ended
 
     async def _go_on(self, intake: Intake) -> Ended:
         pause = min(1.0, self._member.lease / 5)
         while True:
-            try:
-                asked = await asyncio.to_thread(self._member.beat)
-            except StoreError as error:
-                # Whoever reaches the server may have our tasks by now.
-                self._say(f"{error}")
-                await intake.end_all()
-                return "lost"
+            asked = await self._beat(intake)
             if asked is None:
-                await intake.end_all()
                 return "lost"
             if asked and not self._draining.is_set():
                 self._say("asked to drain")
@@ -118,6 +114,18 @@ class Serving:
             if there is not None:
                 await intake.recover(there)
             await asyncio.sleep(pause)
+
+    async def _beat(self, intake: Intake) -> bool | None:
+        """Whether we are asked to drain; None: we were struck off. A server that is away is waited for, but after a
+        lease without a beat our tasks may be others'."""
+        while True:
+            try:
+                return await asyncio.to_thread(self._member.beat)
+            except StoreError as error:
+                self._say(f"{error}")
+                await intake.end_all()
+                if self._ending.is_set():
+                    return None
 
     async def _carry(self, handed: Handed) -> str:
         """One task, until it rests. What goes wrong here is said to the coordinator, who finds somebody else."""

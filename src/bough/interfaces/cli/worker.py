@@ -48,13 +48,7 @@ def command(
     Its tasks are then taken over by others, as after a crash. To upgrade, drain it and start the new version.
     """
     stay()
-    ended = wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, drain))
-    if ended == "lost":
-        # A fresh life: what this one knows of its tasks is somebody else's by now.
-        import os
-
-        click.echo("bough: this worker was away for too long and others have its tasks: starting again.", err=True)
-        os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
+    wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, drain))
     return 0
 
 
@@ -68,8 +62,9 @@ async def _worker(
     sandbox: str | None,
     network: str | None,
     drain: bool,
-) -> str:
+) -> None:
     import asyncio
+    import os
     import signal
     from typing import Any
 
@@ -83,7 +78,7 @@ async def _worker(
         if drain:
             await drain_worker(opened, called)
             click.echo(f"{called} takes nothing more and ends when it has finished what it has.")
-            return "drained"
+            return
         serving = Serving(opened, called, slots, tags, _say, lease)
 
         def stop() -> None:
@@ -99,7 +94,11 @@ async def _worker(
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
         _say(f"worker {called}: {slots} slots{', tags ' + ' '.join(tags) if tags else ''}")
-        return await serving.serve()
+        if await serving.serve() == "lost":
+            # A fresh life, from here: threads of this one may still wait for a server that was away.
+            _say("it was away for too long, so others have its tasks: starting again")
+            sys.stdout.flush()
+            os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
 
 
 def _say(text: str) -> None:

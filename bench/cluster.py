@@ -1,0 +1,542 @@
+"""Do many machines work as one? Real processes, a real PostgreSQL, real git; only the model is scripted, at the wire.
+
+python bench/cluster.py faults --faults 200      # three workers; kills, restarts, freezes, wrong clocks, at random
+python bench/cluster.py scale                    # 40 leaves that wait for their model: 1 worker against 4
+python bench/cluster.py calls                    # what each call of the store and the queue costs
+
+`faults`: three workers, each with a folder of its own, and a bare repository as the git remote. Runs of 12 leaves come
+one after the other; at random moments a worker, the coordinator or PostgreSQL is killed with SIGKILL and started again,
+a worker is stopped (SIGSTOP) for longer than its lease, or a worker is started again with a clock that is hours off.
+Each agent appends a line to its file in each of three rounds: a finished effect that was lost, or done again by whoever
+took the task over, shows in the file. At the end of each run the files, the journal and its ledger must be exact. Exit
+status 1 when anything was lost, done twice or charged wrongly.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.ledger import assert_ledger
+from tests.wire import WireModel
+
+from bough.adapters.executors.dbos import QUEUE
+from bough.adapters.stores.postgresql import PostgresStore
+from bough.core import events as e
+from bough.core.messages import Answer, Call
+from bough.core.states import State
+
+BOUGH = [sys.executable, "-m", "bough"]
+KEY = "sk-planted-0123456789abcdef"
+CLOCK = """
+import os, time
+_off, _real = float(os.environ.get("CLOCK_OFF", "0")), (time.time, time.time_ns)
+if _off:
+    time.time = lambda: _real[0]() + _off
+    time.time_ns = lambda: _real[1]() + int(_off * 1e9)
+"""
+
+
+class Postgres:
+    """A server of our own, from the `pgserver` wheel."""
+
+    def __init__(self, folder: Path) -> None:
+        with warnings.catch_warnings(action="ignore"):
+            import pgserver
+        self._pgserver = pgserver
+        self.folder = folder
+        self._server = pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined,unused-ignore]
+        self.url: str = self._server.get_uri()
+
+    def crash(self) -> None:
+        """SIGKILL to all of it, and a start that recovers."""
+        self.kill()
+        self._server.ensure_postgres_running()
+
+    def kill(self) -> None:
+        pid = int((self.folder / "postmaster.pid").read_text().split()[0])
+        children = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+        all_ = (pid, *map(int, children))
+        for each in all_:
+            try:
+                os.kill(each, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        while any(_lives(each) for each in all_):
+            time.sleep(0.02)
+        # Where nobody reaps them they stay as zombies, which it would take for a server that lives.
+        for name in ("postmaster.pid", ".s.PGSQL.5432.lock", ".s.PGSQL.5432"):
+            (self.folder / name).unlink(missing_ok=True)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def answer(delay: Callable[[], float], rounds: int) -> Callable[[dict[str, Any]], Answer]:
+    """An agent appends a line in each round, then says that it is done."""
+
+    def reply(request: dict[str, Any]) -> Answer:
+        time.sleep(delay())
+        said = "\n".join(str(each.get("content")) for each in request["messages"] if each["role"] == "user")
+        name = re.findall(r"Write (leaf-\d+)\.txt", said)[0]
+        done = sum(each["role"] == "tool" for each in request["messages"])
+        if done < rounds:
+            command = json.dumps({"command": f"echo {done + 1} >> {name}.txt"})
+            return Answer(calls=(Call("c1", "bash", command),))
+        return Answer(calls=(Call("c2", "done", json.dumps({"summary": "written"})),))
+
+    return reply
+
+
+def make_project(folder: Path, leaves: int) -> Path:
+    (folder / "workflows").mkdir(parents=True)
+    steps = "".join(
+        f"[[steps]]\nname = 'leaf-{n}'\naction = 'Write leaf-{n}.txt.'\ntest_command = 'test -f leaf-{n}.txt'\n"
+        f"files = ['leaf-{n}.txt']\n"
+        for n in range(leaves)
+    )
+    header = "description = 'Write the files.'\nparallel = true\nrequires_testing = false\n"
+    (folder / "workflows" / "flow.toml").write_text(header + steps)
+    for n in range(50):
+        (folder / f"file-{n}.txt").write_text(f"{n}\n" * 20)
+    git = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for args in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "start"]):
+        subprocess.run([*git, *args], check=True)
+    return folder
+
+
+class Machine:
+    """A worker in a folder of its own."""
+
+    def __init__(self, folder: Path, env: dict[str, str], slots: int, lease: float) -> None:
+        self.folder, self.env, self.slots, self.lease = folder, env, slots, lease
+        folder.mkdir(exist_ok=True)
+        self.log = folder.with_suffix(".log").open("a")
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, off: float = 0.0) -> None:
+        if self.process is not None and self.process.poll() is None:
+            return
+        options = ["--sandbox", "none", "--slots", str(self.slots), "--lease", str(self.lease)]
+        self.process = subprocess.Popen(
+            [*BOUGH, "worker", "--dir", str(self.folder), "--name", self.folder.name, *options],
+            env={**self.env, "CLOCK_OFF": str(off)},
+            stdout=self.log,
+            stderr=self.log,
+        )
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait()
+
+    def drain(self) -> None:
+        self.signal(signal.SIGTERM)
+        if self.process is not None:
+            self.process.wait(60)
+
+
+@contextmanager
+def stage(leaves: int, delay: Callable[[], float], rounds: int) -> Iterator[tuple[Path, Postgres, dict[str, str], str]]:
+    """A folder with a project and a remote, a server, an environment, and the model's address."""
+    with tempfile.TemporaryDirectory(prefix="bough-cluster-", dir="/tmp") as place:
+        top = Path(place)
+        top.chmod(0o755)
+        make_project(top / "project", leaves)
+        subprocess.run(["git", "init", "-q", "--bare", str(top / "remote.git")], check=True)
+        (top / "site").mkdir()
+        (top / "site" / "sitecustomize.py").write_text(CLOCK)
+        server = Postgres(top / "postgres")
+        with WireModel(answer(delay, rounds)) as wire:
+            env = {
+                **os.environ,
+                "BOUGH_STORE": f"{server.url}&schema=bench",
+                "OPENAI_API_KEY": KEY,
+                "XDG_STATE_HOME": str(top / "state"),
+                "XDG_CONFIG_HOME": str(top / "config"),
+                "PYTHONPATH": os.pathsep.join([str(top / "site"), os.environ.get("PYTHONPATH", "")]),
+            }
+            try:
+                yield top, server, env, wire.base_url
+            finally:
+                server.kill()
+
+
+def coordinator(top: Path, env: dict[str, str], url: str, *words: str) -> subprocess.Popen[bytes]:
+    log = (top / "coordinator.log").open("a")
+    asking = ["--model", "openai:m", "--base-url", url, "--sandbox", "none", "--workers"]
+    command = [*BOUGH, *words, "--dir", str(top / "project"), *asking]
+    return subprocess.Popen(command, env=env, stdout=log, stderr=log)
+
+
+def until_workers(env: dict[str, str], project: Path, count: int) -> None:
+    while True:
+        listed = subprocess.run(
+            [*BOUGH, "workers", "--json", "--dir", str(project)], env=env, capture_output=True, check=False
+        )
+        if listed.returncode == 0 and len(json.loads(listed.stdout)) >= count:
+            return
+        time.sleep(0.5)
+
+
+# ── faults ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+LEASE = 3.0
+ROUNDS = 3
+
+
+class Chaos:
+    """Does something to somebody, again and again."""
+
+    def __init__(self, rng: random.Random, server: Postgres, machines: list[Machine]) -> None:
+        self.rng, self.server, self.machines = rng, server, machines
+        self.coordinator: subprocess.Popen[bytes] | None = None
+        self.counts: Counter[str] = Counter()
+        self._later: list[threading.Timer] = []
+
+    def strike(self) -> None:
+        kinds = ["worker killed", "coordinator killed", "server killed", "worker frozen", "clock off"]
+        kind = self.rng.choices(kinds, (4, 2, 1, 2, 1))[0]
+        machine = self.rng.choice(self.machines)
+        if kind == "worker killed":
+            machine.kill()
+            # At once, or so late that others have struck it off by then.
+            self._after(self.rng.choice((0.0, 0.5, LEASE + 1.5)), machine.start)
+        elif kind == "coordinator killed":
+            if self.coordinator is None or self.coordinator.poll() is not None:
+                return
+            self.coordinator.kill()
+        elif kind == "server killed":
+            self.server.crash()
+        elif kind == "worker frozen":
+            machine.signal(signal.SIGSTOP)
+            self._after(LEASE + 1.5, lambda: machine.signal(signal.SIGCONT))
+        else:
+            machine.kill()
+            machine.start(self.rng.choice((-86_400.0, -3_600.0, 3_600.0, 86_400.0)))
+        self.counts[kind] += 1
+
+    def _after(self, seconds: float, action: Callable[[], None]) -> None:
+        if not seconds:
+            action()
+            return
+        timer = threading.Timer(seconds, action)
+        timer.start()
+        self._later.append(timer)
+
+    def settle(self) -> None:
+        for timer in self._later:
+            timer.join()
+
+
+async def examine(url: str, name: str, leaves: int) -> list[str]:
+    """What is wrong with a finished run."""
+    store = PostgresStore(url, create=False)
+    try:
+        records = await store.read(name)
+        await store.verify()
+    finally:
+        await store.close()
+    wrong = []
+    try:
+        tasks = assert_ledger(records)
+    except AssertionError as error:
+        return [f"{name}: the ledger: {error}"]
+    for number in range(leaves):
+        path = f"leaf-{number}"
+        if path not in tasks or tasks[path].state is not State.COMPLETED:
+            wrong.append(f"{name}: {path} is lost")
+        finished = Counter(r.event.call for r in records if r.task == path and isinstance(r.event, e.ToolFinished))
+        wrong += [f"{name}: {path}: call {call} finished {n} times" for call, n in finished.items() if n != 1]
+    return wrong
+
+
+def files_of(env: dict[str, str], project: Path, name: str, leaves: int) -> list[str]:
+    diff = subprocess.run(
+        [*BOUGH, "diff", name, "--dir", str(project)], env=env, capture_output=True, text=True, check=True
+    ).stdout
+    wrong = []
+    for number in range(leaves):
+        part = re.search(rf"\+\+\+ b/leaf-{number}\.txt\n@@.*@@\n((?:\+.*\n?)*)", diff)
+        found = re.findall(r"\+(\d+)", part[1]) if part else []
+        if found != [str(n + 1) for n in range(ROUNDS)]:
+            wrong.append(f"{name}: leaf-{number}.txt has the lines {found}")
+    return wrong
+
+
+def faults(count: int, seed: int, leaves: int = 12) -> int:
+    rng = random.Random(seed)
+    wrong: list[str] = []
+    runs, began = 0, time.monotonic()
+    with stage(leaves, lambda: rng.uniform(0.1, 0.8), ROUNDS) as (top, server, env, url):
+        machines = [Machine(top / f"worker-{n}", env, slots=2, lease=LEASE) for n in range(3)]
+        # One of them is a clone of the project, the others start with nothing.
+        subprocess.run(["git", "clone", "-q", str(top / "project"), str(machines[0].folder)], check=True)
+        for machine in machines:
+            machine.start()
+        until_workers(env, top / "project", 3)
+        chaos = Chaos(rng, server, machines)
+        while chaos.counts.total() < count:
+            runs += 1
+            process = chaos.coordinator = coordinator(
+                top, env, url, "run", "--workflow", "flow", "--remote", str(top / "remote.git"), "--fresh"
+            )
+            started, deadline = time.monotonic(), time.monotonic() + 300
+            name = ""
+            while True:
+                time.sleep(rng.uniform(0.2, 1.4))
+                if process.poll() is not None:
+                    if process.returncode == 0:
+                        break
+                    names = asyncio.run(_names(env["BOUGH_STORE"]))
+                    if len(names) < runs:  # It was killed before it had begun anything.
+                        process = chaos.coordinator = coordinator(
+                            top, env, url, "run", "--workflow", "flow", "--remote", str(top / "remote.git"), "--fresh"
+                        )
+                        continue
+                    process = chaos.coordinator = coordinator(top, env, url, "resume", names[-1])
+                if chaos.counts.total() < count:
+                    chaos.strike()
+                if time.monotonic() > deadline:
+                    process.kill()
+                    wrong.append(f"run {runs} did not end within 300 s")
+                    break
+            chaos.settle()
+            name = asyncio.run(_names(env["BOUGH_STORE"]))[-1]
+            wrong += asyncio.run(examine(env["BOUGH_STORE"], name, leaves))
+            wrong += files_of(env, top / "project", name, leaves)
+            print(f"run {runs} {name}: {time.monotonic() - started:.0f} s, {chaos.counts.total()} faults so far")
+            if wrong:
+                keep = Path("/tmp") / f"bough-cluster-wrong-{os.getpid()}"
+                shutil.copytree(top, keep, ignore=shutil.ignore_patterns("postgres"), symlinks=True)
+                print(f"kept in {keep}")
+                break
+        for machine in machines:
+            machine.drain()
+    took = time.monotonic() - began
+    print(f"{chaos.counts.total()} faults in {runs} runs of {leaves} leaves, {took:.0f} s: {dict(chaos.counts)}")
+    for each in wrong:
+        print(f"WRONG {each}")
+    print(f"{len(wrong)} wrong")
+    return 1 if wrong else 0
+
+
+async def _names(url: str) -> list[str]:
+    store = PostgresStore(url, create=False)
+    try:
+        return await store.runs()
+    finally:
+        await store.close()
+
+
+# ── more workers ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def scale(counts: list[int], leaves: int, wait: float) -> int:
+    took: dict[int, float] = {}
+    with stage(leaves, lambda: wait, 1) as (top, _, env, url):
+        for count in counts:
+            machines = [Machine(top / f"worker-{count}-{n}", env, slots=1, lease=15.0) for n in range(count)]
+            for machine in machines:
+                machine.start()
+            until_workers(env, top / "project", count)
+            began = time.monotonic()
+            jobs = ["--jobs", str(leaves)]
+            process = coordinator(top, env, url, "run", "--workflow", "flow", "--fresh", *jobs)
+            assert process.wait() == 0, (top / "coordinator.log").read_text()[-2000:]
+            took[count] = time.monotonic() - began
+            ideal = leaves / count * 2 * wait
+            print(
+                f"{count} workers: {took[count]:.1f} s for {leaves} leaves of 2 x {wait:g} s ({ideal:.0f} s of waiting)"
+            )
+            for machine in machines:
+                machine.drain()
+    first, last = counts[0], counts[-1]
+    print(f"{first} -> {last} workers: {took[first] / took[last]:.2f} x faster")
+    return 0
+
+
+# ── what calls cost ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def calls(repeat: int) -> int:
+    """Milliseconds a call, alone and from several processes at once. The simulation takes its numbers from here."""
+    with tempfile.TemporaryDirectory(prefix="bough-calls-", dir="/tmp") as place:
+        Path(place).chmod(0o755)
+        server = Postgres(Path(place) / "postgres")
+        url = f"{server.url}&schema=calls"
+        measured = asyncio.run(_calls(url, repeat))
+        for same in (True, False):
+            for writers in (1, 4, 16):
+                rate = _together(url, writers, same)
+                kind = "the same run" if same else "runs of their own"
+                measured[f"appends a second, {writers} writers to {kind}"] = rate
+        server.kill()
+    for name, value in measured.items():
+        print(f"{name}: {value:.2f}")
+    return 0
+
+
+async def _calls(url: str, repeat: int) -> dict[str, float]:
+    store = PostgresStore(url)
+    found: dict[str, list[float]] = {}
+
+    async def timed(name: str, work: Any) -> Any:
+        began = time.perf_counter()
+        result = await work
+        found.setdefault(name, []).append(1000 * (time.perf_counter() - began))
+        return result
+
+    note = e.NoteKept("decision", "x" * 400)
+    async with store.claim("run", "task", "w", 15.0) as claim:
+        for version in range(repeat):
+            await timed("append, ms", store.append(claim, [note], version))
+            await timed("check, ms", store.check(claim))
+            await timed("renew, ms", store.renew("w", 15.0))
+            await timed("read what is new, ms", store.read("run", since=version))
+            await timed("holder, ms", store.holder("run", "task"))
+    for number in range(repeat):
+        began = time.perf_counter()
+        async with store.claim("run", f"t{number}", "w", 15.0):
+            pass
+        found.setdefault("claim and release, ms", []).append(1000 * (time.perf_counter() - began))
+    await store.close()
+    await asyncio.to_thread(_queue, url, repeat, found)
+    return {name: statistics.median(values) for name, values in found.items()}
+
+
+def _queue(url: str, repeat: int, found: dict[str, list[float]]) -> None:
+    from dbos import DBOS, DBOSClient
+    from dbos._serialization import DBOSPortableJSONSerializer
+
+    from bough.adapters.stores.server import split_schema
+
+    plain, schema = split_schema(url)
+    DBOS(
+        config={
+            "name": "bough",
+            "application_version": "1",
+            "executor_id": "bench",
+            "system_database_url": plain,
+            "dbos_system_schema": f"{schema}_dbos",
+            "serializer": DBOSPortableJSONSerializer(),
+            "log_level": "CRITICAL",
+        }
+    )
+
+    def leaf(text: str) -> str:
+        return text
+
+    DBOS.workflow(name="leaf")(leaf)
+    DBOS.launch()
+    client = DBOSClient(
+        system_database_url=plain,
+        dbos_system_schema=f"{schema}_dbos",
+        serializer=DBOSPortableJSONSerializer(),
+        application_name="bough",
+    )
+    client.register_queue(QUEUE, polling_interval_sec=0.05)
+    for number in range(repeat):
+        began = time.perf_counter()
+        client.enqueue(
+            {"workflow_name": "leaf", "queue_name": QUEUE, "workflow_id": f"w{number}", "app_version": "1"}, "x" * 4000
+        )
+        found.setdefault("enqueue, ms", []).append(1000 * (time.perf_counter() - began))
+    began = time.perf_counter()
+    while any(each.status != "SUCCESS" for each in client.list_workflows(queue_name=QUEUE, load_input=False)):
+        time.sleep(0.01)
+    found["dequeue, run and record an empty workflow, ms each"] = [1000 * (time.perf_counter() - began) / repeat]
+    client.destroy()
+    DBOS.destroy()
+
+
+WRITER = """
+import asyncio, sys, time
+from bough.adapters.stores.postgresql import PostgresStore
+from bough.core.events import NoteKept
+
+async def main(url, run, task, seconds):
+    store = PostgresStore(url)
+    async with store.claim(run, task, "w", 15.0) as claim:
+        print("ready", flush=True); sys.stdin.readline()
+        version, until = 0, time.monotonic() + seconds
+        while time.monotonic() < until:
+            await store.append(claim, [NoteKept("decision", "x" * 400)], version)
+            version += 1
+    print(version)
+    await store.close()
+
+asyncio.run(main(sys.argv[1], sys.argv[2], sys.argv[3], float(sys.argv[4])))
+"""
+
+
+def _together(url: str, writers: int, same: bool, seconds: float = 3.0) -> float:
+    mark = f"{writers}-{same}"
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, url, f"r{mark}" if same else f"r{mark}-{n}", f"t{n}", str(seconds)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(writers)
+    ]
+    for process in processes:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    return sum(int(process.communicate()[0]) for process in processes) / seconds
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    chaos = kinds.add_parser("faults")
+    chaos.add_argument("--faults", type=int, default=200)
+    chaos.add_argument("--seed", type=int, default=1)
+    more = kinds.add_parser("scale")
+    more.add_argument("--workers", type=int, nargs="+", default=[1, 4])
+    more.add_argument("--leaves", type=int, default=40)
+    more.add_argument("--wait", type=float, default=2.0)
+    costs = kinds.add_parser("calls")
+    costs.add_argument("--repeat", type=int, default=200)
+    given = parser.parse_args()
+    if given.kind == "faults":
+        return faults(given.faults, given.seed)
+    if given.kind == "scale":
+        return scale(given.workers, given.leaves, given.wait)
+    return calls(given.repeat)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
