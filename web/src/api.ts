@@ -12,7 +12,7 @@ export interface Waiting { kind: string; id?: string; task: string; question: st
 export interface Disagreement { test: string; path?: string; was?: string; now?: string; said?: string }
 export interface Line {
   path: string; name: string; parent: string | null; depth: number; leaf: boolean; title: string; about: string; state: string; words: string;
-  why: string; doing: string; stuck: string; halted: string; role: string; attempt: number; rounds: [number, number, number];
+  why: string; doing: string; stuck: string; halted: string; role: string; worker: string; attempt: number; rounds: [number, number, number];
   cost: [number, number]; tokens: [number, number]; unpriced: number; check: { ruling: string; passed: number; failed: number } | null;
   files: number; started_at: number; last_at: number;
 }

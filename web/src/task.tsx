@@ -53,6 +53,7 @@ function Inside({ project, tree, path, tab, refresh }: { project: string; tree: 
           {shown.check && <Badge word={shown.check.ruling} text={`check ${shown.check.ruling.replaceAll("_", " ")}`} />}
           <span>{shown.rounds[1]}/{shown.rounds[2]} rounds</span><span>{money(shown.cost[1], shown.unpriced)}</span><span>{count(shown.tokens[1])} tokens</span>
           {shown.role && <span>{shown.role}, attempt {shown.attempt}</span>}
+          {shown.worker && <span>on {shown.worker}</span>}
         </p>
         {live && shown.doing && <p><b>Now:</b> {shown.doing}</p>}
         {shown.stuck && <p class="warn"><b>Stuck:</b> {shown.stuck}</p>}

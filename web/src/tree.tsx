@@ -107,7 +107,7 @@ function Row({ line, path, index, current, closed, live, toggle, choose, href }:
           <small>{now(line, live)}</small>
         </span>
       </span>
-      <span role="gridcell" class="state">{line.words}{line.halted && ` (${line.halted})`}</span>
+      <span role="gridcell" class="state">{line.words}{line.halted && ` (${line.halted})`}{line.worker && ` on ${line.worker}`}</span>
       <span role="gridcell" class="number">{line.started_at ? `${all}/${granted}` : "–"}{!line.leaf && line.started_at ? <small>{own} own</small> : null}</span>
       <span role="gridcell" class="check">{line.check ? <>{line.check.ruling.replaceAll("_", " ")}<small>{tests(line)}</small></> : "–"}</span>
       <span role="gridcell" class="number own">{line.started_at ? money(line.cost[0], line.unpriced) : "–"}<small>{line.started_at ? `${count(line.tokens[0])} tok` : ""}</small></span>

@@ -217,6 +217,8 @@ class LiveDisplay:
         waiting = task.state in SETTLED or task.state is State.PENDING
         style = STATE_STYLES.get(task.state, "")
         first = [*named(row, min(width, 40)), ("  ", ""), (standing(task), style)]
+        if task.worker:
+            first.append((f"  on {one_line(task.worker)}", ""))
         if task.started_at:
             first.append((f"  {rounds_words(row)} rounds", ""))
             if row.subtree.cost and not row.leaf:

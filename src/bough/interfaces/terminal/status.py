@@ -90,6 +90,8 @@ def _state(page: Paper, drawn: Sequence[Row], holder: str | None, message: str) 
         _fact(page, "ladder", (said, "yellow"))
     if task.started_at:
         own = "" if row.leaf else f", {row.spend.rounds} of them its own"
+        if task.worker:
+            _fact(page, "worker", one_line(task.worker))
         _fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}{own}")
     if task.tokens_by_role:
         parts = (f"{count(tokens)} {ROLES.get(role, role.replace('_', ' '))}" for role, tokens in by_size(task))

@@ -171,6 +171,7 @@ def line(row: Row) -> Json:
         "stuck": stuck_words(task),
         "halted": STATUS_WORDS.get(task.halted, task.halted),
         "role": task.role.replace("_", " "),
+        "worker": one_line(task.worker),
         "attempt": task.attempt,
         "rounds": [row.spend.rounds, row.subtree.rounds, task.limits.rounds],
         "cost": [round(row.spend.cost, 6), round(row.subtree.cost, 6)],
