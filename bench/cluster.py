@@ -103,7 +103,9 @@ def answer(delay: Callable[[], float], rounds: int) -> Callable[[dict[str, Any]]
         time.sleep(delay())
         said = "\n".join(str(each.get("content")) for each in request["messages"] if each["role"] == "user")
         name = re.findall(r"Write (leaf-\d+)\.txt", said)[0]
-        done = sum(each["role"] == "tool" for each in request["messages"])
+        # A call that was interrupted is answered so, and was not carried out: then it is made again.
+        results = [str(each.get("content")) for each in request["messages"] if each["role"] == "tool"]
+        done = sum("interrupted" not in each for each in results)
         if done < rounds:
             command = json.dumps({"command": f"echo {done + 1} >> {name}.txt"})
             return Answer(calls=(Call("c1", "bash", command),))
@@ -310,7 +312,6 @@ def faults(count: int, seed: int, leaves: int = 12) -> int:
                 top, env, url, "run", "--workflow", "flow", "--remote", str(top / "remote.git"), "--fresh"
             )
             started, deadline = time.monotonic(), time.monotonic() + 300
-            name = ""
             while True:
                 time.sleep(rng.uniform(0.2, 1.4))
                 if process.poll() is not None:
@@ -337,6 +338,10 @@ def faults(count: int, seed: int, leaves: int = 12) -> int:
             if wrong:
                 keep = Path("/tmp") / f"bough-cluster-wrong-{os.getpid()}"
                 shutil.copytree(top, keep, ignore=shutil.ignore_patterns("postgres"), symlinks=True)
+                journal = subprocess.run(
+                    [*BOUGH, "log", name, "--json", "--dir", str(top / "project")], env=env, capture_output=True
+                )
+                (keep / "journal.jsonl").write_bytes(journal.stdout)
                 print(f"kept in {keep}")
                 break
         for machine in machines:

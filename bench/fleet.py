@@ -1,0 +1,262 @@
+"""Where would it saturate? 1,000 workers and 100,000 tasks, on paper: simulated time, measured costs.
+
+python bench/fleet.py                                  # the table below, with the costs that are written here
+python bench/fleet.py --costs calls.json               # with those of another machine (bench/cluster.py calls --json)
+python bench/fleet.py --workers 1000 --runs 10 --wait 20 --rounds 8
+
+What is real: the scheduler (`core.tree.moves`, `grant`, `evolve`) decides which leaf begins when, and the processor
+time that it takes is the coordinator's in the simulation; which calls of the store and of the queue a leaf makes, and in
+which order, is what the engine makes (counted in journals of real runs). What is simulated: time. PostgreSQL is a number
+of processors, each call takes one for what it was measured to take, and an append holds its run's row until its commit;
+workers wait for their model; a coordinator merges one leaf after the other. Nothing fails.
+
+A leaf takes ROUNDS rounds of WAIT seconds. For each row: how long the work takes against what the workers alone would
+need, and how busy each thing is that there is one of. What is near 100 % is what is sharded first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from bough.core import events as e
+from bough.core.budget import Limits, Spend
+from bough.core.plan import Step
+from bough.core.rules import Rules
+from bough.core.state import evolve
+from bough.core.states import State
+from bough.core.task import Task
+from bough.core.tree import Begin, grant, moves
+
+COSTS = {
+    "append": 1.1,
+    "commit": 0.6,
+    "check": 0.25,
+    "claim": 1.2,
+    "send": 1.5,
+    "enqueue": 2.0,
+    "dequeue": 3.0,
+    "poll": 0.6,
+    "beat": 1.5,
+    "follow": 0.5,
+    "merge": 60.0,
+}
+"""Milliseconds: of the server's processor, but for `commit` (the time that an append holds its run's row) and `merge`
+(of the coordinator: `git merge-tree`, the check of the merged tree, its events). Medians of `bench/cluster.py calls`
+and of a run of 40 leaves, on two shared processors."""
+GROUP = 250
+"""Leaves below one parent."""
+BEFORE, IN_A_ROUND, AFTER = 5, 4, 8
+"""Appends of a leaf: until its first round, in a round, and from its claim to be done to its end."""
+POLLED, BEATS, FOLLOWED = 0.2, 1.0, 0.25
+"""Seconds between a worker's looks for work and its heartbeats, and a coordinator's looks at the journal."""
+
+
+class Server:
+    """Processors that take calls in the order of their coming."""
+
+    def __init__(self, processors: int, busy: float) -> None:
+        """`busy`: the share of it that polls and heartbeats take, all the time."""
+        self.free = [0.0] * processors
+        self.work = 0.0
+        self.slowed = 1.0 / max(0.02, 1.0 - busy)
+
+    def call(self, at: float, seconds: float) -> float:
+        """When it is answered."""
+        begins = max(at, self.free[0])
+        ends = begins + seconds * self.slowed
+        heapq.heapreplace(self.free, ends)
+        self.work += seconds
+        return ends
+
+
+class Group(Struct, eq=False):
+    """A parent with its leaves: its state is the real one."""
+
+    task: Task
+    at: int = 0
+
+    @classmethod
+    def make(cls, name: str, size: int) -> Group:
+        steps = tuple(Step(f"leaf-{n}", "Do it.", requires_testing=False, files=(f"{name}-{n}",)) for n in range(size))
+        group = cls(Task(name))
+        whole = Step(name, "A part.", steps=steps, parallel=True, requires_testing=False)
+        group.put(e.TaskCreated(whole, "a" * 40, Limits(rounds=40 * size), Rules()))
+        group.put(e.WorkspaceOpened("a" * 40))
+        group.put(e.StateChanged(State.IN_PROGRESS, "work begins"))
+        return group
+
+    def put(self, event: e.AnyEvent) -> None:
+        self.at += 1
+        self.task = evolve(self.task, e.Record(self.at, "run", self.task.id, self.at, 0.0, event))
+
+    def begin(self) -> str | None:
+        """The next leaf that may begin, by the real scheduler."""
+        found = moves(self.task, {})
+        if not found or not isinstance(found[0], Begin):
+            return None
+        step = found[0].step
+        self.put(e.ChildStarted(step.name, step.name, grant(self.task, step)))
+        return step.name
+
+    def settle(self, name: str) -> None:
+        self.put(e.ChildSettled(name, State.COMPLETED, "the check passed", "b" * 40, Spend(rounds=8)))
+
+
+class Run(Struct, eq=False):
+    """A coordinator, which does one thing at a time, and the row of its run, which one append holds at a time."""
+
+    groups: list[Group]
+    free_at: float = 0.0
+    row_free_at: float = 0.0
+    busy: float = 0.0
+    row_busy: float = 0.0
+    scheduling: float = 0.0
+    ready: list[tuple[Group, str]] = field(default_factory=list)
+
+
+class Fleet:
+    def __init__(self, workers: int, runs: int, tasks: int, rounds: int, wait: float, processors: int) -> None:
+        self.ms = {name: value / 1000 for name, value in COSTS.items()}
+        # A worker looks at its queues also when it has no free slot: there may be new ones.
+        background = workers * (self.ms["beat"] / BEATS + self.ms["poll"] / POLLED)
+        background += runs * self.ms["follow"] / FOLLOWED
+        self.processors, self.background = processors, background
+        self.server = Server(processors, min(1.0, background / processors))
+        size = tasks // runs
+        self.runs = [
+            Run([Group.make(f"g{n}", min(GROUP, size - n)) for n in range(0, size, GROUP)]) for _ in range(runs)
+        ]
+        self.workers, self.rounds, self.wait = workers, rounds, wait
+        self.appends = 0
+        self.done = 0
+
+    def append(self, run: Run, at: float, count: int = 1) -> float:
+        """When that many appends, one after the other, are committed."""
+        for _ in range(count):
+            begins = max(self.server.call(at, self.ms["append"]), run.row_free_at)
+            at = run.row_free_at = begins + self.ms["commit"]
+            run.row_busy += self.ms["commit"]
+            self.appends += 1
+        return at
+
+    def hand_in(self, run: Run, at: float, most: int) -> Iterator[tuple[float, Group, str]]:
+        """What the coordinator begins now, as the real scheduler says."""
+        for group in run.groups:
+            while most > 0:
+                began = time.process_time()
+                name = group.begin()
+                took = time.process_time() - began
+                run.scheduling += took
+                if name is None:
+                    break
+                at = max(at, run.free_at) + took
+                run.busy += took
+                at = self.append(run, at)
+                at = self.server.call(at, self.ms["enqueue"])
+                run.free_at = at
+                most -= 1
+                yield at, group, name
+
+    def simulate(self) -> float:
+        """Seconds until everything is done."""
+        clock, number = 0.0, 0
+        events: list[tuple[float, int, str, Any]] = []
+        waiting: list[tuple[Run, Group, str]] = []
+        idle = self.workers
+
+        def later(at: float, kind: str, what: Any) -> None:
+            nonlocal number
+            number += 1
+            heapq.heappush(events, (at, number, kind, what))
+
+        share = -(-self.workers // len(self.runs))
+        for run in self.runs:
+            for at, group, name in self.hand_in(run, 0.0, share):
+                later(at, "queued", (run, group, name))
+        while events:
+            clock, _, kind, what = heapq.heappop(events)
+            run, group, name, *left = what
+            if kind == "queued":
+                waiting.append(what)
+            elif kind == "round":
+                # Intent, fence, and the answer of the model after a while.
+                at = self.server.call(self.append(run, clock), self.ms["check"])
+                later(at + self.wait, "answered", (run, group, name, left[0]))
+            elif kind == "answered":
+                at = self.append(run, clock, IN_A_ROUND - 1)
+                at = self.server.call(at, self.ms["check"] + self.ms["send"])
+                kind = "round" if left[0] > 1 else "claimed"
+                later(at, kind, (run, group, name, left[0] - 1))
+            elif kind == "claimed":
+                at = self.server.call(self.append(run, clock, AFTER), self.ms["claim"] / 2)
+                idle += 1
+                later(at + FOLLOWED / 2, "rests", (run, group, name))
+            elif kind == "rests":
+                begins = max(clock, run.free_at)
+                run.free_at = begins + self.ms["merge"]
+                run.busy += self.ms["merge"]
+                later(self.append(run, run.free_at, 2), "merged", (run, group, name))
+            else:
+                group.settle(name)
+                self.done += 1
+                for at, other, leaf in self.hand_in(run, clock, 1):
+                    later(at, "queued", (run, other, leaf))
+            while waiting and idle:
+                idle -= 1
+                run, group, name = waiting.pop(0)
+                at = self.server.call(clock + POLLED / 2, self.ms["dequeue"] + self.ms["claim"])
+                later(self.append(run, at, BEFORE), "round", (run, group, name, self.rounds))
+        return clock
+
+
+def row(workers: int, runs: int, tasks: int, rounds: int, wait: float, processors: int) -> str:
+    began = time.monotonic()
+    fleet = Fleet(workers, runs, tasks, rounds, wait, processors)
+    took = fleet.simulate()
+    done = sum(len(run.groups) for run in fleet.runs)
+    assert done and fleet.done == tasks, f"{fleet.done} of {tasks}"
+    ideal = tasks * rounds * wait / workers
+    server = (fleet.server.work / took + fleet.background) / processors
+    coordinator = max(run.busy for run in fleet.runs) / took
+    held = max(run.row_busy for run in fleet.runs) / took
+    scheduling = sum(run.scheduling for run in fleet.runs) / tasks * 1000
+    return (
+        f"| {workers:,} | {runs} | {took / 3600:.2f} h | {ideal / took:.0%} | {tasks / took:.1f} | "
+        f"{fleet.appends / took:,.0f} | {server:.0%} | {held:.0%} | {coordinator:.0%} | {scheduling:.2f} | "
+        f"{time.monotonic() - began:.0f} s |"
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workers", type=int, nargs="+", default=[10, 100, 1000])
+    parser.add_argument("--runs", type=int, nargs="+", default=[1, 10, 100])
+    parser.add_argument("--tasks", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--wait", type=float, default=20.0, help="seconds a round waits for its model and its commands")
+    parser.add_argument("--processors", type=int, default=8, help="of the PostgreSQL server")
+    parser.add_argument("--costs", type=Path, help="measured by bench/cluster.py calls --json")
+    given = parser.parse_args()
+    if given.costs:
+        COSTS.update(json.loads(given.costs.read_text()))
+    print(
+        f"{given.tasks:,} leaves of {given.rounds} rounds of {given.wait:g} s; {given.processors} processors; {COSTS}"
+    )
+    print("| workers | runs | takes | of ideal | leaves/s | appends/s | server | row | coordinator | ms/decision | |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    for workers in given.workers:
+        for runs in given.runs:
+            print(row(workers, runs, given.tasks, given.rounds, given.wait, given.processors), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
