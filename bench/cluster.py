@@ -105,7 +105,7 @@ def answer(delay: Callable[[], float], rounds: int) -> Callable[[dict[str, Any]]
         name = re.findall(r"Write (leaf-\d+)\.txt", said)[0]
         # A call that was interrupted is answered so, and was not carried out: then it is made again.
         results = [str(each.get("content")) for each in request["messages"] if each["role"] == "tool"]
-        done = sum("interrupted" not in each for each in results)
+        done = sum(not each.startswith("Interrupted") for each in results)
         if done < rounds:
             command = json.dumps({"command": f"echo {done + 1} >> {name}.txt"})
             return Answer(calls=(Call("c1", "bash", command),))

@@ -5,10 +5,10 @@ python bench/fleet.py --costs calls.json               # with those of another m
 python bench/fleet.py --workers 1000 --runs 10 --wait 20 --rounds 8
 
 What is real: the scheduler (`core.tree.moves`, `grant`, `evolve`) decides which leaf begins when, and the processor
-time that it takes is the coordinator's in the simulation; which calls of the store and of the queue a leaf makes, and in
-which order, is what the engine makes (counted in journals of real runs). What is simulated: time. PostgreSQL is a number
-of processors, each call takes one for what it was measured to take, and an append holds its run's row until its commit;
-workers wait for their model; a coordinator merges one leaf after the other. Nothing fails.
+time that it takes is the coordinator's in the simulation; which calls of the store and of the queue a leaf makes, and
+in which order, is what the engine makes (counted in journals of real runs). What is simulated: time. PostgreSQL is a
+number of processors, each call takes one for what it was measured to take, and an append holds its run's row until its
+commit; workers wait for their model; a coordinator merges one leaf after the other. Nothing fails.
 
 A leaf takes ROUNDS rounds of WAIT seconds. For each row: how long the work takes against what the workers alone would
 need, and how busy each thing is that there is one of. What is near 100 % is what is sharded first.
