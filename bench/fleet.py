@@ -26,6 +26,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from bough.adapters.executors.dbos import MANY, POLLED
+from bough.adapters.executors.fleet import LEASE
 from bough.core import events as e
 from bough.core.budget import Limits, Spend
 from bough.core.plan import Step
@@ -55,8 +57,18 @@ GROUP = 250
 """Leaves below one parent."""
 BEFORE, IN_A_ROUND, AFTER = 5, 4, 8
 """Appends of a leaf: until its first round, in a round, and from its claim to be done to its end."""
-POLLED, BEATS, FOLLOWED = 0.2, 1.0, 0.25
-"""Seconds between a worker's looks for work and its heartbeats, and a coordinator's looks at the journal."""
+FOLLOWED = 0.25
+"""Seconds between a coordinator's looks at the journal."""
+
+
+def polled(workers: int) -> float:
+    """Seconds between a worker's looks for work: as `Intake` has it …"""
+    return POLLED * max(1.0, workers / MANY)
+
+
+def beats(workers: int) -> float:
+    """… and between its heartbeats, as `Serving`."""
+    return min(max(1.0, workers / 200), LEASE / 5)
 
 
 class Server:
@@ -126,7 +138,7 @@ class Fleet:
     def __init__(self, workers: int, runs: int, tasks: int, rounds: int, wait: float, processors: int) -> None:
         self.ms = {name: value / 1000 for name, value in COSTS.items()}
         # A worker looks at its queues also when it has no free slot: there may be new ones.
-        background = workers * (self.ms["beat"] / BEATS + self.ms["poll"] / POLLED)
+        background = workers * (self.ms["beat"] / beats(workers) + self.ms["poll"] / polled(workers))
         background += runs * self.ms["follow"] / FOLLOWED
         self.processors, self.background = processors, background
         self.server = Server(processors, min(1.0, background / processors))
@@ -212,7 +224,7 @@ class Fleet:
             while waiting and idle:
                 idle -= 1
                 run, group, name = waiting.pop(0)
-                at = self.server.call(clock + POLLED / 2, self.ms["dequeue"] + self.ms["claim"])
+                at = self.server.call(clock + polled(self.workers) / 2, self.ms["dequeue"] + self.ms["claim"])
                 later(self.append(run, at, BEFORE), "round", (run, group, name, self.rounds))
         return clock
 

@@ -110,3 +110,23 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     assert carried == [*busy, *({"one", "two"} - busy)]  # each in its turn
     wrote = [each for each in of_leaf if isinstance(each, e.ToolFinished) and each.ok]
     assert len(wrote) == 2  # the file once, for all that its worker died, and the claim that it is done
+
+
+ALONE = """
+import sys
+import bough
+from bough.testing import ScriptedModel, call
+
+model = ScriptedModel([call("write", path="a.txt", content="a"), call("done", summary="written")])
+outcome = bough.run_sync("Write a.txt.", check="test -f a.txt", model=model, dir=sys.argv[1], sandbox="none")
+assert outcome.status == "completed", outcome
+loaded = {name.partition(".")[0] for name in sys.modules} & {"psycopg", "dbos", "sqlalchemy"}
+ours = [name for name in sys.modules if name.startswith(("bough.adapters.executors", "bough.adapters.stores.server"))]
+assert not loaded and not ours, (loaded, ours)
+"""
+
+
+def test_a_run_on_one_machine_loads_none_of_it(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    done = subprocess.run([sys.executable, "-c", ALONE, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

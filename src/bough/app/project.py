@@ -936,7 +936,7 @@ async def session(
     from bough.adapters.stores.secrets import in_addresses, in_files
     from bough.adapters.workspaces.git import find_root, prepare_home
     from bough.adapters.workspaces.trust import check_home
-    from bough.app.stores import open_store, remember_store
+    from bough.app.stores import address, open_store, remember_store
 
     here = existing_folder(folder)
     env = dict(os.environ)
@@ -945,7 +945,8 @@ async def session(
     loaded = settings.load(root, env, consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
     loaded = replace(loaded, sandbox=chosen.confined(loaded.sandbox))
     check_home(root / ".bough")
-    home = prepare_home(root) if create else root / ".bough"
+    # What is shared may never have been used in this folder.
+    home = prepare_home(root) if create or address(root) else root / ".bough"
     known = [*secrets_of(env), *in_addresses(env), *in_files(root, loaded.workspace.env_file)]
     journal = open_store(root, home, create=create)
     remember_store(root)

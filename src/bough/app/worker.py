@@ -98,8 +98,9 @@ class Serving:
             return ended
 
     async def _go_on(self, intake: Intake) -> Ended:
-        pause = min(1.0, self._member.lease / 5)
         while True:
+            # A lease is several beats, however many workers there are.
+            pause = min(max(1.0, intake.fleet / 200), self._member.lease / 5)
             asked = await self._beat(intake)
             if asked is None:
                 return "lost"
@@ -112,6 +113,7 @@ class Serving:
             await intake.call_off_cancelled()
             there = await asyncio.to_thread(self._janitor.look)
             if there is not None:
+                intake.fleet = len(there)
                 await intake.recover(there)
             await asyncio.sleep(pause)
 

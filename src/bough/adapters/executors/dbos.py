@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bough.adapters.executors.fleet import workers
 from bough.adapters.stores.server import Server
 from bough.core import events as e
 from bough.core.errors import UsageError, WorkspaceError
@@ -42,7 +43,9 @@ VERSION = "1"
 WORKFLOW = "leaf"
 QUEUE = "leaves"
 POLLED = 0.2
-"""Seconds between a worker's looks at its queues."""
+"""Seconds between a worker's looks at its queues; more when there are more workers than `MANY`, so that all together
+ask the server no more often."""
+MANY = 50
 FOLLOWED = 0.25
 """Seconds between the coordinator's looks at the journal …"""
 LOOKED_AFTER = 2.0
@@ -98,6 +101,8 @@ class Intake:
         self._dbos: type[DBOS] | None = None
         self.open = True
         """False: nothing more is taken."""
+        self.fleet = 1
+        """How many workers there are."""
 
     @property
     def running(self) -> int:
@@ -151,6 +156,7 @@ class Intake:
                 running = _get_dbos_instance()._active_workflows_set.count_for_queue(name)
                 fits = self.open and needed <= self._tags
                 queue._worker_concurrency = running + max(0, self._slots - self.running) if fits else 0
+                queue._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
             return queue
 
         database.get_queue = limited  # type: ignore[method-assign]
@@ -250,6 +256,7 @@ class DbosExecutor:
         self._run = ""
         self._beginning = asyncio.Lock()
         self._passed_on: list[e.AnyEvent] = []
+        self._told: set[str] = set()
 
     async def carry(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
         await self._begin(run)
@@ -417,6 +424,7 @@ class DbosExecutor:
             self._client.list_workflows, workflow_ids=[each.workflow for each in open_], load_input=False
         )
         status = {each.workflow_id: each for each in found}
+        await self._say_who_waits([each for each in open_ if each.tags and not each.task.version])
         for waiting in open_:
             now = status.get(waiting.workflow)
             if waiting.result.done() or (now is not None and now.status in LIVE):
@@ -435,6 +443,17 @@ class DbosExecutor:
                 continue
             ports.progress(waiting.task.id, f"\nhanded in again: {said}\n")
             await self._hand_in(waiting)
+
+    async def _say_who_waits(self, unbegun: list[_Waiting]) -> None:
+        """For a worker that nobody has started: once a task."""
+        if not (new := [each for each in unbegun if each.task.id not in self._told]):
+            return
+        there = await asyncio.to_thread(self._server.run, workers)
+        for waiting in new:
+            if not any(set(waiting.tags) <= set(each.tags) for each in there):
+                self._told.add(waiting.task.id)
+                tags = " ".join(f"--tag {tag}" for tag in waiting.tags)
+                self._given().progress(waiting.task.id, f"\nwaits for a worker: `bough worker {tags}` starts one\n")
 
     async def close(self) -> None:
         if self._follower is not None:
