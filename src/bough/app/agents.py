@@ -101,6 +101,7 @@ class Agents:
             home=[Path(path).expanduser() for path in how.home] if self._confines else [],
             patterns=self._patterns,
             permit=self._permit,
+            mode=how.mode if self._confines else "",
             advice=how.advice,
         )
 

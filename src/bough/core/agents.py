@@ -14,5 +14,7 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """What it, and every command it runs, reaches: off, loopback, registries, allow:HOST,… or on."""
     env: tuple[str, ...] = ()
     """Variables of yours that it sees, its key among them: so does every command that it runs."""
+    mode: str | None = None
+    """Of the modes that the agent offers, the one it works in where bough confines it."""
     home: tuple[str, ...] = ()
     """Files and folders of your home that it gets a copy of (`~/.claude`): so does every command that it runs."""

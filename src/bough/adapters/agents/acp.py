@@ -63,15 +63,16 @@ class AcpAgent:
         home: Sequence[Path] = (),
         patterns: Sequence[str] = (),
         permit: Permit | None = None,
+        mode: str = "",
         advice: str = "",
     ) -> None:
-        """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that the
+        """`mode`: of those that the agent offers, the one it works in; `home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that the
         person is shown first; `advice`: how to give it what it needs, for whoever has not."""
         self.name = name
         self.title = title_of(name)
         self._argv, self._sandbox, self._env = list(argv), sandbox, dict(env)
         self._home, self._patterns, self._permit = list(home), list(patterns), permit
-        self.advice = advice
+        self.mode, self.advice = mode, advice
 
     async def start(self, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> Talk:
         await asyncio.to_thread(_bring_home, self._home, workspace)
@@ -127,6 +128,9 @@ class AcpTalk:
         )
         begun = await self._ask(self._connection.new_session(cwd=self._folder, mcp_servers=[]))
         self._session = begun.session_id
+        modes = {mode.id for mode in begun.modes.available_modes} if begun.modes is not None else set()
+        if self._agent.mode in modes:
+            await self._ask(self._connection.set_session_mode(session_id=self._session, mode_id=self._agent.mode))
 
     async def say(self, text: str) -> None:
         await self._end_turn()

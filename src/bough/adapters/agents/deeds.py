@@ -19,6 +19,8 @@ NAMES = {"read": "read", "edit": "edit", "delete": "edit", "move": "edit", "sear
 """Kinds that bough has a tool for; others keep their own name."""
 LONGEST = 20_000
 """Characters of a call's arguments that are kept."""
+PRINTED = 2_000_000
+"""Characters of what a command prints that are kept."""
 _OVER = ("completed", "failed")
 
 
@@ -41,6 +43,8 @@ class Deed(Struct):
     files: list[tuple[str, str | None, str]] = field(default_factory=list)
     """Path, old and new text of what it edits."""
     places: list[str] = field(default_factory=list)
+    printed: str = ""
+    """What its command has printed, where the agent reports that piece by piece."""
     returned: Any = None
     asks: int = 0
     """Permissions that it waits for."""
@@ -63,6 +67,10 @@ class Deed(Struct):
         self.status = update.status or self.status
         self.given = update.raw_input if update.raw_input not in (None, {}, "") else self.given
         self.returned = update.raw_output if update.raw_output is not None else self.returned
+        meta = update.field_meta if isinstance(update.field_meta, dict) else {}
+        for key in ("terminal_output", "terminal_output_delta"):
+            if isinstance(piece := meta.get(key), dict) and len(self.printed) < PRINTED:
+                self.printed += str(piece.get("data", ""))
         if update.locations:
             self.places = [str(place.path) for place in update.locations]
         if update.content:
@@ -132,7 +140,7 @@ def result_of(deed: Deed, rules: Rules, root: str) -> ToolResult:
     """What came of it, for the journal: the agent itself has seen it already."""
     if not deed.over:
         return ToolResult("(It goes on beside what follows.)")
-    text = "\n".join(part for part in deed.texts if part) or _returned(deed.returned)
+    text = "\n".join(part for part in (*deed.texts, deed.printed) if part) or _returned(deed.returned)
     if not text and deed.files:
         text = "\n".join(f"{_shown(path, root)} is written." for path, _, _ in deed.files)
     text = printable(text.replace(root, ".")).strip() or "(no output)"

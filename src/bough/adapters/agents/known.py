@@ -19,6 +19,9 @@ class Known(Struct, frozen=True):
     home: str
     """Where it keeps who is logged in."""
     install: str
+    mode: str = ""
+    """In which it asks for nothing and confines nothing: bough's sandbox does that, and two do not fit into each other.
+    Only taken where there is one."""
 
 
 KNOWN: dict[str, Known] = {
@@ -35,6 +38,7 @@ KNOWN: dict[str, Known] = {
         ("OPENAI_API_KEY", "CODEX_API_KEY"),
         "~/.codex",
         "npm install -g @agentclientprotocol/codex-acp",
+        "agent-full-access",
     ),
     "gemini": Known(
         "gemini --acp",
@@ -67,6 +71,7 @@ class Chosen(Struct, frozen=True):
     network: str
     env: tuple[str, ...]
     home: tuple[str, ...]
+    mode: str
     advice: str
 
 
@@ -81,7 +86,8 @@ def chosen(name: str, configured: Mapping[str, AgentSettings], network: str = ""
     if not argv:
         raise UsageError("An agent's command is empty: name one (claude, codex, gemini, goose, opencode) or a command.")
     reach = network or own.network or (known.hosts if known else "off")
-    return Chosen(argv, reach, (*own.env, *env), own.home, _advice(name, known))
+    mode = own.mode if own.mode is not None else known.mode if known else ""
+    return Chosen(argv, reach, (*own.env, *env), own.home, mode, _advice(name, known))
 
 
 def _advice(name: str, known: Known | None) -> str:
