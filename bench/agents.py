@@ -1,4 +1,4 @@
-"""Real agents as bough's builders, and real MCP servers, on this machine alone: does each of them complete the demo's goal?
+"""Real agents as bough's builders, on this machine alone: does each of them complete the demo's goal?
 
 The language model is played by a server on loopback that speaks Anthropic Messages, OpenAI Responses and Chat, and
 Gemini. It knows the repair of the demo's repository, looks at the files first, makes the repair with the agent's own
@@ -266,7 +266,8 @@ def furnish(home: Path, url: str) -> None:
     settings.write_text(
         '[agents.claude]\nnetwork = "loopback"\nenv = ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]\n'
         '[agents.codex]\nnetwork = "loopback"\nenv = ["OPENAI_API_KEY"]\nhome = ["~/.codex"]\n'
-        '[agents.gemini]\nnetwork = "loopback"\nenv = ["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"]\nhome = ["~/.gemini"]\n'
+        '[agents.gemini]\nnetwork = "loopback"\nhome = ["~/.gemini"]\n'
+        'env = ["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"]\n'
         '[agents.opencode]\nnetwork = "loopback"\nhome = ["~/.config/opencode"]\n'
     )
 

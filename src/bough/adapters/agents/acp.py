@@ -66,8 +66,9 @@ class AcpAgent:
         mode: str = "",
         advice: str = "",
     ) -> None:
-        """`mode`: of those that the agent offers, the one it works in; `home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that the
-        person is shown first; `advice`: how to give it what it needs, for whoever has not."""
+        """`home`: files and folders of the person's home that it gets a copy of; `patterns`: command lines that the
+        person is shown first; `mode`: of those that it offers, the one it works in; `advice`: how to give it what it
+        needs, for whoever has not."""
         self.name = name
         self.title = title_of(name)
         self._argv, self._sandbox, self._env = list(argv), sandbox, dict(env)
