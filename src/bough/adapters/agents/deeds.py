@@ -99,8 +99,9 @@ def at_once(deeds: list[Deed]) -> list[Deed]:
 
 
 def call_of(deed: Deed, root: str) -> Call:
-    name = NAMES.get(deed.kind) or deed.kind or "other"
     given = deed.given if isinstance(deed.given, dict) else {"input": deed.given} if deed.given else {}
+    runs = deed.kind in ("", "other") and _command(given)  # Some do not say what kind of call it is.
+    name = "bash" if runs else NAMES.get(deed.kind) or deed.kind or "other"
     path = _shown(deed.files[0][0] if deed.files else next(iter(deed.places), _path(given)), root)
     if name == "bash":
         arguments: dict[str, Any] = {"command": _command(given) or deed.title}

@@ -52,7 +52,7 @@ KNOWN: dict[str, Known] = {
         "allow:api.openai.com,api.anthropic.com",
         ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
         "~/.config/goose",
-        "see its own page",
+        "npm install -g @aaif/goose",
     ),
     "opencode": Known(
         "opencode acp",

@@ -6,8 +6,8 @@ shell tool, runs the tests, and says that it is done. Everything else is real: t
 bough's sandbox, git, the tests and the verdict.
 
     npm install --prefix /tmp/npm -g @agentclientprotocol/claude-agent-acp @agentclientprotocol/codex-acp \
-        @google/gemini-cli opencode-ai
-    PATH=/tmp/npm/bin:$PATH python bench/agents.py
+        @google/gemini-cli opencode-ai @aaif/goose   # goose itself is in @aaif/goose's node_modules/.bin
+    PATH=/tmp/npm/bin:$PATH python bench/outside_agents.py
 """
 
 from __future__ import annotations
@@ -97,7 +97,6 @@ class Brain(BaseHTTPRequestHandler):
         line = STEPS[results]
         given: dict[str, Body] = {
             "exec_command": {"cmd": line},
-            "shell": {"command": ["bash", "-lc", line]},
         }
         return shell, given.get(shell, {"command": line, "description": "the next step"})
 
@@ -119,7 +118,7 @@ class Brain(BaseHTTPRequestHandler):
         message |= {"stop_reason": "tool_use" if step else "end_turn", "stop_sequence": None, "usage": usage}
         if not body.get("stream"):
             return self._json(message)
-        begun = {**block, **({"input": {}} if step else {"text": ""})}
+        begun: Body = {**block, **({"input": {}} if step else {"text": ""})}
         delta = {"type": "text_delta", "text": SAYS}
         if step:
             delta = {"type": "input_json_delta", "partial_json": json.dumps(step[1])}
@@ -268,6 +267,8 @@ def furnish(home: Path, url: str) -> None:
         '[agents.codex]\nnetwork = "loopback"\nenv = ["OPENAI_API_KEY"]\nhome = ["~/.codex"]\n'
         '[agents.gemini]\nnetwork = "loopback"\nhome = ["~/.gemini"]\n'
         'env = ["GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL"]\n'
+        '[agents.goose]\nnetwork = "loopback"\n'
+        'env = ["OPENAI_API_KEY", "OPENAI_HOST", "GOOSE_PROVIDER", "GOOSE_MODEL", "GOOSE_DISABLE_KEYRING"]\n'
         '[agents.opencode]\nnetwork = "loopback"\nhome = ["~/.config/opencode"]\n'
     )
 
@@ -277,7 +278,8 @@ def run(agent: str, home: Path, url: str, minutes: float) -> Body:
     project = home / f"project-{agent}"
     shutil.copytree(Path(__file__).parents[1] / "src/bough/demos/fix/repository", project)
     keys = {"ANTHROPIC_API_KEY": "not-a-key", "OPENAI_API_KEY": "not-a-key", "GEMINI_API_KEY": "not-a-key"}
-    places = {"ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url}
+    places = {"ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url, "OPENAI_HOST": url}
+    places |= {"GOOSE_PROVIDER": "openai", "GOOSE_MODEL": "fake-1", "GOOSE_DISABLE_KEYRING": "1"}
     own = {"HOME": str(home), "XDG_CONFIG_HOME": "", "XDG_STATE_HOME": str(home / "state"), "CI": "1"}
     env = {**os.environ, **keys, **places, **own}
     argv = [sys.executable, "-m", "bough", "run", GOAL, "--check", "python -m pytest -q", "--agent", agent]
@@ -297,7 +299,7 @@ def run(agent: str, home: Path, url: str, minutes: float) -> Body:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("agents", nargs="*", default=["claude", "codex", "gemini", "opencode"])
+    parser.add_argument("agents", nargs="*", default=["claude", "codex", "gemini", "goose", "opencode"])
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--keep", action="store_true", help="leave the projects, with their journals")
     chosen = parser.parse_args()
