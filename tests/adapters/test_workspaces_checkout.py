@@ -256,7 +256,9 @@ def test_same_stamp_is_believed_only_of_files_that_were_at_rest(
     """On a disk whose clock ticks slowly two writes bear the same time. A person's files may be on another disk than
     the clock, which ticks more slowly still."""
     second, written = 1_000_000_000, 1_700_000_000_123_456_789
-    monkeypatch.setattr(scan, "stamp_of", lambda info: (written, written, info.st_size, 0, info.st_mode))
+    monkeypatch.setattr(
+        scan, "stamp_of", lambda info: scan._STAMP.pack(written, written, info.st_size, 0, info.st_mode)
+    )
     top = write(tmp_path / "p", {"f": "0"})
 
     def seen_after(now: int, own: bool = False) -> bool:

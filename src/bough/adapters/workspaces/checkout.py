@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+import stat
+from collections.abc import Callable, Container, Iterator, Mapping
 
 from bough.adapters.workspaces import disk, handles
-from bough.adapters.workspaces.found import EXECUTABLE, LINK, Entry, File, Found, Tracked, differing
+from bough.adapters.workspaces.found import EXECUTABLE, LINK, Entry, File, Folder, Found, Tracked, differing, join
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import Scanner, is_sure, stamp_of
+from bough.adapters.workspaces.spares import Trash
 from bough.core.errors import WorkspaceError
 
 
 def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[], int]) -> dict[bytes, File]:
     """Write these files, links as links; returns what was written, to be known without reading it again."""
-    stamps: list[tuple[int, ...]] = []
+    stamps: list[bytes] = []
     contents = git.blobs([entry.id for entry in wanted.values()])
     at, here = b"", os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -44,7 +46,7 @@ def _create(parent: int, name: bytes, permissions: int) -> int:
     return handles.in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
 
 
-def _write(fd: int, pieces: Iterator[bytes]) -> tuple[int, ...]:
+def _write(fd: int, pieces: Iterator[bytes]) -> bytes:
     try:
         for piece in pieces:
             disk.write(fd, piece)
@@ -53,9 +55,66 @@ def _write(fd: int, pieces: Iterator[bytes]) -> tuple[int, ...]:
         os.close(fd)
 
 
-def _write_link(parent: int, name: bytes, target: bytes) -> tuple[int, ...]:
+def _write_link(parent: int, name: bytes, target: bytes) -> bytes:
     handles.in_place(parent, name, lambda: os.symlink(target, name, dir_fd=parent))
     return stamp_of(os.lstat(name, dir_fd=parent))
+
+
+def reclaim(git: Git, top: bytes, known: Found, wanted: Found, clock: Callable[[], int], trash: Trash) -> Found:
+    """Make of a checkout that another task had one that holds the wanted files and nothing else. `known`: what bough
+    itself wrote there; whatever does not bear the stamp that it got then goes."""
+    found = Found({}, set())
+    mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
+    folders = handles.Folders(top, own=True, make=True)
+    waiting = [b""]
+    try:
+        while waiting:
+            path = waiting.pop()
+            here, there = known.folders.get(path) or Folder(), wanted.folders[path]
+            inner = {name: None for name in there.folders if wanted.folders[join(path, name)].id is not None}
+            found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
+            handle = folders.at(path)
+            if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+                os.fchmod(handle, mode)
+            found.folders[path].files = _untouched(handle, here, there, inner, trash)
+            waiting += [join(path, name) for name in inner]
+    finally:
+        folders.close()
+    lacking = {path: Entry(*file[:2]) for path, file in _lacking(found, wanted)}
+    for path, file in fill(git, top, lacking, clock).items():
+        parent, _, name = path.rpartition(b"/")
+        found.folders[parent].files[name] = file  # its tree is known: it is the wanted one
+    found.take_rules()
+    return found
+
+
+def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[bytes], trash: Trash) -> dict[bytes, File]:
+    """The files of a folder that are as bough wrote them and still wanted. All else goes but the `inner` folders."""
+    kept = {}
+    with os.scandir(handle) as entries:
+        present = [(os.fsencode(entry.name), entry) for entry in entries]
+        for name, entry in present:
+            was, now = known.files.get(name), wanted.files.get(name)
+            info = entry.stat(follow_symlinks=False)
+            if was is not None and _still(was, info) and now is not None and was[:2] == now[:2]:
+                kept[name] = was
+            elif not stat.S_ISDIR(info.st_mode):
+                handles.remove_in(handle, name)
+            elif name not in inner:
+                trash.put_in(handle, name)
+    return kept
+
+
+def _still(was: File, info: os.stat_result) -> bool:
+    """Whether a file is as bough wrote it, and reached by no other name."""
+    return was.sure and was.stamp == stamp_of(info) and info.st_nlink == 1
+
+
+def _lacking(found: Found, wanted: Found) -> Iterator[tuple[bytes, File]]:
+    for path, folder in found.folders.items():
+        for name, file in wanted.folders[path].files.items():
+            if name not in folder.files:
+                yield join(path, name), file
 
 
 def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Found) -> Found:

@@ -153,7 +153,7 @@ class _Published:
         return getattr(self._inner, name)
 
     async def snapshot(self, exact: bool = False) -> str:
-        tree = await self._inner.snapshot()
+        tree = await self._inner.snapshot(exact)
         await asyncio.to_thread(self._exchange.send, tree, self._last)
         self._last = tree
         return tree

@@ -9,7 +9,7 @@ from __future__ import annotations
 import filecmp
 import shutil
 from collections.abc import Iterable
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from bough.adapters.workspaces import shared
 
@@ -45,7 +45,7 @@ def compiled(ignored: Iterable[str]) -> list[str]:
 def sources(paths: Iterable[bytes]) -> list[str]:
     """What of a project's files is compiled."""
     named = (path.decode(errors="surrogateescape") for path in paths)
-    return [path for path in named if PurePosixPath(path).suffix.lower() in SOURCES]
+    return [path for path in named if f".{path.rpartition('.')[2].lower()}" in SOURCES]
 
 
 def bring(person: Path, checkout: Path, modules: Iterable[str], built_from: Iterable[str]) -> None:

@@ -27,7 +27,7 @@ class File(NamedTuple):
 
     mode: bytes
     id: bytes
-    stamp: tuple[int, ...]
+    stamp: bytes
     sure: bool
     """A later write cannot bear the same stamp: it was not written just before it was read."""
 
@@ -63,6 +63,8 @@ class Found(Struct):
     """Folders whose tree is not known, since something in or below them changed. They belong to this look alone."""
     bare: set[bytes] = field(default_factory=set)
     """Folders with nothing at all in them."""
+    read: int = 0
+    """Files that had to be read."""
 
     def copy(self) -> Found:
         """To be changed in place of this one, which must not be used any more where it has fresh folders."""

@@ -28,9 +28,9 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from bough.adapters.workspaces import agents, disk, extensions, handles, person, removal, shared
+from bough.adapters.workspaces import agents, disk, extensions, handles, index, person, removal, shared, spares, watch
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
-from bough.adapters.workspaces.checkout import fill, restore
+from bough.adapters.workspaces.checkout import reclaim, restore
 from bough.adapters.workspaces.disarmed import Stamp, disarm
 from bough.adapters.workspaces.found import LINK, Entry, File, Found, Tracked, tree
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
@@ -39,8 +39,8 @@ from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import PERSONS, Scanner
+from bough.adapters.workspaces.spares import Spares
 from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, free_port, readdress
-from bough.adapters.workspaces.watch import Watch, start
 from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
 from bough.core.services import ENDING as SERVICES
@@ -102,7 +102,7 @@ class Repository:
                 made = bytes.fromhex(name.decode())
                 self.objects.durable.add(made)
                 if kind == b"blob":
-                    found.put(path, File(mode, made, (), sure=False))
+                    found.put(path, File(mode, made, b"", sure=False))
                 elif kind == b"tree":
                     folders[path] = made
         for path, folder in found.folders.items():
@@ -277,7 +277,8 @@ class GitWorkspaces:
         self._ready = False
         self._lock = threading.Lock()
         self._busy: dict[Path, threading.Lock] = {}
-        self._watches: dict[Path, Watch] = {}
+        self._spares = Spares(home)
+        self._watches: dict[Path, watch.Watch] = {}
 
     def _prepared(self) -> Repository:
         with self._lock:
@@ -285,6 +286,7 @@ class GitWorkspaces:
                 try:
                     prepare_repository(self._home)
                     self._repository.objects.recover(time.time() - _LEFTOVER)
+                    self._spares.trash.empty()
                 except OSError as error:
                     # What is there can be looked at, also where nothing can be written.
                     if (
@@ -321,13 +323,21 @@ class GitWorkspaces:
             embedded=lambda folder: person.embedded(git, self._root, folder),
         )
         with Batch(repository.objects, ask=True) as batch:
-            found = scanner.scan(person.load(kept, repository.existing), mine, batch, settled=False)
+            before = self._kept(kept)
+            found = scanner.scan(before, mine, batch, settled=False)
             id = tree(found, batch)
             batch.flush()
-        person.save(kept, found)
+        if before is None or found.read or before.folders[b""].id != id:
+            index.save(kept, found, repository.path / "log")
         person.save_empty(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
         return id.hex()
+
+    def _kept(self, kept: Path) -> Found | None:
+        """The person's files as they were last seen, if their contents are still there."""
+        found = index.load(kept)
+        last = found.folders[b""].id if found is not None else None
+        return found if last is not None and self._repository.existing([last]) else None
 
     async def open(
         self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
@@ -368,7 +378,7 @@ class GitWorkspaces:
         prepare = partial(self._prepare, checkout, run, task, tree, sides)
         with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
             lacking = None if agents.is_there(checkout) else beside.submit(prepare)
-            found = None if disk.is_folder(checkout) else self._make(checkout, repository.listings.of(tree))
+            found = None if disk.is_folder(checkout) else self._make(checkout, base)
         links = self._share(top)
         if lacking is not None:
             agents.place(lacking.result(), checkout, self._excludes(links))
@@ -388,22 +398,23 @@ class GitWorkspaces:
         scanner.watch = self._watched(checkout, base, found)
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
         workspace.begin(base, found, self._top)
-        native = extensions.sources(repository.listings.of(tree))
+        installed = self._surroundings.environment is not None
+        native = extensions.sources(path for path, _ in base.files()) if installed else []
         self._furnish(checkout, native)
         env = self._surroundings.at(checkout, task, free_port())
         workspace.surround(self._mounts(links), env, lambda: self._furnish(checkout, native))
         return workspace
 
-    def _watched(self, checkout: Path, base: Found, found: Found | None) -> Watch | None:
+    def _watched(self, checkout: Path, base: Found, found: Found | None) -> watch.Watch | None:
         """A watch over a checkout; `found`: it was made just now, and nobody else knows of it."""
         if (old := self._watches.pop(checkout, None)) is not None:
             old.close()
-        watch = start(base)
-        if watch is not None:
-            self._watches[checkout] = watch
+        started = watch.start(base)
+        if started is not None:
+            self._watches[checkout] = started
             if found is not None:
-                watch.cover_all(os.fsencode(checkout), found)
-        return watch
+                started.cover_all(os.fsencode(checkout), found)
+        return started
 
     def _mounts(self, links: list[bytes]) -> list[Mount]:
         """What commands use of the person's, and may change in a layer or copy of their own."""
@@ -417,7 +428,7 @@ class GitWorkspaces:
         """What no tree holds, where the tree has nothing in its place: empty folders of the person's, the links and
         copies that the person asked for, and what was built in place of sources that are compiled."""
         top = os.fsencode(checkout)
-        if native and self._surroundings.environment is not None:
+        if native:
             if self._compiled is None:
                 self._compiled = extensions.compiled(self.ignored())
             extensions.bring(self._root, checkout, self._compiled, native)
@@ -439,18 +450,32 @@ class GitWorkspaces:
     def _places(self, run: str, task: str) -> tuple[Path, Path]:
         return self._home / "work" / safe(run) / safe(task), self._home / "scratch" / safe(run) / safe(task)
 
-    def _make(self, checkout: Path, listing: Mapping[bytes, Entry]) -> Found:
-        """Filled beside its place and moved there whole: a checkout that exists is complete."""
+    def _make(self, checkout: Path, wanted: Found) -> Found:
+        """Filled beside its place and moved there whole: a checkout that exists is complete. One that another task had
+        is filled already, mostly."""
         disk.remove(os.fsencode(checkout))
         part = checkout.with_name(f"{checkout.name}.part")
         disk.remove(os.fsencode(part))
-        part.mkdir(parents=True)
-        found = Found()
-        for path, file in fill(self._repository.git, os.fsencode(part), listing, self._repository.clock).items():
-            found.put(path, file)
-        found.take_rules()
+        part.parent.mkdir(parents=True, exist_ok=True)
+        known = self._spares.take(part)
+        try:
+            found = self._filled(part, known, wanted)
+        except (OSError, WorkspaceError):
+            if known is None:
+                raise
+            self._spares.trash.put(part)
+            known = None
+            found = self._filled(part, None, wanted)
+        if watch.worth(wanted):
+            index.save(checkout.with_name(checkout.name + spares.ENDING), found, self._repository.path / "log")
         part.rename(checkout)
         return found
+
+    def _filled(self, part: Path, known: Found | None, wanted: Found) -> Found:
+        if known is None:
+            part.mkdir()
+        git, clock = self._repository.git, self._repository.clock
+        return reclaim(git, os.fsencode(part), known or Found(), wanted, clock, self._spares.trash)
 
     def _share(self, top: bytes) -> list[bytes]:
         if not self._link_ignored:
@@ -487,21 +512,29 @@ class GitWorkspaces:
     def _discard(self, run: str, task: str) -> None:
         places = self._places(run, task)
         with self._alone(places[0]):
-            if (watch := self._watches.pop(places[0], None)) is not None:
-                watch.close()
+            if (watching := self._watches.pop(places[0], None)) is not None:
+                watching.close()
             for place in places:
-                for ending in ("", ".part", ".git.part", ".private", SERVICES):
+                self._dispose(place)
+                for ending in (".part", ".git.part", ".private", SERVICES):
                     disk.remove(os.fsencode(place.with_name(place.name + ending)))
                 with suppress(OSError):  # other tasks of the run are still there, or none ever was
                     place.parent.rmdir()
+
+    def _dispose(self, place: Path) -> None:
+        """What is worth keeping is kept for the next task."""
+        if disk.is_folder(place) and place.with_name(place.name + spares.ENDING).is_file():
+            self._spares.give(place)
+        else:
+            disk.remove(os.fsencode(place))
 
     async def sweep(self, run: str, mark: str) -> None:
         await _aside(f"clear the workspaces of {run}", self._sweep, run, mark)
 
     def _sweep(self, run: str, mark: str) -> None:
         for part in ("work", "scratch"):
-            for place in (self._home / part / safe(run)).glob(f"*{safe(mark)}*" if mark else "*"):
-                disk.remove(os.fsencode(place))
+            for place in sorted((self._home / part / safe(run)).glob(f"*{safe(mark)}*" if mark else "*")):
+                self._dispose(place)
 
     async def forget(self, run: str) -> None:
         """Remove all that is kept for a run. Only for whoever holds it."""
@@ -509,7 +542,14 @@ class GitWorkspaces:
 
     async def compact(self, ids: Collection[str]) -> None:
         """Remove what no run needs any longer. `ids`: what the journal names. Only while no run is live."""
-        await _aside("tidy up", removal.compact, self._prepared().git, ids)
+        await _aside("tidy up", self._compact, ids)
+
+    def _compact(self, ids: Collection[str]) -> None:
+        repository = self._prepared()
+        self._spares.clear()
+        # It names contents that may be gone afterwards.
+        (repository.path / "person").unlink(missing_ok=True)
+        removal.compact(repository.git, ids)
 
     async def changes(self, base: str, tree: str) -> list[Change]:
         return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]
@@ -552,7 +592,7 @@ class GitWorkspaces:
                 path = os.fsencode(name)
                 known = found.file(path)
                 id = batch.add(b"blob", text.encode(errors="surrogateescape"))
-                found.replace(path, File(known.mode if known is not None else b"100644", id, (), sure=False))
+                found.replace(path, File(known.mode if known is not None else b"100644", id, b"", sure=False))
             made = tree(found, batch)
             batch.flush()
         repository.listings.know(made.hex(), found)

@@ -36,10 +36,11 @@ def folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
 
 class Folders:
     """Handles of folders below `top`, few at a time, for who looks at many. `own`: those that may not be entered are
-    opened up."""
+    opened up. `make`: those that are missing are made."""
 
-    def __init__(self, top: bytes, own: bool) -> None:
+    def __init__(self, top: bytes, own: bool, make: bool = False) -> None:
         self._own = own
+        self._make = make
         self._open = {b"": os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}
 
     def at(self, path: bytes) -> int:
@@ -61,6 +62,8 @@ class Folders:
         return handle
 
     def _below(self, parent: int, name: bytes) -> int:
+        if self._make:
+            return _made(parent, name)
         try:
             handle = open_below(parent, name) if self._own else os.open(name, _FOLDER, dir_fd=parent)
         except OSError as error:
@@ -147,6 +150,14 @@ def remove_in(parent: int, name: bytes) -> None:
         _with_access(parent, partial(os.rmdir, name, dir_fd=parent))
     except FileNotFoundError:
         return None
+
+
+def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
+    """Move what a folder has under a name to another folder; nothing there is fine."""
+    with suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
+            os.close(open_below(parent, name, writing=True))  # to move a folder is to write to it
+        _with_access(parent, partial(os.rename, name, fresh, src_dir_fd=parent, dst_dir_fd=target))
 
 
 def _empty(parent: int, name: bytes) -> None:

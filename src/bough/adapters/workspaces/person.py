@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-import msgspec
-
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.found import File, Found, join
+from bough.adapters.workspaces.found import join
 from bough.adapters.workspaces.home import JUNK
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import HOME
@@ -76,20 +73,6 @@ def _split(out: bytes) -> list[bytes]:
     return [path for path in out.split(b"\0") if path]
 
 
-class _Kept(msgspec.Struct, array_like=True):
-    path: bytes
-    mode: bytes
-    id: bytes
-    stamp: tuple[int, ...]
-    sure: bool
-
-
-def save(path: Path, found: Found) -> None:
-    """Remember what was found, so that the next run reads only what changed since."""
-    body = msgspec.msgpack.encode([_Kept(where, *file) for where, file in found.files()])
-    disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False)
-
-
 MANY = 1_000
 """Empty folders that come along at most."""
 
@@ -107,23 +90,3 @@ def load_empty(repository: Path) -> list[bytes]:
     except FileNotFoundError:
         return []
     return [path for path in body.split(b"\0") if path and b".." not in path.split(b"/")]
-
-
-def load(path: Path, existing: Callable[[Sequence[bytes]], set[bytes]]) -> Found | None:
-    """None when there is nothing to trust: missing, cut off or damaged, or contents that are no longer there."""
-    try:
-        body = path.read_bytes()
-    except OSError:
-        return None
-    if hashlib.sha256(body[32:]).digest() != body[:32]:
-        return None
-    try:
-        kept = msgspec.msgpack.decode(body[32:], type=list[_Kept])
-    except msgspec.MsgspecError:
-        return None
-    found = Found()
-    if {each.id for each in kept} - existing([each.id for each in kept]):
-        return None
-    for each in kept:
-        found.put(each.path, File(each.mode, each.id, each.stamp, each.sure))
-    return found

@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 import re
 import stat
+import struct
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -319,6 +320,7 @@ class _Look:
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
                 return File(PLAIN, b"", stamp, False)  # It goes, or is made anew, whatever is in it.
             self._count_new(path, before)
+            self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
                 mode, id = LINK, self._link(name, within)
             else:
@@ -395,10 +397,12 @@ def _items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
             name = entry.name.encode(_NAMES, "surrogateescape")
             was = known.get(name)
             if was is not None and was.sure and name != b".gitignore":
-                with suppress(FileNotFoundError):
+                try:
                     if stamp_of(entry.stat(follow_symlinks=False)) == was.stamp:
                         folder.files[name] = was
                         continue
+                except FileNotFoundError:
+                    continue
             if entry.is_file(follow_symlinks=False):  # most are
                 items.append(Item(name, PLAIN))
             elif entry.is_dir(follow_symlinks=False):
@@ -413,10 +417,15 @@ def _short(path: bytes) -> str:
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
-def is_sure(stamp: tuple[int, ...], now: int) -> bool:
+def is_sure(stamp: bytes, now: int) -> bool:
     """Whether a file with this stamp, known to be unwritten between then and now, was last written before now."""
-    return max(stamp[0], stamp[1]) < now
+    written, changed, *_ = _STAMP.unpack(stamp)
+    return bool(max(written, changed) < now)
 
 
-def stamp_of(info: os.stat_result) -> tuple[int, ...]:
-    return info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode
+_STAMP = struct.Struct("<qqqQI")
+"""In few bytes: there may be hundreds of thousands."""
+
+
+def stamp_of(info: os.stat_result) -> bytes:
+    return _STAMP.pack(info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode)

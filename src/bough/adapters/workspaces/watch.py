@@ -155,9 +155,13 @@ def _most() -> int:
         return 0
 
 
+def worth(base: Found) -> bool:
+    return sum(len(folder.files) for folder in base.folders.values()) >= WORTH
+
+
 def start(base: Found) -> Watch | None:
     """A watch for a checkout of these files; None where it cannot be had or is not worth while."""
-    if sys.platform != "linux" or sum(len(folder.files) for folder in base.folders.values()) < WORTH:
+    if sys.platform != "linux" or not worth(base):
         return None
     try:
         return Watch()

@@ -1,0 +1,44 @@
+"""What was found in a folder, kept in a file: whoever looks again later reads only what changed since."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.found import File, Folder, Found
+
+_Kept = list[tuple[bytes, bytes | None, dict[bytes, File]]]
+"""Path, tree and files of each folder, every one after the folder that it is in."""
+
+
+def save(path: Path, found: Found, parts: Path) -> None:
+    """Something that may get lost: then all is read anew."""
+    kept: _Kept = [(where, folder.id, folder.files) for where, folder in found.folders.items() if not folder.bare]
+    body = msgspec.msgpack.encode(sorted(kept))
+    disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False, parts=parts)
+
+
+def load(path: Path) -> Found | None:
+    """None when there is nothing to trust: missing, cut off or damaged."""
+    try:
+        body = path.read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(body[32:]).digest() != body[:32]:
+        return None
+    try:
+        kept = msgspec.msgpack.decode(body[32:], type=_Kept)
+    except msgspec.MsgspecError:
+        return None
+    found = Found({b"": Folder()}, set())
+    for where, id, files in kept:
+        if where:
+            parent, _, name = where.rpartition(b"/")
+            if parent not in found.folders:
+                return None
+            found.folders[parent].folders[name] = None
+        found.folders[where] = Folder(files, id=id)
+    return found

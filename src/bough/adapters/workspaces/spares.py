@@ -1,0 +1,108 @@
+"""Checkouts that no task needs any longer, for the next that needs one: to fill a checkout takes longer the more files
+there are, and two tasks of a project have most of them in common.
+
+    .bough/spare/NAME          a checkout as some task left it
+    .bough/spare/NAME.index    what bough itself wrote in it (see index.py)
+    .bough/trash/NAME          what waits to be removed
+
+Promises: a checkout has one taker, however many processes ask. Nothing that a task left is in what the next one gets:
+a file stays only when it bears the very stamp that it got when bough wrote it, and no command can set that back.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from bough.adapters.workspaces import disk, handles, index
+from bough.adapters.workspaces.found import Found
+
+MOST = 8
+"""Checkouts that are kept."""
+ENDING = ".index"
+
+
+class Spares:
+    def __init__(self, home: Path) -> None:
+        self._folder = home / "spare"
+        self.trash = Trash(home / "trash")
+
+    def take(self, place: Path) -> Found | None:
+        """Move one to a place where nothing is; what bough wrote in it. None: there is none."""
+        for spare in self._all():
+            try:
+                spare.rename(place)
+            except OSError:  # somebody else has taken it
+                continue
+            kept = spare.with_name(spare.name + ENDING)
+            found = index.load(kept)
+            kept.unlink(missing_ok=True)
+            if found is not None:
+                return found
+            self.trash.put(place)
+        return None
+
+    def give(self, checkout: Path) -> None:
+        """A checkout whose task is over, and the index beside it."""
+        kept = checkout.with_name(checkout.name + ENDING)
+        if len(self._all()) >= MOST:
+            kept.unlink(missing_ok=True)
+            self.trash.put(checkout)
+            return
+        self._folder.mkdir(exist_ok=True)
+        spare = self._folder / os.urandom(6).hex()
+        kept.rename(spare.with_name(spare.name + ENDING))  # first: without it the other is worth nothing
+        checkout.rename(spare)
+
+    def clear(self) -> None:
+        """Remove them all."""
+        disk.remove(os.fsencode(self._folder))
+        disk.remove(os.fsencode(self.trash.folder))
+
+    def _all(self) -> list[Path]:
+        try:
+            return [Path(entry.path) for entry in os.scandir(self._folder) if not entry.name.endswith(ENDING)]
+        except FileNotFoundError:
+            return []
+
+
+class Trash:
+    """Removing many files takes seconds, in which nobody should have to wait. What is still there when the process ends
+    the next one removes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock = threading.Lock()
+        self._at_work = False
+
+    def put(self, place: Path) -> None:
+        """A folder of bough's own; what is in it may be an agent's."""
+        with handles.folder(os.fsencode(place.parent), b"") as parent:
+            self.put_in(parent, os.fsencode(place.name))
+
+    def put_in(self, parent: int, name: bytes) -> None:
+        """What a folder has under a name."""
+        self.folder.mkdir(exist_ok=True)
+        with handles.folder(os.fsencode(self.folder), b"") as trash:
+            handles.move_away(parent, name, trash, os.urandom(6).hex().encode())
+        self.empty()
+
+    def empty(self) -> None:
+        """Begin to, if there is anything, and go on beside whatever else is done."""
+        with self._lock:
+            if self._at_work or not self.folder.is_dir():
+                return
+            self._at_work = True
+        threading.Thread(target=self._empty, daemon=True, name="trash").start()
+
+    def _empty(self) -> None:
+        while True:
+            for entry in disk.entries(os.fsencode(self.folder)):
+                with suppress(OSError):  # two processes at once: one of them gets it done
+                    disk.remove(entry.path)
+            with self._lock:
+                if not disk.entries(os.fsencode(self.folder)):
+                    self._at_work = False
+                    return
