@@ -11,9 +11,9 @@ IMPORTS = ("pydantic_ai", "pydantic_ai.models.openai", "pydantic_ai.providers.op
 
 
 async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
-    from pydantic_ai import Agent, Tool, UsageLimits  # type: ignore[import-not-found]
-    from pydantic_ai.models.openai import OpenAIChatModel  # type: ignore[import-not-found]
-    from pydantic_ai.providers.openai import OpenAIProvider  # type: ignore[import-not-found]
+    from pydantic_ai import Agent, Tool, UsageLimits
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
 
     async def look(part: int) -> str:
         return TOOL_RESULT

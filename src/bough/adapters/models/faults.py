@@ -86,6 +86,8 @@ class Endpoint(Struct, frozen=True):
     key: str = ""
     key_variable: str = ""
     """The environment variable that holds the key; empty when the place takes none."""
+    advice: str = ""
+    """What to do when the place does not let one in, where that is more than a key."""
 
     def __repr__(self) -> str:
         return f"Endpoint({self.name!r})"
@@ -268,6 +270,8 @@ def _moment(at: float) -> str:
 
 
 def _key_advice(at: Endpoint) -> str:
+    if at.advice:
+        return at.advice
     if not at.key_variable:
         return "this place was not expected to need one; check the base URL"
     if not at.key:

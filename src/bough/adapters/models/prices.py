@@ -14,6 +14,7 @@ Price = Callable[[Usage, str], float | None]
 
 PRICED = {
     "anthropic": "anthropic",
+    "bedrock": "aws",
     "deepseek": "deepseek",
     "gemini": "google",
     "google": "google",
@@ -22,6 +23,7 @@ PRICED = {
     "openai": "openai",
     "openai-responses": "openai",
     "openrouter": "openrouter",
+    "vertex": "google",
     "xai": "x-ai",
 }
 """bough's name of a provider → the table's. What is not here has no price that could be known."""

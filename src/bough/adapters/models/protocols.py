@@ -21,7 +21,7 @@ from bough.ports import Spoken
 Setting = Literal["auto", "tools", "text"]
 
 HOSTED = frozenset(
-    {"anthropic", "deepseek", "gemini", "google", "groq", "mistral", "openai", "openai-responses", "xai"}
+    {"anthropic", "deepseek", "gemini", "google", "groq", "mistral", "openai", "openai-responses", "vertex", "xai"}
 )
 """Providers whose own models call tools."""
 FAMILIES: tuple[tuple[str, AnswerProtocol], ...] = (

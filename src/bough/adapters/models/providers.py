@@ -46,11 +46,21 @@ class Provider(Struct, frozen=True):
     """The protocol that it speaks."""
     options: Options = Options()
     """What holds at its own place."""
+    advice: str = ""
+    """How one signs in, where that takes more than a key."""
 
 
+LIBRARY = "library"
+"""In place of a protocol: the model is asked through pydantic-ai."""
 GOOGLE_KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 PROVIDERS = {
     "anthropic": Provider("https://api.anthropic.com", ("ANTHROPIC_API_KEY",), "ANTHROPIC_BASE_URL", "anthropic"),
+    "bedrock": Provider(
+        "Amazon Bedrock",
+        dialect=LIBRARY,
+        advice="sign in to AWS (AWS_PROFILE, AWS_ACCESS_KEY_ID or AWS_BEARER_TOKEN_BEDROCK), set AWS_REGION, and check "
+        "that the account may use this model",
+    ),
     "deepseek": Provider("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",)),
     "gemini": Provider("https://generativelanguage.googleapis.com", GOOGLE_KEYS, "GOOGLE_GEMINI_BASE_URL", "gemini"),
     "google": Provider("https://generativelanguage.googleapis.com/v1beta/openai", GOOGLE_KEYS),
@@ -68,6 +78,13 @@ PROVIDERS = {
         options=Options(temperature=False),
     ),
     "openrouter": Provider("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
+    "pydantic-ai": Provider("pydantic-ai", dialect=LIBRARY, advice="see its documentation for that provider"),
+    "vertex": Provider(
+        "Google Cloud",
+        dialect=LIBRARY,
+        advice="run `gcloud auth application-default login` or set GOOGLE_APPLICATION_CREDENTIALS, set "
+        "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION, and check that the project may use this model",
+    ),
     "xai": Provider("https://api.x.ai/v1", ("XAI_API_KEY",)),
 }
 DIALECTS = {
@@ -116,6 +133,10 @@ def make_model(
     options = replace(options, images=sees(model) if images is None else images)
     if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
         options = replace(options, max_tokens=small)
+    if known.dialect == LIBRARY:
+        from bough.adapters.models.library import LibraryModel
+
+        return LibraryModel(at, timeout, env=env, price=pricing, window=holds, longest=longest, options=options)
     return _dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)
 
 
@@ -172,8 +193,8 @@ def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoin
     provider, model = parse(name, base_url, env)
     known = PROVIDERS[provider]
     url = (placed(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
-    url = _dialect(known).root(url)
-    if not re.match(r"https?://[^/\s]", url):
+    url = url if known.dialect == LIBRARY else _dialect(known).root(url)
+    if url != known.base_url and not re.match(r"https?://[^/\s]", url):
         raise UsageError(f"The base URL {url!r} is not an address: it has to begin with http:// or https://.")
     own = url == known.base_url
     key = key_of(provider, env, keyring=own)
@@ -182,7 +203,7 @@ def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoin
             f"{provider}:{model} needs a key: set {known.keys[0]} in the environment"
             f"{' or keep it in the keyring' if _keyring_there() else ''}; `bough demo` runs without one."
         )
-    return Endpoint(f"{provider}:{model}", url, key, known.keys[0] if known.keys else "")
+    return Endpoint(f"{provider}:{model}", url, key, known.keys[0] if known.keys else "", known.advice)
 
 
 def key_of(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
@@ -225,6 +246,11 @@ async def reachable(
             there = Path(model).is_file()
             return Probe(there, f"{name} is a recording" if there else f"{name}: there is no file {model}")
         at = endpoint(name, base_url, env)
+        if PROVIDERS[provider].dialect == LIBRARY:
+            from bough.adapters.models.library import load
+
+            load(at, env)
+            return Probe(True, f"{at.name} is set up ({at.host}); whether it answers shows when it is asked")
         return await _probe(client, at, timeout, _dialect(PROVIDERS[provider]))
     except (UsageError, Unavailable) as error:
         return Probe(False, str(error))

@@ -1,0 +1,320 @@
+"""Models through pydantic-ai: Amazon Bedrock, Google Cloud, and whatever else it knows (`pydantic-ai:PROVIDER:MODEL`).
+
+How one signs in there is a library's business, not ours. An optional extra, loaded when such a model is asked for.
+Promises: reasoning and signatures are kept in `extra` and come back in their place; the library's cache marks are on;
+what goes wrong is one of our errors. It converts the whole conversation every round, as the library wants it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from bough.adapters.models import faults
+from bough.adapters.models.dialect import Options, spoken
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.prices import Price, Window, unknown, unpriced
+from bough.adapters.models.wire import LONGEST, count, fields, mended, word
+from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
+from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
+
+STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refusal"}
+EXTRAS = {"bedrock": "bedrock", "vertex": "vertex"}
+"""Our extra for each provider; for any other, pydantic-ai's own."""
+
+
+class LibraryModel:
+    """One model of one provider. Shared by any number of agents."""
+
+    def __init__(
+        self,
+        at: Endpoint,
+        timeout: float,
+        *,
+        env: Mapping[str, str],
+        price: Price = unpriced,
+        window: Window = unknown,
+        longest: float = LONGEST,
+        options: Options | None = None,
+    ) -> None:
+        _check_installed(at)
+        self.name = at.name
+        self._at = at
+        self._env = env
+        self._timeout = timeout
+        self._price = price
+        self._window = window
+        self._longest = longest
+        self._sees = bool(options and options.images)
+        self._model: Any = None
+        self._open = AsyncExitStack()
+
+    @cached_property
+    def window(self) -> int:
+        return self._window()
+
+    async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
+        came = _Came()
+        try:
+            async with asyncio.timeout(self._longest), _told(self._at, self._timeout):
+                await self._exchange(prompt, progress, came)
+        except TooLong as error:
+            self.window = error.window or self.window
+            raise
+        except TimeoutError as error:
+            raise came.paid(faults.endless(self._at, self._longest)) from error
+        except Passing as error:
+            raise came.paid(error) from error.__cause__
+        answer = self._answer(came.response)
+        return replace(answer, cost=self._price(answer.usage, answer.model))
+
+    async def close(self) -> None:
+        self._model = None
+        await self._open.aclose()
+
+    def __repr__(self) -> str:
+        return f"LibraryModel({self.name!r})"
+
+    async def _exchange(self, prompt: Prompt, progress: Callable[[str], None], came: _Came) -> None:
+        from pydantic_ai import messages as m
+        from pydantic_ai.direct import model_request_stream
+        from pydantic_ai.models import ModelRequestParameters
+        from pydantic_ai.tools import ToolDefinition
+
+        if self._model is None:
+            self._model = load(self._at, self._env)
+            await self._open.enter_async_context(self._model)
+            if self._at.model.startswith("claude"):  # A client of our own making.
+                self._open.push_async_callback(self._model.client.close)
+        tools = [
+            ToolDefinition(name=s.name, description=s.description, parameters_json_schema=s.parameters)
+            for s in prompt.tools
+        ]
+        settings: dict[str, Any] = {"cache": True}
+        if prompt.temperature is not None:
+            settings["temperature"] = prompt.temperature
+        parameters = ModelRequestParameters(function_tools=tools)
+        async with (
+            asyncio.timeout(None) as silence,
+            model_request_stream(
+                self._model, self._messages(prompt), model_settings=settings, model_request_parameters=parameters
+            ) as stream,
+        ):
+            now = asyncio.get_running_loop().time
+            async for event in stream:
+                silence.reschedule(now() + self._timeout)
+                came.response = stream.get()
+                if isinstance(event, m.PartStartEvent) and isinstance(event.part, m.TextPart) and event.part.content:
+                    progress(mended(event.part.content))
+                elif isinstance(event, m.PartDeltaEvent) and isinstance(event.delta, m.TextPartDelta):
+                    progress(mended(event.delta.content_delta))
+            silence.reschedule(None)
+            came.response = stream.get()
+
+    def _messages(self, prompt: Prompt) -> list[Any]:
+        """In the library's shapes: what is said between two answers is one request."""
+        from pydantic_ai import messages as m
+
+        made: list[Any] = []
+        names: dict[str, str] = {}
+        for message in prompt.messages:
+            if isinstance(message, Replied):
+                names = {call.id: word(call.name, "unknown") for call in message.calls}
+                made.append(self._response(message))
+                continue
+            if not made or isinstance(made[-1], m.ModelResponse):
+                made.append(m.ModelRequest(parts=[]))
+            made[-1].parts.append(self._said(message, names, prompt.pictures))
+        if made and isinstance(made[-1], m.ModelRequest):
+            made[-1].instructions = prompt.system or None
+        return made
+
+    def _said(self, message: Message, names: Mapping[str, str], pictures: Mapping[str, bytes]) -> Any:
+        from pydantic_ai import messages as m
+
+        match message:
+            case Result(call, text, ok, picture):
+                content: Any = text
+                if picture and self._sees and picture.blob in pictures:
+                    content = [text, m.BinaryContent(pictures[picture.blob], media_type=picture.kind)]
+                outcome = "success" if ok else "failed"
+                return m.ToolReturnPart(names.get(call, "unknown"), content, tool_call_id=call, outcome=outcome)
+            case Said(text):
+                return m.UserPromptPart(spoken(text))
+        raise TypeError(message)
+
+    def _response(self, message: Replied) -> Any:
+        """The answer as this very model gave it, with our names for its calls; else its text and calls."""
+        from pydantic_ai import messages as m
+
+        kept = fields(message.extra) if message.extra else None
+        calls = [
+            m.ToolCallPart(word(call.name, "unknown"), call.arguments if fields(call.arguments) else "{}", call.id)
+            for call in message.calls
+        ]
+        if not kept or bytes(kept.get("by", b"")) != msgspec.json.encode(self.name):
+            said = [m.TextPart(message.text)] if message.text.strip() or not calls else []
+            return m.ModelResponse(parts=[*said, *calls])
+        (response,) = m.ModelMessagesTypeAdapter.validate_json(b"[" + bytes(kept["response"]) + b"]")
+        parts: list[Any] = []
+        for part in response.parts:
+            if not isinstance(part, m.ToolCallPart):
+                parts.append(part)
+            elif calls:
+                call = calls.pop(0)
+                call.provider_name, call.provider_details, call.id = part.provider_name, part.provider_details, part.id
+                parts.append(call)
+        response.parts = parts + calls
+        return response
+
+    def _answer(self, response: Any) -> Answer:
+        from pydantic_ai import messages as m
+
+        text = mended("".join(part.content for part in response.parts if isinstance(part, m.TextPart)))
+        calls = tuple(
+            Call(mended(part.tool_call_id), mended(part.tool_name), mended(part.args_as_json_str()))
+            for part in response.parts
+            if isinstance(part, m.ToolCallPart)
+        )
+        plain = all(
+            isinstance(part, m.TextPart | m.ToolCallPart) and not part.provider_details for part in response.parts
+        )
+        extra = ""
+        if not plain:
+            (kept,) = msgspec.json.decode(m.ModelMessagesTypeAdapter.dump_json([response]), type=list[msgspec.Raw])
+            extra = msgspec.json.encode({"by": self.name, "response": kept}).decode()
+        return Answer(
+            text=text,
+            calls=calls,
+            stop=STOPS.get(response.finish_reason or "", "calls" if calls else "end"),
+            usage=_usage(response),
+            model=response.model_name or self._at.model,
+            extra=extra,
+        )
+
+
+class _Came:
+    """What has come of an answer so far."""
+
+    def __init__(self) -> None:
+        self.response: Any = None
+
+    def paid(self, error: Passing) -> Passing:
+        if self.response is not None:
+            error.usage = replace(_usage(self.response), estimated=True)
+        return error
+
+
+def _usage(response: Any) -> Usage:
+    used = response.usage
+    return Usage(
+        input=count(used.input_tokens),
+        output=count(used.output_tokens),
+        cache_read=count(used.cache_read_tokens),
+        cache_write=count(used.cache_write_tokens),
+    )
+
+
+def _check_installed(at: Endpoint) -> None:
+    if find_spec("pydantic_ai") is None:
+        extra = EXTRAS.get(at.name.partition(":")[0], "bedrock")
+        raise UsageError(f"{at.name} needs an extra: pip install 'bough[{extra}]'.")
+
+
+def load(at: Endpoint, env: Mapping[str, str]) -> Any:
+    """The library's model of that name. `UsageError` without the extra, `Refused` when it cannot be set up."""
+    _check_installed(at)
+    from pydantic_ai.exceptions import UserError
+
+    provider = at.name.partition(":")[0]
+    own = at.base_url if at.base_url.startswith("http") else None
+    try:
+        match provider:
+            case "bedrock":
+                return _bedrock(at.model, own, env)
+            case "vertex":
+                return _vertex(at.model, own, env)
+        from pydantic_ai.models import infer_model
+
+        return infer_model(at.model)
+    except ImportError as error:
+        extra = f"bough[{EXTRAS[provider]}]" if provider in EXTRAS else "pydantic-ai-slim[…]"
+        raise UsageError(f"{at.name} needs an extra: pip install '{extra}' ({error}).") from None
+    except (UserError, ValueError, *_sign_in_errors()) as error:
+        raise Refused(f"{at.name} cannot be set up: {at.hush(str(error))} — {at.advice}.") from None
+
+
+def _bedrock(model: str, base_url: str | None, env: Mapping[str, str]) -> Any:
+    from pydantic_ai.models.bedrock import BedrockConverseModel
+    from pydantic_ai.providers.bedrock import BedrockProvider
+
+    region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION")
+    return BedrockConverseModel(model, provider=BedrockProvider(region_name=region, base_url=base_url))
+
+
+def _vertex(model: str, base_url: str | None, env: Mapping[str, str]) -> Any:
+    """Gemini, and Claude, which has a client of its own there."""
+    project = env.get("GOOGLE_CLOUD_PROJECT")
+    location = env.get("GOOGLE_CLOUD_LOCATION") or "global"
+    if model.startswith("claude"):
+        from anthropic import AsyncAnthropicVertex
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        client = AsyncAnthropicVertex(project_id=project or "", region=location, base_url=base_url, max_retries=0)
+        return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=client))
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google_cloud import GoogleCloudProvider
+
+    return GoogleModel(model, provider=GoogleCloudProvider(project=project, location=location, base_url=base_url))
+
+
+def _sign_in_errors() -> tuple[type[Exception], ...]:
+    """What the providers' own libraries raise when they find no credentials, or cannot use them."""
+    found: list[type[Exception]] = []
+    if find_spec("botocore"):
+        from botocore.exceptions import BotoCoreError
+
+        found.append(BotoCoreError)
+    if find_spec("google") and find_spec("google.auth"):
+        from google.auth.exceptions import GoogleAuthError
+
+        found.append(GoogleAuthError)
+    return tuple(found)
+
+
+@asynccontextmanager
+async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
+    """The library's errors as ours."""
+    from pydantic_ai import exceptions as x
+
+    try:
+        yield
+    except TimeoutError as error:
+        raise Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.") from error
+    except x.ModelHTTPError as error:
+        raise _of_status(at, error) from error
+    except x.ModelAPIError as error:
+        raise Passing(f"{at.host} could not be asked for {at.name}: {at.hush(str(error))}") from error
+    except x.UnexpectedModelBehavior as error:
+        raise faults.garbled(at, str(error).encode()) from error
+    except (x.UserError, *_sign_in_errors()) as error:
+        raise Refused(f"{at.name} at {at.host} cannot be asked: {at.hush(str(error))} — {at.advice}.") from error
+
+
+def _of_status(at: Endpoint, error: Any) -> Unavailable:
+    body = error.body
+    words = body.get("Error", body) if isinstance(body, dict) else body  # Amazon's own wrapping
+    if isinstance(words, dict) and "Message" in words:
+        words = {"message": words["Message"], "code": words.get("Code")}
+    wait = {"retry-after": str(error.retry_after)} if error.retry_after is not None else {}
+    return faults.of_status(
+        at, error.status_code, wait, msgspec.json.encode(words if words else str(error), enc_hook=str)
+    )
