@@ -29,6 +29,7 @@ from bough.interfaces.terminal.tree import ICONS, heading, rows, table
 from bough.interfaces.terminal.verdicts import shortcomings, verdict_words
 from bough.interfaces.terminal.words import cells
 from bough.interfaces.views import RunView, view
+from bough.views.details import point_of
 from tests.interfaces.journals import started, task_events
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\r\nc\u202ed\x00 漢字 " + "long " * 30
@@ -166,7 +167,7 @@ def test_news_is_what_matters() -> None:
 
 def test_points_say_what_happened() -> None:
     records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
-    assert [round_words(point) for point in points(GOAL, records)] == [
+    assert [round_words(point_of(point)) for point in points(GOAL, records)] == [
         "before its first round",
         "edit src/parser.py",
         "edit src/parser.py",

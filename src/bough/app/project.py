@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from bough.core.probes import Probe
     from bough.core.run import Run
     from bough.core.task import Task
+    from bough.views.details import Point, TaskDetail
 
 T = TypeVar("T")
 EDGES_SHOWN = 8
@@ -167,11 +168,19 @@ class Journal(Struct, frozen=True):
         old = {*proof.verdict.mended}
         return tuple(id for id in passed if id not in old and id.startswith(stems))
 
-    async def points(self, name: str, task: str = GOAL) -> list[Task]:
+    async def points(self, name: str, task: str = GOAL) -> list[Point]:
         """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
         from bough.core.state import points
+        from bough.views.details import point_of
 
-        return points(task, await self.store.read(name, task))
+        return [point_of(point) for point in points(task, await self.store.read(name, task))]
+
+    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
+        """One task, also one that has not begun."""
+        from bough.core.state import fold
+        from bough.views.details import detail_of
+
+        return detail_of(fold(task, await self.store.read(name, task)))
 
 
 class Session(Journal, frozen=True):
@@ -820,7 +829,7 @@ class Session(Journal, frozen=True):
         finally:
             await self.workspaces.discard(name, kept)
 
-    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Task:
+    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
         at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the
         person has to `say` goes to a fresh agent, who takes that task up."""
@@ -845,7 +854,9 @@ class Session(Journal, frozen=True):
             if say.strip():
                 async with self._held(name, task) as (held, now):
                     await self.store.append(held, [e.PersonAnswered("", say.strip(), who())], now.version)
-        return await self.task(name, task)
+        from bough.views.details import point_of
+
+        return point_of(await self.task(name, task))
 
     async def _take_back(self, name: str) -> None:
         """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.

@@ -39,7 +39,6 @@ def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> N
 async def _status(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     from bough.app import session
     from bough.core.ids import GOAL
-    from bough.core.state import fold
     from bough.interfaces.cli.facts import run_facts, task_facts
     from bough.interfaces.cli.targets import find, standing
     from bough.interfaces.terminal.next import next_steps
@@ -53,17 +52,17 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
         found = view(name, await opened.store.read(name, kinds=LIVE_KINDS))
         status, holder = await standing(opened, found)
         drawn = rows(found, path or GOAL)
-        folded = fold(path or GOAL, await opened.store.read(name, path or GOAL))
-        goal = folded.id == GOAL and folded.created
-        base = (await opened.work(name)).base if goal else folded.base
-        changes = await opened.workspaces.changes(base, folded.tree) if folded.tree else []
+        detail = await opened.detail(name, path or GOAL)
+        goal = detail.path == GOAL and detail.created
+        base = (await opened.work(name)).base if goal else detail.base
+        changes = await opened.workspaces.changes(base, detail.tree) if detail.tree else []
         table = await opened.evidence(name) if (path or GOAL) == GOAL else None
     if as_json:
         facts = task_facts(drawn[0])
         facts["files"] = [change.path for change in changes]
         facts["doing"] = found.tasks[drawn[0].task.path].doing if holder else None
-        facts["notes"] = [{"kind": note.kind, "text": note.text} for note in folded.notes]
-        facts["claim"] = folded.claim
+        facts["notes"] = [{"kind": note.kind, "text": note.text} for note in detail.notes]
+        facts["claim"] = detail.claim
         rows_of = table.rows if table is not None else ()
         facts["requirements"] = [
             {"number": row.requirement.number, "text": row.requirement.text, "standing": row.standing}
@@ -74,4 +73,4 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
         steps = [{"command": command, "use": use} for command, use in next_steps(found, status, bool(changes))]
         print_json({**run_facts(found, status, holder), "task": facts, "next": steps})
         return
-    status_page(paper(), found, status, holder, drawn, folded, changes, table)
+    status_page(paper(), found, status, holder, drawn, detail, changes, table)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from bough.core.acceptance import Verdict
 from bough.core.evidence import Table
-from bough.core.task import Task
 from bough.interfaces.terminal.changes import change_lines
 from bough.interfaces.terminal.evidence import closing_lines, show_evidence
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, STATUS_WORDS, state_words
@@ -20,6 +19,7 @@ from bough.interfaces.terminal.verdicts import evidence, ruling_style, shortcomi
 from bough.interfaces.terminal.words import count, first_sentence, many, one_line, pad
 from bough.interfaces.views import RunView, TaskView
 from bough.ports import Change
+from bough.views.details import TaskDetail
 
 LABEL = 9
 EVIDENCE = 8
@@ -32,20 +32,20 @@ def status_page(
     status: str,
     holder: str | None,
     drawn: Sequence[Row],
-    folded: Task,
+    detail: TaskDetail,
     changes: Sequence[Change],
     table: Table | None = None,
 ) -> None:
     for line in heading(run, status, time.time() if holder else None):
         page.line(*line)
     page.line("")
-    _state(page, drawn, holder, folded.halt.message if folded.halt else "")
-    _verdict(page, folded.verdict, folded.step.test_command or "")
-    if folded.claim:
-        _fact(page, "claim", (one_line(folded.claim), "dim"))
+    _state(page, drawn, holder, detail.halted)
+    _verdict(page, detail.verdict, detail.command)
+    if detail.claim:
+        _fact(page, "claim", (one_line(detail.claim), "dim"))
     _fact(page, "files", many(len(changes), "file") + " changed so far" if changes else "none changed so far")
     change_lines(page, changes, indent=LABEL)
-    for number, note in enumerate(folded.notes):
+    for number, note in enumerate(detail.notes):
         dead = "dead end: " if note.kind == "dead_end" else ""
         _fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
     _below(page, run, drawn)

@@ -1,0 +1,63 @@
+"""One task in detail, and the points it can be taken back to: what people see beyond its line in the tree."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core.acceptance import Verdict
+from bough.core.events import ChildSettled
+from bough.core.messages import Replied
+from bough.core.task import Note, Task
+
+
+class TaskDetail(Struct, frozen=True):
+    path: str
+    base: str
+    tree: str
+    created: bool
+    verdict: Verdict | None
+    command: str
+    """Its own check, when it names one."""
+    claim: str | None
+    """What its agent says about its work."""
+    notes: tuple[Note, ...]
+    halted: str
+    """Why it rests, in words; empty while it does not."""
+
+
+def detail_of(task: Task) -> TaskDetail:
+    return TaskDetail(
+        path=task.id,
+        base=task.base,
+        tree=task.tree,
+        created=task.created,
+        verdict=task.verdict,
+        command=task.step.test_command or "",
+        claim=task.claim,
+        notes=task.notes,
+        halted=task.halt.message if task.halt else "",
+    )
+
+
+class Point(Struct, frozen=True):
+    """A task at the end of a round or of one of its steps."""
+
+    at: float
+    tree: str
+    has_steps: bool
+    attempted: bool
+    """An agent of its own was at work."""
+    replied: Replied | None
+    """What that agent said last."""
+    settled: ChildSettled | None
+    """The step that came to its end last."""
+
+
+def point_of(task: Task) -> Point:
+    messages = task.attempt.messages if task.attempt else ()
+    places = range(len(messages) - 1, -1, -1)
+    replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
+    settled = list(task.settled.values())
+    return Point(
+        task.at, task.tree, bool(task.steps), task.attempt is not None, replied, settled[-1] if settled else None
+    )
