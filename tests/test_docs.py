@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bough.config import SECTIONS
+from bough.config import SECTIONS, Config
 from bough.core.events import AnyEvent
+from bough.core.rules import Rules
 from bough.interfaces.cli.entry import COMMANDS
 from bough.testing import ScriptedModel
 
@@ -56,6 +58,58 @@ def test_every_setting_is_documented() -> None:
         assert f"`[{section}]`" in page
         for key in keys:
             assert f"`{key}`" in page, f"{section}.{key} is not documented"
+
+
+def documented_defaults() -> Iterator[tuple[str, str, str]]:
+    """Section, key and default of every setting whose default is written as a value, not in words."""
+    section = ""
+    for line in (TOP / "docs/reference/configuration.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.split("|")[1:5]]
+        if len(cells) < 4 or not cells[1].startswith("`"):
+            continue
+        section = cells[0].strip("`[]") or section
+        keys = re.findall(r"`(\w+)`", cells[1])
+        values = [value.strip().strip("`") for value in cells[2].split(", ")]
+        if section in SECTIONS and len(keys) == len(values):
+            yield from ((section, key, value) for key, value in zip(keys, values, strict=True))
+
+
+def test_documented_defaults_are_the_code_s() -> None:
+    wrong, compared = [], 0
+    for section, key, written in documented_defaults():
+        value = getattr(getattr(Config(), section), key)
+        if re.fullmatch(r"[\d_.]+|true|false|auto|tree|llm|off", written):
+            compared += 1
+            said = str(value).lower() if isinstance(value, bool | str) else f"{float(value):g}"
+            if said != (f"{float(written):g}" if written[0].isdigit() else written):
+                wrong.append(f"[{section}] {key}: the page says {written}, the code {value}")
+    assert wrong == []
+    assert compared > 35
+
+
+RULES = Rules()
+WORDS = {2: "two", 3: "three", 4: "four", 8: "eight", 10: "ten"}
+REPEATED = {
+    ("README.md", r"bug hunter gets the failures, up to (\w+) times"): WORDS[RULES.max_repairs],
+    ("docs/concepts.md", r"a bug hunter, up to (\d+)\)"): str(RULES.max_repairs),
+    ("docs/guides/local-models.md", r"after (\w+) answers in a row without"): WORDS[
+        Rules().ladder.other_protocol_after
+    ],
+}
+"""Numbers that prose repeats, by the pattern that finds each."""
+
+
+@pytest.mark.parametrize("place", REPEATED, ids=lambda place: place[0])
+def test_prose_repeats_the_numbers_that_hold(place: tuple[str, str]) -> None:
+    page, pattern = place
+    assert re.findall(pattern, (TOP / page).read_text()) == [REPEATED[place]]
+
+
+def test_the_map_leads_somewhere() -> None:
+    page = (TOP / "docs/contributing/map.md").read_text()
+    paths = re.findall(r"`((?:src|docs|tests|web)/[\w./]+)`", page)
+    assert len(paths) > 40
+    assert [path for path in paths if not (TOP / path).exists()] == []
 
 
 def test_every_event_is_documented() -> None:
