@@ -26,6 +26,7 @@ from bough.core.meant import meant
 from bough.core.plan import PlanningRules
 from bough.core.prices import ModelPrice
 from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
+from bough.core.servers import ToolServer, described, read
 from bough.core.services import Service
 from bough.core.signals import StuckRules
 
@@ -156,6 +157,8 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     builders: BuilderSettings = field(default_factory=BuilderSettings)
     agents: dict[str, AgentSettings] = field(default_factory=dict)
     """By name: how outside agents are started, and what they may see. Not in a repository's file."""
+    mcp: dict[str, ToolServer] = field(default_factory=dict)
+    """By name: servers of the Model Context Protocol whose tools agents get."""
     services: dict[str, Service] = field(default_factory=dict)
     prices: dict[str, ModelPrice] = field(default_factory=dict)
     """By model: `"openai:my-model" = {input = 3, output = 15}`."""
@@ -195,7 +198,7 @@ CHOSEN = frozenset(
     | {("builders", key) for key in BuilderSettings.__struct_fields__}
 )
 """Who is asked, and paid: for the person, though a repository may wish for one."""
-NAMED = frozenset({"services", "prices", "agents"})
+NAMED = frozenset({"services", "prices", "agents", "mcp"})
 """Sections whose keys are names of the person's own."""
 MANY = frozenset(
     {("sandbox", "writable"), ("sandbox", "env"), ("stuck", "patterns"), ("stuck", "shells"), ("ladder", "rungs")}
@@ -226,6 +229,8 @@ def layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (
     """What sets something, and what it sets, the weakest first: the person's file, the repository's, variables."""
     home, mine = _from_person(env)
     place, table = _from_file(folder)
+    if servers := _tool_servers(folder):
+        table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
     own = _from_env(env)
     wishes = _wishes(table, mine)
     asked = {name: value for name, value in wishes.items() if not _is_set(own, name) and not _is_set(mine, name)}
@@ -262,8 +267,13 @@ def _from_person(env: Mapping[str, str]) -> tuple[str, Table]:
 
 
 def _wishes(table: Table, mine: Table) -> dict[str, str]:
-    """What of a repository's settings goes beyond the person's and the defaults, or chooses a model. As they are
-    understood, not as they are written: `"1000"` is a number too."""
+    """What of a repository's settings goes beyond the person's and the defaults, chooses a model or starts a program.
+    As they are understood, not as they are written: `"1000"` is a number too."""
+    starts = {f"mcp.{name}": described(server) for name, server in table.get("mcp", {}).items()}
+    return starts | _larger(table, mine)
+
+
+def _larger(table: Table, mine: Table) -> dict[str, str]:
     if not any(section in (*BOUNDS, "models", "builders") for section in table):
         return {}
     understood, defaults = _converted(table), _converted(mine)
@@ -281,6 +291,8 @@ def _wishes(table: Table, mine: Table) -> dict[str, str]:
 def usual(name: str) -> str:
     """What a setting is when nobody says otherwise."""
     section, _, key = name.partition(".")
+    if section in NAMED:
+        return "none"
     value = getattr(getattr(Config(), section), key)
     return "none" if value is None else str(value)
 
@@ -344,6 +356,14 @@ def _from_file(folder: Path) -> tuple[str, Table]:
         if table:
             return str(path), _checked(table, str(path))
     return str(folder / "bough.toml"), {}
+
+
+def _tool_servers(folder: Path) -> dict[str, Any]:
+    """Those of the repository's `.mcp.json`, which many tools share."""
+    try:
+        return read(_text(folder / ".mcp.json"))
+    except (FileNotFoundError, UnicodeDecodeError):
+        return {}
 
 
 def _text(path: Path) -> str:

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from bough.core.acceptance import Check, Failure, Verdict
 from bough.core.edges import Edge
-from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated
+from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, ToolServersListed
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
 from bough.core.plan import Step, Tier
@@ -563,6 +563,10 @@ class Approval(Struct, frozen=True):
     """… and what the goal asks, where they changed that."""
 
 
+async def nothing_runs(workspace: Workspace) -> None:
+    """Nothing runs there."""
+
+
 def _silent(task: str, text: str) -> None:
     """Progress goes nowhere."""
 
@@ -598,6 +602,10 @@ class Ports(Struct, frozen=True):
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
     """The outside agent of that name."""
+    leave: Callable[[Workspace], Awaitable[None]] = nothing_runs
+    """Ends what tools have left running beside a workspace: before a check, and when its task rests."""
+    prepare: Callable[[Workspace], Awaitable[ToolServersListed | None]] | None = None
+    """Finds out, in the first workspace that needs it, what tool servers offer; None once that is known."""
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
     executor: Executor | None = None

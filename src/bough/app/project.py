@@ -29,7 +29,7 @@ from bough.core.outside import MODEL, OWN, named_in
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
-from bough.ports import Change, Claim, Fence, Inbox, Model, Ports, Store
+from bough.ports import Change, Claim, Fence, Inbox, Model, Ports, Store, Tools, nothing_runs
 
 if TYPE_CHECKING:
     from bough import config as settings
@@ -530,6 +530,20 @@ class Session(Journal, frozen=True):
         furnished = FurnishedWorkspaces(
             workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
         )
+        tools: Tools = WorkbenchTools(sandbox)
+        servers = None
+        if outside is not None and self.config.mcp:
+            from bough.app.servers import make_servers
+
+            servers = make_servers(
+                self.config.mcp,
+                tools,
+                env=self.env,
+                hidden=hidden,
+                mode=sandboxed.mode,
+                confines=self.level.confines,
+                root=self.root,
+            )
         verifier = ProjectVerifier(sandbox, furnished, self.home, self._door(env, folder))
         spans = _spans(self.env)
 
@@ -542,7 +556,7 @@ class Session(Journal, frozen=True):
             ports = Ports(
                 store=self.store,
                 models={tier: held_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
-                tools=held_tools(WorkbenchTools(sandbox), fence),
+                tools=held_tools(servers or tools, fence),
                 workspaces=furnished,
                 sandbox=sandbox,
                 verifier=verifier,
@@ -551,6 +565,8 @@ class Session(Journal, frozen=True):
                 prompt=prompt,
                 protocols=known.protocols,
                 agent=agents.of if agents is not None else None,
+                leave=servers.leave if servers is not None else nothing_runs,
+                prepare=servers.prepare if servers is not None else None,
                 stop=watch.stop,
                 inbox=inbox,
                 fence=fence,
@@ -568,6 +584,8 @@ class Session(Journal, frozen=True):
         finally:
             if executor is not None:
                 await executor.close()
+            if servers is not None:
+                await servers.close()
             await verifier.close()
             await furnished.close()
             for model in made.values():

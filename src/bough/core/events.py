@@ -131,6 +131,15 @@ class BaseChecked(Event, frozen=True):
     """The end of a failing check's output."""
 
 
+class ToolServersListed(Event, frozen=True):
+    """The MCP servers of the run were started, and asked what they offer."""
+
+    tools: dict[str, tuple[str, ...]] = {}
+    """The names of the tools that agents get, by server."""
+    failed: dict[str, str] = {}
+    """Why others offer nothing, by server. The run goes on without them."""
+
+
 class RunHalted(Event, frozen=True):
     """The run rests unfinished and can be resumed."""
 
@@ -832,6 +841,7 @@ AnyEvent = (
     | RunResumed
     | BaseStarted
     | BaseChecked
+    | ToolServersListed
     | RunHalted
     | RunFinished
     | Judged

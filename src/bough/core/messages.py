@@ -67,6 +67,8 @@ class ToolSpec(Struct, frozen=True):
     """JSON schema of the arguments."""
     writes: bool
     """May change the workspace: such calls run one after the other, each followed by a snapshot."""
+    roles: tuple[str, ...] = ()
+    """Who gets it; empty: every agent."""
 
 
 class Prompt(Struct, frozen=True):

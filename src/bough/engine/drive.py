@@ -77,7 +77,7 @@ async def drive(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
     try:
         return await _until_rest(book, site, ports, tend)
     finally:
-        await site.hang_up()
+        await site.leave()
 
 
 async def _until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> Task:

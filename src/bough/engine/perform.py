@@ -82,9 +82,11 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     ports, attempt = site.ports, _attempt(task)
     if command.wait and not await pause(command.wait, ports):
         return
+    if ports.prepare is not None and (listed := await ports.prepare(await site.open(task))) is not None:
+        yield [listed]
     yield [e.RoundStarted(command.last)]
     model = ports.models[attempt.tier]
-    tools = ports.tools.specs
+    tools = _for_role(attempt.role, ports.tools.specs)
     if command.last:
         tools = tuple(tool for tool in tools if tool.name in HAND_OVER_TOOLS)
     number = attempt.rounds + (not task.asking)
@@ -138,15 +140,22 @@ def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.Mod
 
 
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
-    specs = {spec.name: spec for spec in site.ports.tools.specs}
+    specs = {spec.name: spec for spec in _for_role(_attempt(task).role, site.ports.tools.specs)}
     well = all(act.ok or not act.writes for act in task.acts)  # those that were carried out before a crash
     for calls in _groups(command.calls, specs):
         yield [e.ToolStarted(call.id, _writes(call, specs)) for call in calls]
-        each = await asyncio.gather(*(_run_tool(call, task, site, _writes(call, specs), well) for call in calls))
+        withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
+        each = await asyncio.gather(
+            *(_run_tool(call, task, site, _writes(call, specs), well, call.name in withheld) for call in calls)
+        )
         events = list(chain.from_iterable(each))
         if any(_writes(call, specs) for call in calls):
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
         yield events
+
+
+def _for_role(role: str, specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+    return tuple(spec for spec in specs if not spec.roles or role in spec.roles)
 
 
 def _writes(call: Call, specs: dict[str, ToolSpec]) -> bool:
@@ -162,9 +171,13 @@ def _groups(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple
             yield tuple(group)
 
 
-async def _run_tool(call: Call, task: Task, site: Site, writes: bool, well: bool) -> list[e.AnyEvent]:
-    """`well`: no change and no command before it in the same answer failed."""
+async def _run_tool(
+    call: Call, task: Task, site: Site, writes: bool, well: bool, withheld: bool = False
+) -> list[e.AnyEvent]:
+    """`well`: no change and no command before it in the same answer failed. `withheld`: it is for others."""
     ports = site.ports
+    if withheld:
+        return [e.ToolFinished(call.id, False, f"`{call.name}` is not for you.", fault=True)]
     if task.last_round and call.name not in HAND_OVER_TOOLS:
         text = "This was the hand-over round: only `done` and `note` could still be called."
         return [e.ToolFinished(call.id, False, text, fault=True)]
@@ -231,6 +244,7 @@ async def _roll_back(command: c.RollBack, task: Task, site: Site) -> Batches:
 async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     ports = site.ports
     workspace = await site.open(task)
+    await ports.leave(workspace)
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
     if task.merge is not None:

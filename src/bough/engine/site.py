@@ -90,6 +90,12 @@ class Site(Struct, eq=False):
         if talk is not None:
             await talk.close()
 
+    async def leave(self) -> None:
+        """Nothing more is done here for now: end whatever runs on the task's behalf."""
+        await self.hang_up()
+        if self._workspace is not None:
+            await self.ports.leave(self._workspace)
+
     def moved(self) -> None:
         """The task's tree has changed elsewhere: the workspace has to follow before it is used again."""
         self._moved = True

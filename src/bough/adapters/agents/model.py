@@ -3,43 +3,17 @@ words, in an empty folder, so that no other model needs to be configured."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from bough.adapters.agents.acp import AcpAgent
+from bough.adapters.workspaces.desk import Desk
 from bough.core.messages import Answer, Prompt, Replied
 from bough.core.outside import MODEL
 from bough.core.rules import Rules
-from bough.ports import Mount, TurnEnded
+from bough.ports import TurnEnded
 
 ALONE = "Answer from what you are told here, in your last message, without using any tool."
-
-
-class Desk:
-    """A folder with nothing in it, to be asked questions in."""
-
-    def __init__(self, folder: Path) -> None:
-        self.root = self.folder = folder / "empty"
-        self.scratch = folder / "scratch"
-        self.root.mkdir(parents=True, exist_ok=True)
-
-    mounts: Sequence[Mount] = ()
-    env: Mapping[str, str] = {}
-
-    async def own(self, mount: Mount) -> bool:
-        return False
-
-    async def furnish(self) -> None:
-        """There is nothing to bring in."""
-
-    async def snapshot(self, exact: bool = False) -> str:
-        raise NotImplementedError("nothing is kept of it")
-
-    async def restore(self, tree: str) -> None:
-        raise NotImplementedError("nothing is kept of it")
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        raise NotImplementedError("nothing is kept of it")
 
 
 class AgentModel:

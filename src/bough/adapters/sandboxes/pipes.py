@@ -40,6 +40,8 @@ class Pipes:
         folder: Path,
     ) -> None:
         self.reader, self.writer, self._running = reader, writer, running
+        self.unreadable = False
+        """Nothing more can be read: it is over, or said something that nobody can take in."""
         self._transport, self._held, self._folder = transport, held, folder
         running.add_done_callback(lambda _: self._let_go())
 

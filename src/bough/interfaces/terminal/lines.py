@@ -441,6 +441,12 @@ def _taken_up(event: e.TakenUp, follow: _Follow) -> Told:
     return f"taken up again with the {event.tier} model: {event.why}", "cyan"
 
 
+def _servers_listed(event: e.ToolServersListed, follow: _Follow) -> Told:
+    offered = [f"{name} offers {many(len(tools), 'tool')}" for name, tools in event.tools.items()]
+    lost = [f"{name} is left out: {why.rstrip('.')}" for name, why in event.failed.items()]
+    return f"MCP servers: {'; '.join([*offered, *lost])}", "yellow" if lost else "dim"
+
+
 def _state_changed(event: e.StateChanged, follow: _Follow) -> Told:
     return f"{state_words(event.to)}: {event.why}", STATE_STYLES.get(event.to, "")
 
@@ -624,6 +630,7 @@ TELL: dict[type, Callable[[Any, _Follow], Told]] = {
     e.TaskCreated: _task_created,
     e.StateChanged: _state_changed,
     e.WorkspaceOpened: _workspace_opened,
+    e.ToolServersListed: _servers_listed,
     e.AttemptStarted: _attempt_started,
     e.RoundStarted: _round_started,
     e.ModelFailed: _model_failed,

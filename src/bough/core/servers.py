@@ -1,0 +1,95 @@
+"""How a person, or a repository, describes a server of the Model Context Protocol whose tools agents get."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, field
+
+from bough.core.plan import Role
+
+_PLACE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+
+
+class OAuth(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Client credentials for a server that is reached over HTTP."""
+
+    client_id: str
+    secret_env: str
+    """The variable that has the secret."""
+    issuer: str
+    """The authorization server that they belong to: they are sent to no other."""
+    scope: str | None = None
+
+
+class ToolServer(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A server: a command that bough starts in the sandbox, or an address."""
+
+    command: str | None = None
+    """The program, or (without `args`) a whole command line."""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict)
+    """Its variables. `${NAME}` is a variable of yours, here and in `command`, `args`, `url` and `headers`."""
+    network: str = "off"
+    """What a command reaches: off, loopback, registries, allow:HOST,… or on."""
+    url: str | None = None
+    """Of a server that speaks streamable HTTP. bough itself asks it, from outside the sandbox."""
+    headers: dict[str, str] = field(default_factory=dict)
+    oauth: OAuth | None = None
+    tools: tuple[str, ...] = ()
+    """Which of its tools agents get, as patterns (`get_*`); empty: all."""
+    roles: tuple[Role, ...] = ()
+    """Which agents get them: builder, bug_hunter, test_writer; empty: all."""
+    timeout: Annotated[float, Meta(gt=0)] = 60.0
+    """Seconds that a call may take."""
+
+
+def argv(server: ToolServer, env: Mapping[str, str]) -> list[str]:
+    line = [server.command or "", *server.args] if server.args else shlex.split(server.command or "")
+    return [placed(word, env) for word in line]
+
+
+def placed(text: str, env: Mapping[str, str]) -> str:
+    """With `${NAME}` and `${NAME:-default}` put in."""
+    return _PLACE.sub(lambda found: env.get(found[1]) or found[2] or "", text)
+
+
+def described(server: Mapping[str, Any]) -> str:
+    """All of it in a line: who allows that has seen what is started, or asked, and what it is given."""
+    rest = {key: value for key, value in server.items() if key not in ("command", "args", "url", "type") and value}
+    words = [str(server.get("command", "")), *map(str, server.get("args", ()))]
+    what = str(server["url"]) if server.get("url") else " ".join(word for word in words if word)
+    return f"{what} {json.dumps(rest, sort_keys=True)}" if rest else what
+
+
+def read(text: str) -> dict[str, dict[str, Any]]:
+    """The servers of a `.mcp.json`, as settings. What bough has no use for, or cannot speak to, is left out."""
+    try:
+        servers = json.loads(text).get("mcpServers")
+    except (ValueError, AttributeError, RecursionError):  # Somebody else's file: its own tools will complain.
+        return {}
+    found: dict[str, dict[str, Any]] = {}
+    for name, server in servers.items() if isinstance(servers, dict) else ():
+        if not isinstance(server, dict) or server.get("type") == "sse":
+            continue
+        kept = {key: server[key] for key in ("command", "args", "env", "url", "headers") if server.get(key)}
+        if _fits(kept):
+            found[str(name)] = kept
+    return found
+
+
+def _fits(server: dict[str, Any]) -> bool:
+    strings = {"command": str, "url": str}
+    texts = all(isinstance(server[key], kind) for key, kind in strings.items() if key in server)
+    tables = all(
+        isinstance(server[key], dict) and all(isinstance(value, str) for value in server[key].values())
+        for key in ("env", "headers")
+        if key in server
+    )
+    args = server.get("args", [])
+    listed = isinstance(args, list) and all(isinstance(word, str) for word in args)
+    return texts and tables and listed and bool(server.get("command") or server.get("url"))
