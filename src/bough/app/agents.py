@@ -14,9 +14,8 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
 from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.core.agents import AgentSettings
+from bough.core.agents import MODEL, AgentSettings
 from bough.core.errors import UsageError
-from bough.core.outside import MODEL
 from bough.core.rules import Rules
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from bough.adapters.models.capabilities import Capabilities, capabilities
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.protocols import KnownProtocols, Setting
 from bough.adapters.models.providers import PROVIDERS, REPLAY, endpoint, parse
-from bough.core.outside import MODEL
+from bough.core.agents import MODEL
 
 if TYPE_CHECKING:
     from bough.adapters.models.wire import Client

@@ -20,12 +20,13 @@ from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
 from bough.app.cluster import clock_of, dispatch, workspaces_of
 from bough.app.consent import Ask, Tell, consent
 from bough.core import events as e
+from bough.core.agents import MODEL, OWN
 from bough.core.budget import Limits
 from bough.core.edges import Edge
 from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.inherited import Inherited
-from bough.core.outside import MODEL, OWN, named_in
+from bough.core.outside import named_in
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view

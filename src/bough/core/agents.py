@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+OWN = "bough"
+"""What stands for bough's own agent where an outside one could be named."""
+MODEL = "agent:"
+"""How a name begins that stands for an outside agent in place of a model: then it answers bough's own questions too."""
+
 
 class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """An outside agent. Not in a repository's file."""
@@ -18,3 +23,9 @@ class AgentSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Of the modes that the agent offers, the one it works in where bough confines it."""
     home: tuple[str, ...] = ()
     """Files and folders of your home that it gets a copy of (`~/.claude`): so does every command that it runs."""
+
+
+def title_of(agent: str) -> str:
+    """For people: a command line is no name."""
+    program = agent.split(" ", 1)[0]
+    return agent if program == agent else program.rpartition("/")[2]

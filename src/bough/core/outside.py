@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from bough.core.agents import OWN
 from bough.core.messages import Call, Message, Said
 from bough.core.plan import Role, Step, Tier
 from bough.core.pruning import deeds
 
-OWN = "bough"
-"""What stands for bough's own agent where an outside one could be named."""
-MODEL = "agent:"
-"""How a name begins that stands for an outside agent in place of a model: then it answers bough's own questions too."""
 DONE = 40
 """Calls that an agent is told of which takes up a conversation."""
 
@@ -38,12 +35,6 @@ def _stronger_model(models: Mapping[str, str]) -> bool:
 def stronger(agents: Mapping[str, str], models: Mapping[str, str]) -> bool:
     """Whether somebody stronger is there for stuck work: another agent, or another model."""
     return _stronger_model(models) or agents.get("strong", agents.get("main")) != agents.get("main")
-
-
-def title_of(agent: str) -> str:
-    """For people: a command line is no name."""
-    program = agent.split(" ", 1)[0]
-    return agent if program == agent else program.rpartition("/")[2]
 
 
 def named_in(step: Step) -> set[str]:

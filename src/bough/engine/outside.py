@@ -16,9 +16,10 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
+from bough.core.agents import MODEL
 from bough.core.errors import Passing, Refused, Unkeepable
 from bough.core.messages import Answer, Call, Said
-from bough.core.outside import MODEL, done_call, opening
+from bough.core.outside import done_call, opening
 from bough.core.task import Attempt, Task
 from bough.engine.perform import answered
 from bough.engine.site import Site, backoff, halted, pause, put_back

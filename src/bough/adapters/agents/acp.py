@@ -25,9 +25,9 @@ from bough.adapters.agents.deeds import Deed, at_once, call_of, result_of
 from bough.adapters.sandboxes.approval import YES, Permit, fitting, visible
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.adapters.sandboxes.view import private
+from bough.core.agents import title_of
 from bough.core.errors import Passing, Refused
 from bough.core.messages import Call, Stop, Usage
-from bough.core.outside import title_of
 from bough.core.rules import Rules
 from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, Workspace
 

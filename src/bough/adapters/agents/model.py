@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bough.adapters.agents.acp import AcpAgent
 from bough.adapters.workspaces.desk import Desk
+from bough.core.agents import MODEL
 from bough.core.messages import Answer, Prompt, Replied
-from bough.core.outside import MODEL
 from bough.core.rules import Rules
 from bough.ports import TurnEnded
 

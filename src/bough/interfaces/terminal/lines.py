@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from bough.core import events as e
+from bough.core.agents import title_of
 from bough.core.messages import Call
-from bough.core.outside import title_of
 from bough.core.states import State
 from bough.interfaces.terminal.paper import Span
 from bough.interfaces.terminal.verdicts import ruling_style, verdict_words

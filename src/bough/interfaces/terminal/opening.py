@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from bough.core import events as e
-from bough.core.outside import MODEL, title_of
+from bough.core.agents import MODEL, title_of
 from bough.core.plan import most_leaves
 from bough.interfaces.terminal.lines import base_words
 from bough.interfaces.terminal.paper import Line, Paper

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bough.core import events as e
+from bough.core.agents import title_of
 from bough.core.messages import Call
-from bough.core.outside import title_of
 from bough.interfaces.terminal.lines import ROLES, STATE_STYLES, Teller, state_words
 from bough.interfaces.terminal.paper import Paper
 from bough.interfaces.terminal.verdicts import verdict_words
