@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bough.core.acceptance import Failure, Verdict
-from bough.core.messages import Message, Replied, Result, Said
+from bough.core.messages import Call, Message, Replied, Result, Said
 from bough.core.textual import conversation, read, shown
 from bough.core.textual.paths import Known, known
 
@@ -130,7 +130,7 @@ def test_what_is_shown_is_the_work_its_tests_and_what_is_named() -> None:
     texts = {"leap.py": "x = 1\n", "leap_test.py": "y\n" * 4_000, "README.md": "# Leap\n"}
     text = shown.files(texts, shown.wanted(LEAP), 1_000)
     assert "x = 1" in text and "left out" in text and len(text) < 4_000
-    assert shown.closing(LEAP) == "Answer with the complete new content of `leap.py` in one ```python block."
+    assert shown.closing(LEAP) == "Write `leap.py` so that all tests pass: the whole file in one ```python block."
 
 
 def test_a_failure_is_shortened_to_its_assertion() -> None:
@@ -165,3 +165,18 @@ def test_what_a_small_model_really_said_is_read_as_a_person_reads_it() -> None:
         wrong += bool(means) and calls != means
         made_up += bool(calls) and not means
     assert right + wrong >= 60 and right / (right + wrong + made_up) >= 0.98, (right, wrong, made_up)
+
+
+def test_an_answer_that_came_to_nothing_is_not_shown_again() -> None:
+    bad, nudge = Replied("obj['leap.py']"), Said("Your answer had no block.")
+    assert [*conversation.in_words(conversation.rebuilt("The brief.", [Said("old"), bad, nudge]))] == [
+        Said("The brief.\n\nYour answer had no block.")
+    ]
+    good = Replied("Look.", (Call("1", "bash", "{}"),))
+    told = conversation.in_words([Said("The brief."), good, Result("1", "out", True), Said("Go on.")])
+    assert [type(message) for message in told] == [Said, Replied, Said]
+
+
+def test_a_check_that_never_ended_says_so() -> None:
+    verdict = Verdict("failed", "it took longer than 300 s", "pytest -q", seconds=300.2, output="..")
+    assert "ended after 300 seconds" in shown.failing(verdict)

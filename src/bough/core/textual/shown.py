@@ -27,6 +27,7 @@ FAILURE = 350
 """Tokens of each."""
 LINES = 12
 """Lines of an output of which nothing else can be told."""
+ENDLESS = "It was ended after {} seconds without a result: the code is far too slow, or a loop in it never ends."
 _MARKED = re.compile(r"[E>]\s")
 """How pytest marks the line that failed, and why."""
 _TELLING = re.compile(
@@ -81,6 +82,8 @@ def failing(verdict: Verdict) -> str:
     if verdict.ruling == "tampered":
         places = "\n".join(f"- {each.path}: {each.what}" for each in verdict.tampering[:FAILURES])
         return f"{verdict.reason}\nThese have to be as they were:\n{places}"
+    if verdict.exit_status is None and verdict.seconds:
+        return f"$ {verdict.command}\n{ENDLESS.format(round(verdict.seconds))}"
     if not verdict.failures:
         return f"$ {verdict.command}\n{shortened(telling(verdict.output), FAILURE * 2)}".strip()
     shown = [f"{each.id}\n{shortened(telling(each.text or each.id), FAILURE)}" for each in verdict.failures[:FAILURES]]
@@ -114,7 +117,8 @@ def closing(known: Known) -> str:
     path = target(known)
     if not path or others(known, path):
         return "Answer with the blocks for every file that has to change."
-    return f"Answer with the complete new content of `{path}` in one ```{_language(path)} block."
+    aim = "" if _prose(path) else " so that all tests pass"
+    return f"Write `{path}`{aim}: the whole file in one ```{_language(path)} block."
 
 
 def _prose(path: str) -> bool:
