@@ -294,7 +294,7 @@ def files_of(env: dict[str, str], project: Path, name: str, leaves: int) -> list
     return wrong
 
 
-def faults(count: int, seed: int, leaves: int = 12) -> int:
+def faults(count: int, seed: int, pause: float, leaves: int = 12) -> int:
     rng = random.Random(seed)
     wrong: list[str] = []
     runs, began = 0, time.monotonic()
@@ -311,9 +311,9 @@ def faults(count: int, seed: int, leaves: int = 12) -> int:
             process = chaos.coordinator = coordinator(
                 top, env, url, "run", "--workflow", "flow", "--remote", str(top / "remote.git"), "--fresh"
             )
-            started, deadline = time.monotonic(), time.monotonic() + 300
+            started, deadline = time.monotonic(), time.monotonic() + 600
             while True:
-                time.sleep(rng.uniform(0.2, 1.4))
+                time.sleep(rng.uniform(0.3, pause))
                 if process.poll() is not None:
                     if process.returncode == 0:
                         break
@@ -328,13 +328,16 @@ def faults(count: int, seed: int, leaves: int = 12) -> int:
                     chaos.strike()
                 if time.monotonic() > deadline:
                     process.kill()
-                    wrong.append(f"run {runs} did not end within 300 s")
+                    wrong.append(f"run {runs} did not end within 600 s")
                     break
             chaos.settle()
             name = asyncio.run(_names(env["BOUGH_STORE"]))[-1]
             wrong += asyncio.run(examine(env["BOUGH_STORE"], name, leaves))
             wrong += files_of(env, top / "project", name, leaves)
-            print(f"run {runs} {name}: {time.monotonic() - started:.0f} s, {chaos.counts.total()} faults so far")
+            print(
+                f"run {runs} {name}: {time.monotonic() - started:.0f} s, {chaos.counts.total()} faults so far",
+                flush=True,
+            )
             if wrong:
                 keep = Path("/tmp") / f"bough-cluster-wrong-{os.getpid()}"
                 shutil.copytree(top, keep, ignore=shutil.ignore_patterns("postgres"), symlinks=True)
@@ -529,6 +532,7 @@ def main() -> int:
     chaos = kinds.add_parser("faults")
     chaos.add_argument("--faults", type=int, default=200)
     chaos.add_argument("--seed", type=int, default=1)
+    chaos.add_argument("--pause", type=float, default=3.0, help="seconds between two faults, at most")
     more = kinds.add_parser("scale")
     more.add_argument("--workers", type=int, nargs="+", default=[1, 4])
     more.add_argument("--leaves", type=int, default=40)
@@ -537,7 +541,7 @@ def main() -> int:
     costs.add_argument("--repeat", type=int, default=200)
     given = parser.parse_args()
     if given.kind == "faults":
-        return faults(given.faults, given.seed)
+        return faults(given.faults, given.seed, given.pause)
     if given.kind == "scale":
         return scale(given.workers, given.leaves, given.wait)
     return calls(given.repeat)

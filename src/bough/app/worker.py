@@ -87,15 +87,26 @@ class Serving:
             await asyncio.to_thread(member.join)
             intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
             try:
-                await asyncio.to_thread(intake.start)
-                ended = await self._go_on(intake)
+                ended = await self._start(intake) or await self._go_on(intake)
             finally:
                 await intake.end_all()
+            if ended == "lost" and self._draining.is_set():
+                return "drained"  # it has nothing left to finish
             if ended == "drained":
                 await asyncio.to_thread(intake.stop)
                 with suppress(StoreError):  # then its heart stands still, which says the same
                     await asyncio.to_thread(member.leave)
             return ended
+
+    async def _start(self, intake: Intake) -> Ended | None:
+        """With a heart that beats: on a busy machine it takes longer than a lease may be."""
+        starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
+        while not starting.done():
+            if await self._beat(intake) is None:
+                return "lost"
+            await asyncio.wait([starting], timeout=min(1.0, self._member.lease / 5))
+        starting.result()
+        return None
 
     async def _go_on(self, intake: Intake) -> Ended:
         while True:

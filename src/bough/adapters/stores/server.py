@@ -23,6 +23,8 @@ Cells = tuple[Any, ...]
 
 SCHEMES = ("postgresql", "postgres")
 INSTALL = "PostgreSQL needs psycopg: run `pip install 'bough[cluster]'`, then try again."
+IDLE = 6
+"""Connections that are kept for the next call."""
 _IDENTIFIER = re.compile("[a-z_][a-z0-9_]{0,40}")
 _PASSING = ("08", "57", "40", "53300", "55P03")
 """Classes of errors after which the same may work: no connection, shut down, serialisation, too many clients, locks."""
@@ -121,7 +123,10 @@ class Server:
         return connection
 
     def _give_back(self, connection: psycopg.Connection[Cells]) -> None:
-        self._idle.append(connection)
+        if len(self._idle) < IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
         if self._closed:
             self.close()
 

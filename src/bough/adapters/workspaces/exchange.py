@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import tempfile
 import zlib
@@ -95,7 +96,7 @@ class Exchange:
 
     def bring(self, tree: str) -> None:
         """Have the tree here, when the store has it; what nobody has is the caller's to miss."""
-        if not tree or tree in self._here:
+        if tree in self._here or not re.fullmatch("[0-9a-f]{40}", tree):
             return
         if not self._is_here(tree):
             chain = [found for (found,) in self._server.run(lambda db: db.all(_CHAIN, tree), PATIENCE)]
