@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 import warnings
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
@@ -98,6 +99,9 @@ class Intake:
         self._carry = carry
         self._loop = asyncio.get_running_loop()
         self._works: dict[str, asyncio.Task[str]] = {}
+        self._taken: set[str] = set()
+        """Workflows that have a slot, from the moment that they are taken from their queue."""
+        self._taking = threading.Lock()
         self._dbos: type[DBOS] | None = None
         self.open = True
         """False: nothing more is taken."""
@@ -106,7 +110,7 @@ class Intake:
 
     @property
     def running(self) -> int:
-        return len(self._works)
+        return len(self._taken)
 
     def start(self) -> None:
         """In a thread: it makes its tables and starts threads of its own."""
@@ -136,39 +140,52 @@ class Intake:
 
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
+        self._limit_to_slots()
         DBOS.launch()
         self._dbos = DBOS
-        self._limit_to_slots()
         DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
 
     def _limit_to_slots(self) -> None:
-        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so what
-        is read from there is given this worker's room each time."""
-        from dbos._dbos import _get_dbos_instance
+        """DBOS has one limit for all workers of a queue, in the database. Ours differ, and queues share them: so it is
+        told this worker's room each time that it looks. Before it is launched, since then it looks at once."""
+        from dbos._sys_db import SystemDatabase
 
-        database = _get_dbos_instance()._sys_db
-        read = database.get_queue
+        database: Any = SystemDatabase
+        start, read = database.start_queued_workflows, database.get_queue
 
-        def limited(name: str, *args: Any, **kwargs: Any) -> Any:
-            queue = read(name, *args, **kwargs)
-            needed = _tags_of(name)
-            if queue is not None and needed is not None:
-                running = _get_dbos_instance()._active_workflows_set.count_for_queue(name)
-                fits = self.open and needed <= self._tags
-                queue._worker_concurrency = running + max(0, self._slots - self.running) if fits else 0
+        def limited(own: Any, queue: Any, *args: Any, **named: Any) -> Any:
+            needed = _tags_of(queue.name)
+            if needed is None:
+                return start(own, queue, *args, **named)
+            with self._taking:
+                room = self._slots - len(self._taken) if self.open and needed <= self._tags else 0
+                if room <= 0:
+                    return [], "worker_concurrency"
+                _, _, _, running, *_ = args
+                queue._worker_concurrency = running + room
+                found, why = start(own, queue, *args, **named)
+                self._taken.update(found)
+                return found, why
+
+        def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
+            queue = read(own, name, *args, **kwargs)
+            if queue is not None and _tags_of(name) is not None:
                 queue._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
             return queue
 
-        database.get_queue = limited  # type: ignore[method-assign]
+        database.start_queued_workflows, database.get_queue = limited, slowed
 
     def _leaf(self, handed: dict[str, Any]) -> str:
         """The workflow, in one of DBOS's threads. There are no steps in it: a step that is done is not done again on
         another machine, and what a checkout leaves is on this one."""
         from dbos import DBOS
 
-        task = msgspec.convert(handed, Handed)
         name = DBOS.workflow_id or ""
-        return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
+        try:
+            task = msgspec.convert(handed, Handed)
+            return asyncio.run_coroutine_threadsafe(self._run(name, task), self._loop).result()
+        finally:
+            self._taken.discard(name)
 
     async def _run(self, name: str, task: Handed) -> str:
         work = self._works[name] = asyncio.ensure_future(self._carry(task))
@@ -181,15 +198,18 @@ class Intake:
 
     async def call_off_cancelled(self) -> None:
         """End what the coordinator wants no more, and what is another worker's by now."""
-        if not self._works or self._dbos is None:
+        if not self._taken or self._dbos is None:
             return
         found = await asyncio.to_thread(
-            self._dbos.list_workflows, workflow_ids=list(self._works), load_input=False, load_output=False
+            self._dbos.list_workflows, workflow_ids=list(self._taken), load_input=False, load_output=False
         )
         for status in found:
-            mine = status.status == "PENDING" and status.executor_id == self._executor
-            if not mine and status.workflow_id in self._works:
+            if status.status == "PENDING" and status.executor_id == self._executor:
+                continue
+            if status.workflow_id in self._works:
                 self._works[status.workflow_id].cancel()
+            else:  # It came to nothing before it was begun here.
+                self._taken.discard(status.workflow_id)
 
     async def recover(self, there: set[str]) -> None:
         """Hand in again what is with executors that are gone: by itself DBOS does that for none but its own."""
