@@ -15,8 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bough.adapters.stores.postgresql import PostgresStore
+from bough.app.stores import address, remember_store
 from bough.core import events as e
+from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
 from bough.core.states import State
 
@@ -110,6 +114,25 @@ def test_a_killed_workers_task_is_taken_over(tmp_path: Path) -> None:
     assert carried == [*busy, *({"one", "two"} - busy)]  # each in its turn
     wrote = [each for each in of_leaf if isinstance(each, e.ToolFinished) and each.ok]
     assert len(wrote) == 2  # the file once, for all that its worker died, and the claim that it is done
+
+
+def test_an_address_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BOUGH_STORE", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    project = tmp_path / "project"
+    (project / ".bough").mkdir(parents=True)
+    (project / ".bough" / "stores").write_text(f"postgresql://elsewhere/x\t{project}\n")
+    assert address(project) == ""
+    monkeypatch.setenv("BOUGH_STORE", "postgresql://me:secret@db/x?schema=shop")
+    remember_store(project)
+    monkeypatch.delenv("BOUGH_STORE")
+    assert address(project) == "postgresql://me@db/x?schema=shop"
+    assert address(tmp_path) == ""
+    monkeypatch.setenv("BOUGH_STORE", "local")
+    assert address(project) == ""
+    monkeypatch.setenv("BOUGH_STORE", "mysql://db/x")
+    with pytest.raises(UsageError, match="`mysql` is no journal"):
+        address(project)
 
 
 ALONE = """
