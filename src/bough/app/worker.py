@@ -105,7 +105,11 @@ class Serving:
             if await self._beat(intake) is None:
                 return "lost"
             await asyncio.wait([starting], timeout=min(1.0, self._member.lease / 5))
-        starting.result()
+        try:
+            starting.result()
+        except StoreError as error:
+            self._say(f"{error}")
+            return "lost"
         return None
 
     async def _go_on(self, intake: Intake) -> Ended:
@@ -121,11 +125,14 @@ class Serving:
             intake.open = not self._draining.is_set()
             if not intake.open and (not intake.running or self._ending.is_set()):
                 return "drained"
-            await intake.call_off_cancelled()
-            there = await asyncio.to_thread(self._janitor.look)
-            if there is not None:
-                intake.fleet = len(there)
-                await intake.recover(there)
+            try:
+                await intake.call_off_cancelled()
+                there = await asyncio.to_thread(self._janitor.look)
+                if there is not None:
+                    intake.fleet = len(there)
+                    await intake.recover(there)
+            except StoreError as error:
+                self._say(f"{error}")
             await asyncio.sleep(pause)
 
     async def _beat(self, intake: Intake) -> bool | None:

@@ -16,16 +16,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 import warnings
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from bough.adapters.executors.fleet import workers
+from bough.adapters.stores.database import PATIENCE
 from bough.adapters.stores.server import Server
 from bough.core import events as e
-from bough.core.errors import UsageError, WorkspaceError
+from bough.core.errors import StoreError, UsageError, WorkspaceError
 from bough.core.events import decoder, encode
 from bough.core.ids import CONTROL, RUN, worker_name
 from bough.core.plan import Tier
@@ -66,6 +69,18 @@ class Handed(msgspec.Struct, frozen=True):
     """`TaskCreated`, as the journal has it."""
     again: Tier | None
     since: int
+
+
+@contextmanager
+def _told(server: Server) -> Iterator[None]:
+    """DBOS's database is the store's: what is wrong with it is said in the same words."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except SQLAlchemyError as error:
+        said = " ".join(str(getattr(error, "orig", None) or error).split())
+        raise StoreError(f"{server.name} cannot be reached: {said}") from error
 
 
 def queue_name(tags: Sequence[str]) -> str:
@@ -141,7 +156,8 @@ class Intake:
         DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)(leaf)
         logging.getLogger("dbos").setLevel(logging.CRITICAL)
         self._limit_to_slots()
-        DBOS.launch()
+        with _told(self._server):
+            DBOS.launch()
         self._dbos = DBOS
         DBOS.register_queue(QUEUE, polling_interval_sec=POLLED, on_conflict="never_update")
 
@@ -200,9 +216,10 @@ class Intake:
         """End what the coordinator wants no more, and what is another worker's by now."""
         if not self._taken or self._dbos is None:
             return
-        found = await asyncio.to_thread(
-            self._dbos.list_workflows, workflow_ids=list(self._taken), load_input=False, load_output=False
-        )
+        with _told(self._server):
+            found = await asyncio.to_thread(
+                self._dbos.list_workflows, workflow_ids=list(self._taken), load_input=False, load_output=False
+            )
         for status in found:
             if status.status == "PENDING" and status.executor_id == self._executor:
                 continue
@@ -215,12 +232,13 @@ class Intake:
         """Hand in again what is with executors that are gone: by itself DBOS does that for none but its own."""
         if self._dbos is None:
             return
-        pending = await asyncio.to_thread(
-            self._dbos.list_workflows, status="PENDING", load_input=False, load_output=False
-        )
-        gone = {status.executor_id for status in pending if status.executor_id and status.executor_id not in there}
-        if gone:
-            await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
+        with _told(self._server):
+            pending = await asyncio.to_thread(
+                self._dbos.list_workflows, status="PENDING", load_input=False, load_output=False
+            )
+            gone = {status.executor_id for status in pending if status.executor_id and status.executor_id not in there}
+            if gone:
+                await asyncio.to_thread(self._dbos._recover_pending_workflows, sorted(gone))
 
     async def end_all(self) -> None:
         """At once."""
@@ -339,7 +357,16 @@ class DbosExecutor:
 
     async def _hand_in(self, waiting: _Waiting) -> None:
         """Under the next number, unless the last one is still under way: from an earlier life of the coordinator."""
-        await asyncio.to_thread(self._enqueue, waiting)
+        until = time.monotonic() + PATIENCE
+        while True:
+            try:
+                with _told(self._server):
+                    await asyncio.to_thread(self._enqueue, waiting)
+                break
+            except StoreError:
+                if time.monotonic() > until:
+                    raise
+                await asyncio.sleep(1.0)
         waiting.moved = waiting.task.version
 
     def _enqueue(self, waiting: _Waiting) -> None:
@@ -397,13 +424,19 @@ class DbosExecutor:
         """What workers write is news here, and a task that rests is somebody's result."""
         looked = 0.0
         ports = self._given()
+        reached = ports.timer()
         while True:
             try:
                 await self._read_news()
                 if ports.timer() - looked > LOOKED_AFTER:
-                    await self._look_after()
+                    with _told(self._server):
+                        await self._look_after()
                     looked = ports.timer()
+                reached = ports.timer()
             except Exception as error:  # noqa: BLE001 (not swallowed: whoever waits gets it)
+                if isinstance(error, StoreError) and ports.timer() - reached < 5 * PATIENCE:
+                    await asyncio.sleep(1.0)
+                    continue
                 for waiting in self._waiting.values():
                     if not waiting.result.done():
                         waiting.result.set_exception(error)

@@ -48,8 +48,19 @@ def command(
     Its tasks are then taken over by others, as after a crash. To upgrade, drain it and start the new version.
     """
     stay()
-    wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, drain))
-    return 0
+    from bough.core.errors import StoreError
+
+    while True:
+        try:
+            wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, drain))
+            return 0
+        except StoreError as error:  # A server that is being started again is waited for.
+            if drain:
+                raise
+            import time
+
+            _say(f"{error} Trying again.")
+            time.sleep(2.0)
 
 
 async def _worker(
@@ -96,7 +107,7 @@ async def _worker(
         _say(f"worker {called}: {slots} slots{', tags ' + ' '.join(tags) if tags else ''}")
         if await serving.serve() == "lost":
             # A fresh life, from here: threads of this one may still wait for a server that was away.
-            _say("it was away for too long, so others have its tasks: starting again")
+            _say("it was away for too long, or the server was: starting again")
             sys.stdout.flush()
             os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
 
