@@ -37,10 +37,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.fleet import COSTS
 from tests.ledger import assert_ledger
 from tests.wire import WireModel
 
 from bough.adapters.executors.dbos import QUEUE
+from bough.adapters.executors.fleet import Janitor, Member
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.core import events as e
 from bough.core.messages import Answer, Call
@@ -72,6 +74,19 @@ class Postgres:
         """SIGKILL to all of it, and a start that recovers."""
         self.kill()
         self._server.ensure_postgres_running()
+
+    def used(self) -> float:
+        """Seconds of processor that it has used, its backends included."""
+        pid = (self.folder / "postmaster.pid").read_text().split()[0]
+        children = subprocess.run(["pgrep", "-P", pid], capture_output=True, text=True, check=False).stdout.split()
+        ticks = 0
+        for each in (pid, *children):
+            try:
+                fields = Path(f"/proc/{each}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            ticks += sum(map(int, fields[11:15] if each == pid else fields[11:13]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def kill(self) -> None:
         pid = int((self.folder / "postmaster.pid").read_text().split()[0])
@@ -395,57 +410,95 @@ def scale(counts: list[int], leaves: int, wait: float) -> int:
 # ── what calls cost ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def calls(repeat: int) -> int:
-    """Milliseconds a call, alone and from several processes at once. The simulation takes its numbers from here."""
+def calls(repeat: int, to: Path | None) -> int:
+    """For each call the milliseconds that it takes (the tenth percentile, since other work on the machine only ever
+    adds) and those of the server's processors. The simulation (`fleet.py`) takes its numbers from here."""
     with tempfile.TemporaryDirectory(prefix="bough-calls-", dir="/tmp") as place:
         Path(place).chmod(0o755)
         server = Postgres(Path(place) / "postgres")
         url = f"{server.url}&schema=calls"
-        measured = asyncio.run(_calls(url, repeat))
+        found = Calls(server, repeat)
+        asyncio.run(_store_calls(url, found))
+        _queue_calls(url, found)
+        rates = {}
         for same in (True, False):
             for writers in (1, 4, 16):
-                rate = _together(url, writers, same)
                 kind = "the same run" if same else "runs of their own"
-                measured[f"appends a second, {writers} writers to {kind}"] = rate
+                rates[f"{writers} writers to {kind}"] = _together(url, writers, same)
         server.kill()
-    for name, value in measured.items():
-        print(f"{name}: {value:.2f}")
+    print("| call | ms | of the server's processors, ms |")
+    print("| --- | --- | --- |")
+    for name, (took, used) in found.costs.items():
+        print(f"| {name} | {took:.2f} | {used:.2f} |")
+    for name, rate in rates.items():
+        print(f"appends a second, {name}: {rate:.0f}")
+    if to is not None:
+        costs = {name: used for name, (_, used) in found.costs.items() if name in COSTS}
+        costs["hold"] = found.costs["append"][0]
+        to.write_text(json.dumps(costs))
     return 0
 
 
-async def _calls(url: str, repeat: int) -> dict[str, float]:
+class Calls:
+    """How long calls take, and what they use of the server."""
+
+    def __init__(self, server: Postgres, repeat: int) -> None:
+        self.server, self.repeat = server, repeat
+        self.costs: dict[str, tuple[float, float]] = {}
+
+    @contextmanager
+    def measured(self, name: str, each: int = 1) -> Iterator[list[float]]:
+        """Of the times that are put into the list. `each`: how many there are in one of them."""
+        times: list[float] = []
+        before = self.server.used()
+        yield times
+        used = 1000 * (self.server.used() - before) / (len(times) * each)
+        self.costs[name] = (1000 * statistics.quantiles(times, n=10)[0] / each, used)
+
+
+@contextmanager
+def timed(times: list[float]) -> Iterator[None]:
+    began = time.perf_counter()
+    yield
+    times.append(time.perf_counter() - began)
+
+
+async def _store_calls(url: str, found: Calls) -> None:
     store = PostgresStore(url)
-    found: dict[str, list[float]] = {}
-
-    async def timed(name: str, work: Any) -> Any:
-        began = time.perf_counter()
-        result = await work
-        found.setdefault(name, []).append(1000 * (time.perf_counter() - began))
-        return result
-
     note = e.NoteKept("decision", "x" * 400)
+    pack = os.urandom(2000)
     async with store.claim("run", "task", "w", 15.0) as claim:
-        for version in range(repeat):
-            await timed("append, ms", store.append(claim, [note], version))
-            await timed("check, ms", store.check(claim))
-            await timed("renew, ms", store.renew("w", 15.0))
-            await timed("read what is new, ms", store.read("run", since=version))
-            await timed("holder, ms", store.holder("run", "task"))
-    for number in range(repeat):
-        began = time.perf_counter()
-        async with store.claim("run", f"t{number}", "w", 15.0):
-            pass
-        found.setdefault("claim and release, ms", []).append(1000 * (time.perf_counter() - began))
+        with found.measured("append") as times:
+            for version in range(found.repeat):
+                with timed(times):
+                    await store.append(claim, [note], version)
+        with found.measured("check") as times:
+            for _ in range(found.repeat):
+                with timed(times):
+                    await store.check(claim)
+        with found.measured("follow") as times:
+            for version in range(found.repeat):
+                with timed(times):
+                    await store.read("run", since=found.repeat - version % 5)
+        query = "INSERT INTO trees (tree, part, body) VALUES (%s, 0, %s)"
+        with found.measured("send") as times:
+            for number in range(found.repeat):
+                with timed(times):
+                    await store.transact(lambda db, n=number: db.run(query, f"{n:040d}", pack))  # type: ignore[misc]
+    with found.measured("claim") as times:
+        for number in range(found.repeat):
+            with timed(times):
+                async with store.claim("run", f"t{number}", "w", 15.0):
+                    pass
     await store.close()
-    await asyncio.to_thread(_queue, url, repeat, found)
-    return {name: statistics.median(values) for name, values in found.items()}
 
 
-def _queue(url: str, repeat: int, found: dict[str, list[float]]) -> None:
+def _queue_calls(url: str, found: Calls) -> None:
     from dbos import DBOS, DBOSClient
+    from dbos._dbos import _get_dbos_instance
     from dbos._serialization import DBOSPortableJSONSerializer
 
-    from bough.adapters.stores.server import split_schema
+    from bough.adapters.stores.server import Server, split_schema
 
     plain, schema = split_schema(url)
     DBOS(
@@ -471,17 +524,37 @@ def _queue(url: str, repeat: int, found: dict[str, list[float]]) -> None:
         serializer=DBOSPortableJSONSerializer(),
         application_name="bough",
     )
-    client.register_queue(QUEUE, polling_interval_sec=0.05)
-    for number in range(repeat):
-        began = time.perf_counter()
-        client.enqueue(
-            {"workflow_name": "leaf", "queue_name": QUEUE, "workflow_id": f"w{number}", "app_version": "1"}, "x" * 4000
-        )
-        found.setdefault("enqueue, ms", []).append(1000 * (time.perf_counter() - began))
-    began = time.perf_counter()
-    while any(each.status != "SUCCESS" for each in client.list_workflows(queue_name=QUEUE, load_input=False)):
-        time.sleep(0.01)
-    found["dequeue, run and record an empty workflow, ms each"] = [1000 * (time.perf_counter() - began) / repeat]
+    client.register_queue("idle", polling_interval_sec=1000)
+    client.register_queue(QUEUE, polling_interval_sec=1000)
+    database: Any = _get_dbos_instance()._sys_db
+    with found.measured("poll") as times:
+        for _ in range(found.repeat):
+            with timed(times):
+                queue = database.get_queue("idle")
+                database.start_queued_workflows(queue, "bench", "1", None, 0, owner_xid="x")
+    with found.measured("enqueue") as times:
+        for number in range(found.repeat):
+            options = {"workflow_name": "leaf", "queue_name": QUEUE, "workflow_id": f"w{number}", "app_version": "1"}
+            with timed(times):
+                client.enqueue(options, "x" * 4000)  # type: ignore[arg-type]
+    member = Member(Server(url), "bench", 1, (), "1")
+    member.join()
+    janitor = Janitor(member.server)
+    with found.measured("beat") as times:
+        for _ in range(found.repeat):
+            with timed(times):
+                member.beat()
+                janitor.look()
+                DBOS.list_workflows(workflow_ids=["w0"], load_input=False, load_output=False)
+                DBOS.list_workflows(status="PENDING", load_input=False, load_output=False)
+    queue = database.get_queue(QUEUE)
+    with found.measured("dequeue") as times:
+        for number in range(found.repeat):
+            queue._worker_concurrency = 1
+            with timed(times):
+                (name,), _ = database.start_queued_workflows(queue, "bench", "1", None, 0, owner_xid=f"x{number}")
+                database.get_workflow_statuses([name])
+                database.update_workflow_outcome(name, "SUCCESS", output='""', owner_xid=f"x{number}")
     client.destroy()
     DBOS.destroy()
 
@@ -538,13 +611,14 @@ def main() -> int:
     more.add_argument("--leaves", type=int, default=40)
     more.add_argument("--wait", type=float, default=2.0)
     costs = kinds.add_parser("calls")
-    costs.add_argument("--repeat", type=int, default=200)
+    costs.add_argument("--repeat", type=int, default=500)
+    costs.add_argument("--json", type=Path, help="the costs, for fleet.py --costs")
     given = parser.parse_args()
     if given.kind == "faults":
         return faults(given.faults, given.seed, given.pause)
     if given.kind == "scale":
         return scale(given.workers, given.leaves, given.wait)
-    return calls(given.repeat)
+    return calls(given.repeat, given.json)
 
 
 if __name__ == "__main__":

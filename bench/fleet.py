@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from bough.adapters.executors.dbos import MANY, POLLED
 from bough.adapters.executors.fleet import LEASE
@@ -38,21 +38,21 @@ from bough.core.task import Task
 from bough.core.tree import Begin, grant, moves
 
 COSTS = {
-    "append": 1.1,
-    "commit": 0.6,
-    "check": 0.25,
-    "claim": 1.2,
-    "send": 1.5,
-    "enqueue": 2.0,
-    "dequeue": 3.0,
-    "poll": 0.6,
-    "beat": 1.5,
-    "follow": 0.5,
+    "append": 0.44,
+    "hold": 1.03,
+    "check": 0.06,
+    "claim": 0.56,
+    "send": 0.24,
+    "enqueue": 0.84,
+    "dequeue": 3.08,
+    "poll": 0.68,
+    "beat": 1.78,
+    "follow": 0.10,
     "merge": 60.0,
 }
-"""Milliseconds: of the server's processor, but for `commit` (the time that an append holds its run's row) and `merge`
-(of the coordinator: `git merge-tree`, the check of the merged tree, its events). Medians of `bench/cluster.py calls`
-and of a run of 40 leaves, on two shared processors."""
+"""Milliseconds: of the server's processors, but for `hold` (the time that an append holds its run's row, with its round
+trips on one machine) and `merge` (of the coordinator: `git merge-tree`, the check of the merged tree, its events).
+Measured by `bench/cluster.py calls` and in a run of 40 leaves, on two shared processors."""
 GROUP = 250
 """Leaves below one parent."""
 BEFORE, IN_A_ROUND, AFTER = 5, 4, 8
@@ -94,6 +94,8 @@ class Group(Struct, eq=False):
 
     task: Task
     at: int = 0
+    exhausted: bool = False
+    """All of it has begun."""
 
     @classmethod
     def make(cls, name: str, size: int) -> Group:
@@ -126,12 +128,12 @@ class Run(Struct, eq=False):
     """A coordinator, which does one thing at a time, and the row of its run, which one append holds at a time."""
 
     groups: list[Group]
+    current: Group | None = None
     free_at: float = 0.0
     row_free_at: float = 0.0
     busy: float = 0.0
     row_busy: float = 0.0
     scheduling: float = 0.0
-    ready: list[tuple[Group, str]] = field(default_factory=list)
 
 
 class Fleet:
@@ -154,28 +156,36 @@ class Fleet:
         """When that many appends, one after the other, are committed."""
         for _ in range(count):
             begins = max(self.server.call(at, self.ms["append"]), run.row_free_at)
-            at = run.row_free_at = begins + self.ms["commit"]
-            run.row_busy += self.ms["commit"]
+            at = run.row_free_at = begins + self.ms["hold"]
+            run.row_busy += self.ms["hold"]
             self.appends += 1
         return at
 
-    def hand_in(self, run: Run, at: float, most: int) -> Iterator[tuple[float, Group, str]]:
-        """What the coordinator begins now, as the real scheduler says."""
-        for group in run.groups:
-            while most > 0:
-                began = time.process_time()
-                name = group.begin()
-                took = time.process_time() - began
-                run.scheduling += took
-                if name is None:
-                    break
-                at = max(at, run.free_at) + took
-                run.busy += took
-                at = self.append(run, at)
-                at = self.server.call(at, self.ms["enqueue"])
-                run.free_at = at
-                most -= 1
-                yield at, group, name
+    def hand_in(self, run: Run, group: Group | None, at: float, most: int) -> Iterator[tuple[float, Group, str]]:
+        """What the coordinator begins now, as the real scheduler says: of a group where something has ended, or of the
+        next ones."""
+        while most > 0:
+            if group is None:
+                if run.current is None or run.current.exhausted:
+                    if not run.groups:
+                        return
+                    run.current = run.groups.pop()
+                group = run.current
+            began = time.process_time()
+            name = group.begin()
+            took = time.process_time() - began
+            run.scheduling += took
+            run.busy += took
+            at = max(at, run.free_at) + took
+            if name is None:
+                group.exhausted = True
+                group = None
+                continue
+            at = self.append(run, at)
+            at = self.server.call(at, self.ms["enqueue"])
+            run.free_at = at
+            most -= 1
+            yield at, group, name
 
     def simulate(self) -> float:
         """Seconds until everything is done."""
@@ -191,7 +201,7 @@ class Fleet:
 
         share = -(-self.workers // len(self.runs))
         for run in self.runs:
-            for at, group, name in self.hand_in(run, 0.0, share):
+            for at, group, name in self.hand_in(run, None, 0.0, share):
                 later(at, "queued", (run, group, name))
         while events:
             clock, _, kind, what = heapq.heappop(events)
@@ -219,7 +229,7 @@ class Fleet:
             else:
                 group.settle(name)
                 self.done += 1
-                for at, other, leaf in self.hand_in(run, clock, 1):
+                for at, other, leaf in self.hand_in(run, group, clock, 1):
                     later(at, "queued", (run, other, leaf))
             while waiting and idle:
                 idle -= 1
@@ -233,8 +243,7 @@ def row(workers: int, runs: int, tasks: int, rounds: int, wait: float, processor
     began = time.monotonic()
     fleet = Fleet(workers, runs, tasks, rounds, wait, processors)
     took = fleet.simulate()
-    done = sum(len(run.groups) for run in fleet.runs)
-    assert done and fleet.done == tasks, f"{fleet.done} of {tasks}"
+    assert fleet.done == tasks, f"{fleet.done} of {tasks}"
     ideal = tasks * rounds * wait / workers
     server = (fleet.server.work / took + fleet.background) / processors
     coordinator = max(run.busy for run in fleet.runs) / took

@@ -281,8 +281,10 @@ class PostgresStore:
     def _end(db: Transaction, run: str, task: str) -> tuple[int, bytes]:
         """The version and the last link of a stream that is about to be appended to. Who posts to a stream holds the
         run's row: so does this, that nobody comes in between."""
-        db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)
-        db.run("SELECT 1 FROM runs WHERE run = %s FOR UPDATE", run)
+        held = "SELECT 1 FROM runs WHERE run = %s FOR UPDATE"
+        if db.one(held, run) is None:
+            db.run("INSERT INTO runs (run, last) VALUES (%s, 0) ON CONFLICT DO NOTHING", run)
+            db.run(held, run)
         row = db.one(
             "SELECT version, chain FROM events WHERE run = %s AND task = %s ORDER BY version DESC LIMIT 1", run, task
         )
