@@ -37,7 +37,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.fleet import COSTS
+from fleet import COSTS
 from tests.ledger import assert_ledger
 from tests.wire import WireModel
 
