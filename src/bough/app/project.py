@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -563,7 +563,7 @@ class Session(Journal, frozen=True):
                 verifier=verifier,
                 clock=clock_of(self.store),
                 worker=worker_id(),
-                prompt=prompt,
+                prompt=self._prompts(),
                 protocols=known.protocols,
                 agent=agents.of if agents is not None else None,
                 leave=servers.leave if servers is not None else nothing_runs,
@@ -636,6 +636,14 @@ class Session(Journal, frozen=True):
             before=check.before or "",
             env=check.env,
         )
+
+    def _prompts(self) -> Callable[[str], str]:
+        rules = self.config.limits.planning
+        if rules.prompts == "plain":
+            return prompt
+        from bough.app.optimise import prompts_of
+
+        return prompts_of(rules, self.home)
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
         """Record the beginning of a run under a name that nobody else has taken, and return that."""

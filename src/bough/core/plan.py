@@ -159,6 +159,8 @@ class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     of it in one list."""
     flat: bool = False
     """A goal is begun as one leaf, without asking how big it is."""
+    prompts: Literal["plain", "optimised"] = "plain"
+    """What planners are told: bough's own words, or those that `bough optimise planner` found to do better here."""
 
 
 def leaves(step: Step) -> int:

@@ -18,6 +18,7 @@ from bough.core.structured import in_words
 from bough.core.task import Task
 from bough.core.trail import Trail
 from bough.engine.site import Site, backoff, broken_off, counted, pause
+from bough.ports import Ports
 
 
 class Consulted(Struct, frozen=True):
@@ -41,16 +42,9 @@ async def consult(
     transport errors are tried again."""
     ports = site.ports
     question = context.render(ports.prompt(helper), values)
-    in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
-    asked = (question, more, in_words(_first(tool)) if tool and in_text else "")
-    messages: Trail[Message] = Trail((Said("\n".join(part for part in asked if part)),))
-    system = ports.prompt("helper").strip()
     # The key names the call for recordings: the spend so far makes it unique within the task.
-    tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
-    prompt = Prompt(f"{task.id}#{helper}#{task.spend.rounds}", system, messages, tools)
-    if in_text:  # Where the server knows how, the answer has the right shape by construction.
-        prompt = replace(prompt, tools=(), schema=tools[0] if tools else None)
-    shown = measured((Said(system), *messages))
+    prompt = helper_prompt(f"{task.id}#{helper}#{task.spend.rounds}", question, ports, tier, tool, more)
+    shown = measured((Said(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
     tries = 0
     show = partial(ports.progress, task.id)
@@ -81,6 +75,20 @@ async def consult(
             seconds = ports.timer() - began
             told = e.HelperAnswered(helper, said(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)
+
+
+def helper_prompt(
+    key: str, question: str, ports: Ports, tier: Tier, tool: ToolSpec | tuple[ToolSpec, ...] | None, more: str = ""
+) -> Prompt:
+    """The question in the protocol of the model that is asked."""
+    in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
+    asked = (question, more, in_words(_first(tool)) if tool and in_text else "")
+    messages: Trail[Message] = Trail((Said("\n".join(part for part in asked if part)),))
+    tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
+    prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
+    if in_text:  # Where the server knows how, the answer has the right shape by construction.
+        prompt = replace(prompt, tools=(), schema=tools[0] if tools else None)
+    return prompt
 
 
 def said(answer: Answer) -> str:

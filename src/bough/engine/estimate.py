@@ -19,7 +19,7 @@ from bough.core.structured import Problems
 from bough.core.task import Task
 from bough.engine.consult import Consulted, consult
 from bough.engine.site import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, check_command, halted
-from bough.ports import Batches
+from bough.ports import Batches, Workspaces
 
 COUNTED = 100
 """Files whose lines are counted; of more, so many from all over."""
@@ -70,12 +70,15 @@ def _in_text(site: Site) -> bool:
 
 async def known_of(task: Task, site: Site) -> dict[str, str]:
     """What every planning prompt says of the repository."""
-    workspaces = site.ports.workspaces
-    paths = await workspaces.paths(task.tree)
-    own = await workspaces.texts(task.tree, [*INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
+    return await describe(site.ports.workspaces, task.tree, await check_command(task, site))
+
+
+async def describe(workspaces: Workspaces, tree: str, command: str) -> dict[str, str]:
+    paths = await workspaces.paths(tree)
+    own = await workspaces.texts(tree, [*INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
     return {
-        "command": await check_command(task, site),
+        "command": command,
         "files": "\n".join(sorted(paths, key=lambda path: (path.count("/"), path))),
         "built": "".join(built).strip(),
         "project": next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
@@ -83,9 +86,13 @@ async def known_of(task: Task, site: Site) -> dict[str, str]:
 
 
 async def size_of(task: Task, site: Site) -> Size:
-    paths = await site.ports.workspaces.paths(task.tree)
+    return await measure(site.ports.workspaces, task.tree)
+
+
+async def measure(workspaces: Workspaces, tree: str) -> Size:
+    paths = await workspaces.paths(tree)
     sample = paths[:: -(-len(paths) // COUNTED)] if paths else []
-    texts = await site.ports.workspaces.texts(task.tree, sample)
+    texts = await workspaces.texts(tree, sample)
     lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])
     kinds = Counter(PurePosixPath(path).suffix.lstrip(".") for path in paths)
     languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)

@@ -40,6 +40,7 @@ COMMANDS = {
     "stop": "Ask a live run to stop.",
     "check": "Run the project's check as bough finds it, before any work.",
     "plan": "Plan a goal without running it.",
+    "optimise": "Learn better planning prompts from the runs of this project.",
     "workflow": "Check, list and show written plans.",
     "rm": "Remove runs, with their work.",
     "prune": "Remove old runs.",

@@ -1,0 +1,312 @@
+"""Planning prompts that are learned from a person's own runs: what finished runs took, whether other guidance would
+have told it better, and the comparison of both on runs that were not learned from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters import optimising
+from bough.adapters.models.wire import UNREADABLE
+from bough.app.choices import Choices, Watch
+from bough.app.project import Session, prompt
+from bough.core import context
+from bough.core import events as e
+from bough.core.errors import Passing, UsageError
+from bough.core.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
+from bough.core.ids import GOAL
+from bough.core.messages import Answer, Prompt, Said, ToolSpec
+from bough.core.plan import PlanningRules, Tier
+from bough.core.planning import brief
+from bough.core.planning.estimate import Estimate
+from bough.core.planning.guidance import LONGEST, Lesson, Score, guidance_of, score_gate, score_plan, with_guidance
+from bough.core.planning.specs import GATE, PLAN
+from bough.core.states import State
+from bough.core.trail import Trail
+from bough.engine.consult import helper_prompt, said
+from bough.engine.estimate import describe, measure
+from bough.engine.machine import means
+from bough.ports import Ports
+
+T = TypeVar("T")
+
+FILE = "optimised.json"
+"""Beside the journal."""
+FEWEST = 4
+"""Finished runs that it takes: some to learn from, some to compare on."""
+TRIES = 3
+"""How often a call is made whose answer breaks off."""
+
+
+class Learned(Struct, frozen=True):
+    """Guidance that did better than bough's own, and how much."""
+
+    guidance: str
+    plain: float
+    optimised: float
+    runs: int
+    model: str
+
+
+class Comparison(Struct, frozen=True):
+    """The plain prompt and the best that was found, on runs that were not learned from."""
+
+    helper: str
+    model: str
+    learned_from: int
+    compared_on: tuple[str, ...]
+    plain: tuple[float, ...] = ()
+    optimised: tuple[float, ...] = ()
+    guidance: str = ""
+    why_not: str = ""
+    """Why nothing was optimised."""
+
+    @property
+    def means(self) -> tuple[float, float]:
+        number = max(len(self.compared_on), 1)
+        return sum(self.plain) / number, sum(self.optimised) / number
+
+    @property
+    def better(self) -> bool:
+        plain, optimised = self.means
+        return bool(self.guidance) and optimised > plain + 1e-9
+
+
+class Spent(Struct):
+    calls: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    unpriced: bool = False
+
+
+class _Helper(Struct, frozen=True):
+    name: str
+    tier: Tier
+    tool: ToolSpec
+    score: Callable[[Answer, Lesson], Score]
+
+    def values(self, lesson: Lesson) -> dict[str, str]:
+        return lesson.gate if self.name == "gate" else lesson.planner
+
+
+HELPERS = (_Helper("gate", "fast", GATE, score_gate), _Helper("planner", "main", PLAN, score_plan))
+
+
+async def optimise_planner(
+    session: Session, choices: Choices, calls: int, tell: Callable[[str], None]
+) -> tuple[list[Comparison], Spent]:
+    """Look for better guidance for the gate and the planner, with so many answers for each, and keep what is better."""
+    optimising.check_installed()
+    lessons = await lessons_of(session)
+    if len(lessons) < FEWEST:
+        raise UsageError(
+            f"There {'is' if len(lessons) == 1 else 'are'} {len(lessons)} completed runs here to learn from, and it "
+            f"takes {FEWEST}: come back after some more."
+        )
+    models = choices.models(session.config.models)
+    found, spent = [], Spent()
+    async with session._ports(models, choices, Watch(), session._endpoints(models, choices)) as ports:
+        for helper in HELPERS:
+            known = [lesson for lesson in lessons if helper.name == "gate" or not lesson.atomic]
+            if len(known) < FEWEST:
+                why_not = f"{len(known)} completed runs were large enough for a plan, and it takes {FEWEST}"
+                found.append(Comparison(helper.name, ports.models[helper.tier].name, 0, (), why_not=why_not))
+                continue
+            found.append(await _Bench(helper, ports, spent, tell).compare(known, calls))
+    _keep(session.home / FILE, found)
+    return found, spent
+
+
+class _Bench:
+    """Where the guidance of one helper is tried."""
+
+    def __init__(self, helper: _Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
+        self._helper = helper
+        self._ports = ports
+        self._spent = spent
+        self._tell = tell
+        self._template = prompt(helper.name)
+        self._plain = guidance_of(self._template)
+        self._answers: dict[tuple[str, str], Answer] = {}
+
+    async def compare(self, lessons: Sequence[Lesson], calls: int) -> Comparison:
+        held, learned = lessons[::3], [lesson for number, lesson in enumerate(lessons) if number % 3]
+        name = self._helper.name
+        self._tell(f"{name}: the plain prompt on {len(held)} runs")
+        plain = [await self._scored(self._plain, lesson) for lesson in held]
+        self._tell(f"{name}: looking for better guidance on {len(learned)} other runs, {calls} answers at most")
+        loop = asyncio.get_running_loop()
+        study = optimising.Study(
+            self._template,
+            learned,
+            self._helper.values,
+            ask=lambda guidance, lesson: _packed(_from_thread(loop, self._asked(guidance, lesson))),
+            score=lambda answer, lesson: self._helper.score(msgspec.json.decode(answer, type=Answer), lesson),
+            propose=lambda guidance, seen: _from_thread(loop, self._propose(guidance, seen)),
+            calls=calls,
+        )
+        guidance = await asyncio.to_thread(optimising.optimise, study)
+        new = guidance if guidance != self._plain else ""
+        if new:
+            self._tell(f"{name}: the best of it on the {len(held)} runs")
+        optimised = [await self._scored(new, lesson) for lesson in held] if new else plain
+        return Comparison(
+            name,
+            self._ports.models[self._helper.tier].name,
+            len(learned),
+            tuple(lesson.run for lesson in held),
+            tuple(plain),
+            tuple(optimised),
+            new,
+        )
+
+    async def _scored(self, guidance: str, lesson: Lesson) -> float:
+        return self._helper.score(await self._asked(guidance, lesson), lesson).value
+
+    async def _asked(self, guidance: str, lesson: Lesson) -> Answer:
+        """An answer to the prompt as a run would ask it; the same question is asked once."""
+        known = self._answers.get((guidance, lesson.run))
+        if known is not None:
+            return known
+        plain = guidance == self._plain
+        template = self._template if plain else with_guidance(self._template, guidance)
+        question = context.render(template, self._helper.values(lesson))
+        key = f"optimise#{self._helper.name}#{len(self._answers)}"
+        asked = helper_prompt(key, question, self._ports, self._helper.tier, self._helper.tool)
+        answer = self._answers[guidance, lesson.run] = await self._call(asked, self._helper.tier)
+        return answer
+
+    async def _propose(self, guidance: str, seen: Sequence[str]) -> str:
+        """Other guidance, by the strongest model."""
+        values = {
+            "helper": self._helper.name,
+            "guidance": guidance,
+            "seen": "\n".join(f"{number}. {says}" for number, says in enumerate(seen, 1)),
+            "longest": f"{LONGEST:,}",
+        }
+        question = context.render(prompt("optimiser"), values)
+        asked = Prompt("optimise#proposal", prompt("helper").strip(), Trail((Said(question),)), ())
+        return said(await self._call(asked, "strong")).strip() or guidance
+
+    async def _call(self, asked: Prompt, tier: Tier) -> Answer:
+        for tried in range(TRIES):
+            try:
+                answer = await self._ports.models[tier].ask(asked, lambda text: None)
+                break
+            except Passing as error:
+                if tried + 1 == TRIES:
+                    raise
+                await asyncio.sleep(min(error.retry_after or 2.0, 60.0))
+        self._spent.calls += 1
+        self._spent.tokens += answer.usage.input + answer.usage.output
+        self._spent.cost += answer.cost or 0.0
+        self._spent.unpriced = self._spent.unpriced or answer.cost is None
+        return replace(answer, extra="")
+
+
+def _packed(answer: Answer) -> str:
+    """As the text that DSPy carries about."""
+    return msgspec.json.encode(answer).decode()
+
+
+def _from_thread(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+
+# ── what there is to learn from ─────────────────────────────────────────────────────────────────────────────────────
+
+
+async def lessons_of(session: Session) -> list[Lesson]:
+    """Runs that were completed and begun with nothing but a goal, in the order of their names."""
+    found = []
+    for name in sorted(await session.store.runs()):
+        lesson = await _lesson(session, name)
+        if lesson is not None:
+            found.append(lesson)
+    return found
+
+
+async def _lesson(session: Session, name: str) -> Lesson | None:
+    run = await session.run(name)
+    view = await session.view(name)
+    if view.status != "completed" or run.plan.goal.steps or view.tasks == {}:
+        return None
+    task = await session.task(name)
+    checked = await session.store.read(name, kinds=(e.BaseChecked.__name__,))
+    command = next((record.event.command for record in checked if isinstance(record.event, e.BaseChecked)), "")
+    size = await measure(session.workspaces, run.base)
+    known: dict[str, Any] = dict(await describe(session.workspaces, run.base, command))
+    goal = context.following(task)
+    rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
+    guess = task.estimate
+    estimate = Estimate(guess.atomic, guess.steps, guess.phases, guess.domains, guess.reason) if guess else None
+    work = await session.work(name)
+    paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]
+    room = run.rules.planning.max_depth
+    return Lesson(
+        run=name,
+        goal=goal,
+        gate=brief.gate(goal, size, rounds, grows=run.grows, **known),
+        planner=brief.planner(
+            goal,
+            size,
+            room,
+            estimate=estimate,
+            requirements=task.asked,
+            means=means(goal.instructions, run.jobs, LEAF_ROUNDS if run.grows else rounds),
+            **known,
+        ),
+        requirements=task.asked,
+        room=room,
+        rounds=view.spend.rounds,
+        leaves=_leaves({path: seen.state for path, seen in view.tasks.items()}),
+        files=tuple(paths),
+    )
+
+
+def _leaves(states: Mapping[str, State]) -> int:
+    """Tasks that did something themselves and completed."""
+    parents = {path.rpartition("/")[0] or GOAL for path in states if path != GOAL}
+    return max(1, sum(1 for path, state in states.items() if state is State.COMPLETED and path not in parents))
+
+
+# ── what is kept ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _keep(file: Path, found: Sequence[Comparison]) -> None:
+    """What did better. What did not is forgotten, also what did in an earlier comparison."""
+    kept = {}
+    for each in found:
+        if each.better:
+            plain, optimised = each.means
+            kept[each.helper] = Learned(each.guidance, plain, optimised, len(each.compared_on), each.model)
+    beside = file.with_suffix(f".{os.getpid()}")
+    beside.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1))
+    beside.replace(file)
+
+
+def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:
+    """Templates by name, as the settings want them."""
+    if rules.prompts == "plain":
+        return prompt
+    try:
+        learned = msgspec.json.decode((home / FILE).read_bytes(), type=dict[str, Learned])
+    except (FileNotFoundError, *UNREADABLE):
+        learned = {}
+    if not learned:
+        raise UsageError(
+            'prompts = "optimised" under [planning], and there are none: `bough optimise planner` looks for some.'
+        )
+    return partial(_prompt, {name: with_guidance(prompt(name), each.guidance) for name, each in learned.items()})
+
+
+def _prompt(learned: dict[str, str], name: str) -> str:
+    return learned.get(name) or prompt(name)

@@ -1,0 +1,138 @@
+"""The part of a planning prompt that may be learned, and how well an answer fits what a finished run took.
+
+A template is what is known (the goal, the repository) and guidance: what to weigh. Only guidance is ever replaced, so a
+learned prompt says the same of the repository and wants the same call as the plain one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from math import log2
+
+from msgspec import Struct
+
+from bough.core.grants import ATOMIC_ROUNDS
+from bough.core.measure import shortened
+from bough.core.messages import Answer
+from bough.core.plan import Step, leaves
+from bough.core.planning.estimate import gate
+from bough.core.planning.plans import planned
+from bough.core.requirements import Requirement
+from bough.core.structured import Problems
+
+TITLE = 100
+"""Tokens of a goal that whoever improves guidance is shown."""
+LONGEST = 8_000
+"""Characters of guidance."""
+_HEADING = re.compile(r"(?m)^## What (to weigh|makes a plan good)\n+")
+_PLACE = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
+
+
+def places(template: str) -> list[str]:
+    """The names of what is filled in."""
+    return list(dict.fromkeys(_PLACE.findall(template)))
+
+
+def guidance_of(template: str) -> str:
+    """The guidance of a prompt, as a reader sees it."""
+    start, end = _span(template)
+    return _PLACE.sub("", template[start:end]).replace("{{", "{").replace("}}", "}").strip()
+
+
+def with_guidance(template: str, guidance: str) -> str:
+    """The prompt with other guidance. What is filled in within the old one follows the new one."""
+    start, end = _span(template)
+    kept = "".join(f"{{{name}}}\n" for name in places(template[start:end]))
+    escaped = guidance.strip()[:LONGEST].replace("{", "{{").replace("}", "}}")
+    return f"{template[:start]}{escaped}\n\n{kept}{template[end:]}"
+
+
+def _span(template: str) -> tuple[int, int]:
+    heading = _HEADING.search(template)
+    end = template.rfind("\nCall `")
+    if heading is None or end < heading.end():
+        raise ValueError("a prompt without guidance")
+    return heading.end(), end
+
+
+class Lesson(Struct, frozen=True):
+    """A finished run: what its planners were told, and what it took."""
+
+    run: str
+    goal: Step
+    gate: dict[str, str]
+    """The values of `gate.md` …"""
+    planner: dict[str, str]
+    """… and of `planner.md`."""
+    requirements: tuple[Requirement, ...]
+    room: int
+    """Levels that may grow below the goal."""
+    rounds: int
+    leaves: int
+    """Steps that were completed."""
+    files: tuple[str, ...]
+    """What it changed."""
+
+    @property
+    def atomic(self) -> bool:
+        """One engineer could have done it."""
+        return self.rounds <= ATOMIC_ROUNDS
+
+    @property
+    def steps(self) -> int:
+        return 1 if self.atomic else max(self.leaves, 2)
+
+    @property
+    def took(self) -> str:
+        piece = "one piece of work" if self.atomic else f"{self.steps} steps"
+        return f"It took {self.rounds} rounds, so it was {piece}."
+
+    @property
+    def title(self) -> str:
+        return f"“{shortened(' '.join(self.goal.instructions.split()), TITLE)}”"
+
+
+class Score(Struct, frozen=True):
+    value: float
+    """From 0 to 1."""
+    says: str
+    """What was right and wrong, for whoever writes better guidance."""
+
+
+def score_gate(answer: Answer, lesson: Lesson) -> Score:
+    found = gate(answer)
+    if isinstance(found, Problems):
+        return Score(0.0, f"{lesson.title}: the answer cannot be read: {found}")
+    right = found.atomic == lesson.atomic
+    value = 0.6 * right + 0.4 * _near(found.steps, lesson.steps)
+    kind = "atomic" if found.atomic else "not atomic"
+    return Score(value, f"{lesson.title}: the estimate was {kind}, {found.steps} steps. {lesson.took}")
+
+
+def score_plan(answer: Answer, lesson: Lesson) -> Score:
+    """By whether it holds, whether it names the files that were changed in the end, and by its size."""
+    found = planned(lesson.goal, answer, lesson.room, False, lesson.requirements)
+    if isinstance(found, Problems):
+        return Score(0.0, f"{lesson.title}: the plan was refused: {found}")
+    named = {file.rstrip("+") for step in _all(found) for file in step.files}
+    changed = set(lesson.files)
+    hit = 2 * len(named & changed) / max(len(named) + len(changed), 1)
+    size = sum(map(leaves, found))
+    value = 0.3 + 0.5 * hit + 0.2 * _near(size, lesson.steps)
+    missed, extra = sorted(changed - named)[:10], sorted(named - changed)[:10]
+    says = f"{lesson.title}: the plan had {size} steps. {lesson.took}"
+    says += f" Changed in the end, and named by no step: {', '.join(missed)}." if missed else ""
+    says += f" Named, and not changed: {', '.join(extra)}." if extra else ""
+    return Score(value, says)
+
+
+def _near(guess: int, true: int) -> float:
+    """1 for the same number, 0 for one that is four times as large or as small."""
+    return max(0.0, 1 - abs(log2(guess / true)) / 2)
+
+
+def _all(steps: Sequence[Step]) -> Iterable[Step]:
+    for step in steps:
+        yield step
+        yield from _all(step.steps)

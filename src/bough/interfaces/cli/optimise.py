@@ -1,0 +1,103 @@
+"""`bough optimise`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+
+if TYPE_CHECKING:
+    from bough.app.optimise import Comparison, Spent
+
+CALLS = 40
+
+
+@click.command(
+    "optimise",
+    short_help="Learn better planning prompts from the runs of this project.",
+    epilog=example("bough optimise planner", "bough optimise planner --model anthropic:MODEL --calls 100"),
+)
+@click.argument("what", type=click.Choice(["planner"]))
+@in_dir
+@click.option("--model", metavar="M", help="The model to optimise for (default: as for a run).")
+@click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
+@click.option(
+    "--calls",
+    type=click.IntRange(min=4),
+    default=CALLS,
+    show_default=True,
+    metavar="N",
+    help="Answers that the search may ask for, for each prompt.",
+)
+@as_json("The comparison as JSON.")
+def command(what: str, folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
+    """Learn better planning prompts from the runs of this project.
+
+    Two prompts are looked at: the gate, which estimates how big a goal is, and the planner, which cuts it into steps.
+    DSPy looks for guidance whose answers fit better what your completed runs really took: rounds, steps and changed
+    files. Both are then compared on runs that were not learned from, and the comparison is printed. Better guidance is
+    kept in .bough/optimised.json; runs use it only once you set `prompts = "optimised"` under [planning] in bough.toml.
+
+    This asks the model, and costs what its answers cost. Needs the extra: pip install 'bough[dspy]'.
+    """
+    return wait_for(_optimise(folder, model, base_url, calls, as_json))
+
+
+async def _optimise(folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
+    from bough.app import Choices, session
+    from bough.app.optimise import optimise_planner
+
+    def tell(words: str) -> None:
+        if not as_json:
+            sys.stdout.write(f"{words} …\n")
+            sys.stdout.flush()
+
+    choices = Choices(model=model, base_url=base_url)
+    async with session(folder, choices=choices) as opened:
+        found, spent = await optimise_planner(opened, choices, calls, tell)
+    if as_json:
+        print_json({"comparisons": [_table(each) for each in found], "calls": spent.calls, "tokens": spent.tokens})
+    else:
+        sys.stdout.write("\n" + "\n".join(_lines(found, spent)) + "\n")
+    return 0
+
+
+def _table(found: Comparison) -> dict[str, object]:
+    plain, optimised = found.means
+    return {
+        "helper": found.helper,
+        "model": found.model,
+        "learned_from": found.learned_from,
+        "compared_on": found.compared_on,
+        "plain": round(plain, 3),
+        "optimised": round(optimised, 3),
+        "better": found.better,
+        "guidance": found.guidance,
+        "why_not": found.why_not,
+    }
+
+
+def _lines(found: list[Comparison], spent: Spent) -> list[str]:
+    from bough.interfaces.terminal.words import many, money
+
+    lines = []
+    for each in found:
+        if each.why_not:
+            lines.append(f"{each.helper}: not optimised: {each.why_not}.")
+            continue
+        plain, optimised = each.means
+        runs = f"on {many(len(each.compared_on), 'run')} that nothing was learned from"
+        lines.append(f"{each.helper}: plain {plain:.2f}, optimised {optimised:.2f} of 1, {runs} ({each.model})")
+        for run, before, after in zip(each.compared_on, each.plain, each.optimised, strict=True):
+            lines.append(f"  {run:<24} {before:.2f} → {after:.2f}")
+        if not each.better:
+            lines.append("  The plain prompt stays: nothing did better.")
+    cost = "" if spent.unpriced else f" · {money(spent.cost)}"
+    lines.append(f"{many(spent.calls, 'call')} · {spent.tokens:,} tokens{cost}")
+    if any(each.better for each in found):
+        lines.append('Kept in .bough/optimised.json. Runs use it once `prompts = "optimised"` is set under [planning].')
+    return lines

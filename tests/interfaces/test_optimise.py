@@ -1,0 +1,86 @@
+"""`bough optimise planner`: what finished runs teach, the comparison, and runs that use what was learned.
+
+The search itself needs the extra: `pip install 'bough[dspy]'`.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bough import app
+from bough.core.errors import UsageError
+from bough.core.messages import Answer, Call
+from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project
+from tests.interfaces.shell import bough, here
+from tests.wire import Reply, WireModel
+
+WRITE = Call("c1", "write", json.dumps({"path": "calc.py", "content": FIXED}))
+DONE = Call("c2", "done", '{"summary": "It adds."}')
+BETTER = "Everything here is one piece of work. {Braces} do no harm."
+
+
+def estimate(steps: int) -> Answer:
+    arguments = {"atomic": steps == 1, "steps": steps, "phases": [], "domains": [], "reason": "so it looks"}
+    return Answer(calls=(Call("e", "estimate", json.dumps(arguments)),))
+
+
+def reply(request: dict[str, Any]) -> Reply:
+    """A model that thinks too big, unless its guidance says otherwise."""
+    tools = [tool["function"]["name"] for tool in request.get("tools", [])]
+    text = json.dumps(request["messages"])
+    if "estimate" in tools:
+        return estimate(1 if BETTER in text else 9)
+    if "Improve the guidance" in text:
+        assert "It took" in text
+        return Answer(BETTER)
+    return Answer(calls=(DONE,) if '"role": "tool"' in text else (WRITE,))
+
+
+def project_with_runs(folder: Path, wire: WireModel, runs: int) -> tuple[str, ...]:
+    """How the model is named there."""
+    make_project(folder)
+    model = ("--model", "openai:m", "--base-url", wire.base_url)
+    for _ in range(runs):
+        run = bough(folder, "run", "Make add add.", "--check", QUICK_CHECK, *model)
+        assert run.status == 0, run.out + run.err
+    return model
+
+
+def test_runs_use_what_was_learned_once_they_are_told_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_project(tmp_path / "project")
+    monkeypatch.setenv("BOUGH_PLANNING_PROMPTS", "optimised")
+    monkeypatch.setenv("BOUGH_PLANNING_FLAT", "false")
+    with WireModel(reply) as wire:
+        choices = app.Choices(model="openai:m", base_url=wire.base_url)
+        with pytest.raises(UsageError, match="`bough optimise planner` looks for some"):
+            carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+        learned = {"gate": {"guidance": BETTER, "plain": 0.1, "optimised": 0.9, "runs": 2, "model": "openai:m"}}
+        (folder / ".bough" / "optimised.json").write_text(json.dumps(learned))
+        outcome, _ = carry_out(folder, [], check=QUICK_CHECK, choices=choices)
+    assert outcome.completed
+    (gate,) = [request.body.decode() for request in wire.requests if b'"estimate"' in request.body]
+    assert BETTER in gate and "Call `estimate` once" in gate and "calc.py" in gate
+
+    asked = here(folder, capsys, "optimise", "planner", "--model", "openai:m", "--base-url", wire.base_url)
+    assert asked.status != 0
+    assert ("pip install 'bough[dspy]'" if find_spec("dspy") is None else "it takes 4") in asked.err
+
+
+@pytest.mark.skipif(find_spec("dspy") is None, reason="the extra dspy is not installed")
+def test_the_plain_prompt_and_the_optimised_one_are_compared(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    with WireModel(reply) as wire:
+        model = project_with_runs(folder, wire, 4)
+        found = bough(folder, "optimise", "planner", "--calls", "8", *model)
+    assert found.status == 0, found.out + found.err
+    assert "gate: plain 0.00, optimised 1.00 of 1, on 2 runs that nothing was learned from" in found.out
+    assert "planner: not optimised: 0 completed runs were large enough" in found.out
+    kept = json.loads((folder / ".bough" / "optimised.json").read_text())
+    assert kept["gate"]["guidance"] == BETTER and list(kept) == ["gate"]
