@@ -73,6 +73,7 @@ def test_a_liar_is_found_out_and_a_stronger_agent_repairs_it(tmp_path: Path, mon
         "edit",
         "done",
     ]
+    assert [event.summary for event in journal.of(e.DoneClaimed)] == ["All tests pass!", "Mended."]
     assert sum(event.cost or 0 for event in journal.of(e.ModelAnswered)) == 0.5
     assert sum(event.usage.output for event in journal.of(e.ModelAnswered)) == 100
     assert (project / "calc.py").read_text() != FIXED, "nothing comes into the person's files uninvited"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -20,13 +20,13 @@ from bough.app.choices import JOBS, Choices, Planned, Watch, to_plan
 from bough.app.cluster import clock_of, dispatch, workspaces_of
 from bough.app.consent import Ask, Tell, consent
 from bough.core import events as e
-from bough.core.agents import MODEL, OWN
+from bough.core.agents import MODEL, OWN, title_of
 from bough.core.budget import Limits
 from bough.core.edges import Edge
 from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, run_name
 from bough.core.inherited import Inherited
-from bough.core.outside import named_in
+from bough.core.outside import all_outside, named_in
 from bough.core.plan import Plan, Step, at_once, checked
 from bough.core.workflow.keys import asks_models
 from bough.interfaces.views import EXACT_KINDS, KINDS, Outcome, RunView, outcome, view
@@ -257,7 +257,7 @@ class Session(Journal, frozen=True):
 
             self.client.link(choices.base_url or self.config.models.base_url or "")
             limits = choices.ledger(self.config.budget, plan.goal)
-            self._check_prices(models, endpoints, limits, choices)
+            self._check_prices(models, endpoints, limits, choices, _outside(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
                 plan=plan,
@@ -382,7 +382,7 @@ class Session(Journal, frozen=True):
             if goal is not None and goal.granted:  # A ledger that has followed its plan does not shrink.
                 limits = replace(limits, rounds=max(limits.rounds, goal.limits.rounds))
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
-                self._check_prices(models, endpoints, limits, choices)
+                self._check_prices(models, endpoints, limits, choices, _outside(outside))
             said = choices.network or ""
             again = e.RunResumed(
                 ports.worker,
@@ -407,13 +407,24 @@ class Session(Journal, frozen=True):
             await self.workspaces.sweep(name, "")
 
     def _check_prices(
-        self, models: dict[str, str], endpoints: Mapping[str, str], limits: Limits, choices: Choices
+        self,
+        models: dict[str, str],
+        endpoints: Mapping[str, str],
+        limits: Limits,
+        choices: Choices,
+        outside: Collection[str] = (),
     ) -> None:
         """A limit of cost that could not be kept is refused before anything is spent."""
         if limits.cost is None or choices.allow_unpriced:
             return
         from bough.adapters.models.providers import has_price
 
+        for agent in sorted(outside):
+            raise UsageError(
+                f"What {title_of(agent)} costs is known only as far as it reports it, so a limit of ${limits.cost:g} "
+                "may not be kept: limit it with --rounds or --max-minutes, or give --allow-unpriced to count what it "
+                "reports."
+            )
         given, prices = choices.given(), self.config.prices
         for name in dict.fromkeys(models.values()):
             short = name.partition("@")[0]
@@ -1074,7 +1085,10 @@ def _without_model(goal: Step, agents: Mapping[str, str]) -> str | None:
 
     if not asks_models(goal):
         return NOBODY
-    return f"{MODEL}{agents['main']}" if agents.get("main", OWN) != OWN else None
+    everyone = agents.get("main", OWN)
+    if everyone == OWN and all_outside(goal):
+        everyone = min(named_in(goal))
+    return f"{MODEL}{everyone}" if everyone != OWN else None
 
 
 def _outside(outside: Outside) -> set[str]:

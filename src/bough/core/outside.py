@@ -9,6 +9,7 @@ from bough.core.agents import OWN
 from bough.core.messages import Call, Message, Said
 from bough.core.plan import Role, Step, Tier
 from bough.core.pruning import deeds
+from bough.core.workflow.keys import for_agents
 
 DONE = 40
 """Calls that an agent is told of which takes up a conversation."""
@@ -40,6 +41,13 @@ def stronger(agents: Mapping[str, str], models: Mapping[str, str]) -> bool:
 def named_in(step: Step) -> set[str]:
     """The outside agents that a plan names."""
     return {step.agent} - {"", OWN} | {name for child in step.steps for name in named_in(child)}
+
+
+def all_outside(step: Step) -> bool:
+    """Whether every piece of work in a plan that an agent does names an outside one."""
+    if step.steps:
+        return all(all_outside(child) for child in step.steps if for_agents(child))
+    return step.agent not in ("", OWN)
 
 
 def opening(system: str, messages: Sequence[Message]) -> str:

@@ -12,7 +12,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, cast
@@ -109,7 +110,8 @@ class AcpTalk:
         self._session = ""
         self._turn: asyncio.Task[Any] | None = None
         self._news = asyncio.Event()
-        self._text: list[str] = []
+        self._text: list[tuple[int, str]] = []
+        self._length = 0
         self._deeds: dict[str, Deed] = {}
         self._permissions: dict[str, list[asyncio.Future[None]]] = {}
         self._reports = 0
@@ -135,7 +137,7 @@ class AcpTalk:
 
     async def say(self, text: str) -> None:
         await self._end_turn()
-        self._text, self._deeds = [], {}
+        self._text, self._length, self._deeds = [], 0, {}
         prompt = self._connection.prompt(session_id=self._session, prompt=[acp.text_block(text)])
         self._turn = asyncio.create_task(prompt)
         self._turn.add_done_callback(lambda _: self._news.set())
@@ -150,6 +152,10 @@ class AcpTalk:
             raise Passing(f"{self._agent.title} did not end its turn when it was told to.")
 
     async def heard(self, patience: float) -> Acting | TurnEnded:
+        async with self._in_time():
+            return await self._heard(patience)
+
+    async def _heard(self, patience: float) -> Acting | TurnEnded:
         while True:
             if ready := self._ready():
                 await asyncio.sleep(_TOGETHER)
@@ -162,6 +168,14 @@ class AcpTalk:
         wanted = [self._deeds[call.id] for call in calls]
         for deed in wanted:
             self._let_go(deed.id)
+        async with self._in_time():
+            await self._over(wanted, patience)
+        for deed in wanted:
+            if deed.over:
+                del self._deeds[deed.id]
+        return [result_of(deed, self._rules, self._root) for deed in wanted]
+
+    async def _over(self, wanted: list[Deed], patience: float) -> None:
         while not all(deed.over for deed in wanted) and not self._ready():
             if self._turn is not None and self._turn.done():
                 if isinstance(error := self._turn.exception(), ConnectionError):
@@ -170,10 +184,16 @@ class AcpTalk:
                     deed.status = deed.status if deed.over else "failed"
                 break
             await self._wait(patience)
-        for deed in wanted:
-            if deed.over:
-                del self._deeds[deed.id]
-        return [result_of(deed, self._rules, self._root) for deed in wanted]
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Whoever always has news of the same thing is not waited for without an end."""
+        longest = self._rules.model_longest
+        try:
+            async with asyncio.timeout(longest):
+                yield
+        except TimeoutError:
+            raise Passing(f"{self._agent.title} did not come to an end within {longest:g} s.") from None
 
     async def close(self) -> None:
         if self._turn is not None:
@@ -187,8 +207,10 @@ class AcpTalk:
     def take(self, update: Any) -> None:
         match update:
             case schema.AgentMessageChunk(content=schema.TextContentBlock(text=text)):
-                if sum(map(len, self._text)) < _TEXT:
-                    self._text.append(text)
+                self._reports += 1
+                if self._length < _TEXT:
+                    self._text.append((self._reports, text))
+                    self._length += len(text)
                 self._progress(text)
             case schema.AgentThoughtChunk(content=schema.TextContentBlock(text=text)):
                 self._progress(text)
@@ -239,7 +261,7 @@ class AcpTalk:
         calls = tuple(call_of(deed, self._root) for deed in deeds)
         writes = frozenset(deed.id for deed in deeds if deed.writes)
         usage, cost = self._used(None)
-        return Acting(self._words(), calls, writes, usage, cost)
+        return Acting(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
 
     async def _turn_ended(self) -> TurnEnded:
         assert self._turn is not None, "no turn has begun"
@@ -253,9 +275,12 @@ class AcpTalk:
         usage, cost = self._used(ended.usage)
         return TurnEnded(self._words(), _STOPS.get(ended.stop_reason, "length"), usage, cost)
 
-    def _words(self) -> str:
-        text, self._text = "".join(self._text).strip(), []
-        return text
+    def _words(self, before: int | None = None) -> str:
+        """What it has said: until then, by the number of the report; else all."""
+        words = "".join(text for at, text in self._text if before is None or at < before)
+        self._text = [] if before is None else [(at, text) for at, text in self._text if at >= before]
+        self._length = sum(len(text) for _, text in self._text)
+        return words.strip()
 
     def _used(self, total: Any) -> tuple[Usage, float | None]:
         """Since it was last asked for. `total`: of the whole turn, as it reports that at the end; before that there is
