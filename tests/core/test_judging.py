@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from bough.core.acceptance import Disagreement
+from bough.core.context import disagreements
 from bough.core.judging import Ruling, read_ruling
 from bough.core.messages import Answer, Call
 from bough.core.quotes import find_quote, line_of
@@ -52,3 +54,10 @@ def test_a_claim_is_upheld_with_the_words_of_the_request_only() -> None:
     assert isinstance(ruling(reason="surely", demanded=True, quote="must be stable for equal keys"), Problems)
     assert isinstance(ruling(reason="surely", demanded=True), Problems)
     assert ruling(reason="not said", demanded=False, quote="whatever") == Ruling(False, "", "not said")
+
+
+def test_the_same_change_of_lines_is_shown_once() -> None:
+    both = [Disagreement(f"test_a.py::test_{n}", was="old", now="new", said="1 != 2") for n in (1, 2)]
+    shown = disagreements(both)
+    assert shown.count("- old") == 1 and "the same change of lines as above" in shown
+    assert disagreements([Disagreement("t", said="x"), Disagreement("u", said="y")]).count("above") == 0

@@ -11,7 +11,7 @@ from bough.core.messages import Answer
 from bough.core.plan import Plan, Step, checked
 from bough.core.planning.changes import Changed, changed_plan
 from bough.core.planning.estimate import Estimate, advice, gate, proposal
-from bough.core.planning.plans import phase_planned, planned
+from bough.core.planning.plans import planned
 from bough.core.planning.specs import CHANGE, GATE, PLAN
 from bough.core.structured import Problems
 from tests.core.answers import GOAL, MANY, a_step, answered, good, level, plan, refused
@@ -192,14 +192,11 @@ def test_vague_criteria_go_and_the_rest_stays() -> None:
     assert first.criteria == ("load([]) == []",)
 
 
-def test_a_phase_is_planned_from_what_is_done() -> None:
+def test_a_phase_within_a_plan_is_planned_when_it_starts() -> None:
     phase = Step("screen", "Draw the entries on the terminal with colours and keys to move between them.")
-    done = Step("load", a_step("load")["instructions"])
-    again = answered(PLAN, {"steps": [a_step("load"), a_step("draw")]})
-    refused(phase_planned(phase, again, 2, (done,)), "`load` is what `load` has done already")
     new = answered(PLAN, {"steps": [a_step("keys"), a_step("draw", phase=True)]})
-    assert [step.plan_first for step in good(phase_planned(phase, new, 2, (done,)))] == [False, True]
-    refused(phase_planned(phase, answered(PLAN, {"steps": MANY}), 1), "40 steps in `screen`", "join those that belong")
+    assert [step.plan_first for step in good(planned(phase, new, 2))] == [False, True]
+    refused(planned(phase, answered(PLAN, {"steps": MANY}), 1), "40 steps in `screen`", "join those that belong")
 
 
 def test_realistic_plans_are_taken_as_they_are() -> None:

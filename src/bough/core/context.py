@@ -87,13 +87,21 @@ def notes(kept: tuple[Note, ...]) -> str:
 
 def disagreements(found: Iterable[Disagreement]) -> str:
     """Original tests that do not pass on the new code, each with what it expected, for agents, judges and people."""
-    return "\n\n".join(_disagreement(one) for one in found)
+    shown: set[tuple[str, str]] = set()
+    texts = []
+    for one in found:
+        # Tests of a file that cannot be told apart share one difference: nobody reads it fifty times.
+        texts.append(_disagreement(one, again=(one.was, one.now) in shown))
+        shown.add((one.was, one.now))
+    return "\n\n".join(texts)
 
 
-def _disagreement(one: Disagreement) -> str:
+def _disagreement(one: Disagreement, again: bool = False) -> str:
     lines = [f"{one.test}{' (written by an earlier step of this run)' if one.own else ''}"]
     lines += [f"  on the new code: {one.said}"] if one.said else []
     lines += ["  cannot be asked any more, since what it uses is gone"] if not one.asked else []
+    if again and (one.was or one.now):
+        return "\n".join([*lines, "  the same change of lines as above"])
     lines += [f"  - {line}" for line in one.was.splitlines()]
     lines += [f"  + {line}" for line in one.now.splitlines()]
     return "\n".join(lines)

@@ -84,18 +84,6 @@ def serial(steps: Sequence[Step]) -> bool:
     return len(steps) >= SPINE and all(len(before[step.name]) == number for number, step in enumerate(steps))
 
 
-def phase_planned(
-    phase: Step, answer: Answer, depth_left: int, earlier: Sequence[Step] = ()
-) -> tuple[Step, ...] | Problems:
-    """The steps of a phase that starts. What the phases before it did is done: a step must not ask for it again."""
-    steps = planned(phase, answer, depth_left)
-    if isinstance(steps, Problems):
-        return steps
-    again = [(step, done) for step in steps if (done := first_alike(step, earlier))]
-    found = [f"Step `{step.name}` is what `{done.name}` has done already: leave it out." for step, done in again]
-    return Problems(tuple(found)) if found else steps
-
-
 def _level(parent: Step, items: Sequence[g.Given], depth_left: int) -> tuple[tuple[Step, ...], list[str]]:
     """The steps below a parent, and all that is wrong with them."""
     below = "the plan" if parent.name == GOAL else f"`{parent.name}`"

