@@ -203,7 +203,7 @@ def test_realistic_plans_are_taken_as_they_are() -> None:
     vi = good(plan(*VI_PLAN, goal=VI))
     assert [step.name for step in vi] == [step["name"] for step in VI_PLAN]
     assert [step.name for step in vi if step.plan_first] == ["buffer", "motions", "modes", "history"]
-    inside = good(phase_planned(vi[1], answered(PLAN, {"steps": VI_BUFFER}), 2, vi[:1]))
+    inside = good(planned(vi[1], answered(PLAN, {"steps": VI_BUFFER}), 2))
     assert [step.needs for step in inside] == [(), ("insert-text",)]
     rates = good(plan(*RATES_PLAN, goal=RATES, depth=1))
     assert [step.needs for step in rates][-2:] == [("money", "feed", "customer-setting"), ("cart",)]
