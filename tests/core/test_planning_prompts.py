@@ -18,7 +18,7 @@ from bough.core.planning import brief
 from bough.core.planning.changes import Changed, changed_plan
 from bough.core.planning.estimate import Estimate, gate
 from bough.core.planning.given import in_order
-from bough.core.planning.plans import phase_planned, planned
+from bough.core.planning.plans import planned
 from bough.core.planning.specs import CHANGE, GATE, PLAN, SPLIT
 from bough.core.planning.splits import decomposed, replanned
 from bough.core.structured import Problems
@@ -44,7 +44,7 @@ def test_garbage_never_raises(value: Any, spec: ToolSpec, call: bool) -> None:
     assert isinstance(changed_plan(parent, answer, frozenset({"load"}), 2), Changed | Problems)
     for steps in (
         planned(GOAL, answer, 2),
-        phase_planned(PARENT, answer, 1),
+        planned(PARENT, answer, 1),
         decomposed(PARENT, answer, frozenset({"load"})),
         replanned(PARENT, answer, parent.steps[:1], parent.steps[1:], frozenset({"show"})),
     ):
