@@ -5,7 +5,9 @@ The search itself needs the extra: `pip install 'bough[dspy]'`.
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,13 @@ from typing import Any
 import pytest
 
 from bough import app
-from bough.core.errors import UsageError
-from bough.core.messages import Answer, Call
-from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project
+from bough.app.optimise import FEWEST, HELPERS, Bench, Comparison, Spent
+from bough.core.errors import Refused, UsageError
+from bough.core.messages import Answer, Call, Prompt
+from bough.core.plan import goal_step
+from bough.core.planning.guidance import Lesson, places
+from bough.testing import ScriptedModel
+from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project, ports_in
 from tests.interfaces.shell import bough, here
 from tests.wire import Reply, WireModel
 
@@ -84,3 +90,52 @@ def test_the_plain_prompt_and_the_optimised_one_are_compared(tmp_path: Path) -> 
     assert "planner: not optimised: 0 completed runs were large enough" in found.out
     kept = json.loads((folder / ".bough" / "optimised.json").read_text())
     assert kept["gate"]["guidance"] == BETTER and list(kept) == ["gate"]
+
+
+def planned(*files: str) -> Answer:
+    steps = [
+        {"name": f"s{n}", "instructions": f"Write {file}, part {n}.", "criteria": [f"{file} is there"], "files": [file]}
+        for n, file in enumerate(files)
+    ]
+    return Answer(calls=(Call("p", "plan", json.dumps({"approach": "x", "steps": steps})),))
+
+
+def compare(folder: Path, answer: Callable[[Prompt], Answer]) -> Comparison:
+    """The planner, on four runs that took two steps in two files."""
+    told = dict.fromkeys(places(app.prompt("planner")), "…")
+    lessons = [
+        Lesson(f"run-{n}", goal_step("Do both."), {}, told, (), 1, 90, 2, ("a.py", "b.py")) for n in range(FEWEST)
+    ]
+
+    async def go() -> Comparison:
+        async with app.session(folder, create=True) as session, ports_in(session, ScriptedModel(answer)) as ports:
+            return await Bench(HELPERS[1], ports, Spent(), lambda words: None).compare(lessons, 8)
+
+    return asyncio.run(go())
+
+
+@pytest.mark.skipif(find_spec("dspy") is None, reason="the extra dspy is not installed")
+def test_the_planner_learns_which_files_its_steps_change(tmp_path: Path) -> None:
+    def answer(prompt: Prompt) -> Answer:
+        text = prompt.messages[0].text
+        if not prompt.tools:
+            return Answer("Name every file.") if "named by no step: b.py" in text else Answer("Nonsense.")
+        return planned("a.py", "b.py") if "Name every file." in text else planned("a.py", "c.py")
+
+    found = compare(make_project(tmp_path / "project"), answer)
+    assert found.better and found.guidance == "Name every file." and found.optimised == (1.0, 1.0)
+
+
+@pytest.mark.skipif(find_spec("dspy") is None, reason="the extra dspy is not installed")
+def test_a_model_that_cannot_be_asked_any_more_ends_the_search(tmp_path: Path) -> None:
+    asked: list[Prompt] = []
+
+    def answer(prompt: Prompt) -> Answer:
+        asked.append(prompt)
+        if len(asked) > 3:
+            raise Refused("The key was taken back.")
+        return planned("a.py", "c.py")
+
+    with pytest.raises(Refused, match="taken back"):
+        compare(make_project(tmp_path / "project"), answer)
+    assert len(asked) == 4

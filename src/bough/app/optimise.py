@@ -87,7 +87,7 @@ class Spent(Struct):
     unpriced: bool = False
 
 
-class _Helper(Struct, frozen=True):
+class Helper(Struct, frozen=True):
     name: str
     tier: Tier
     tool: ToolSpec
@@ -97,7 +97,7 @@ class _Helper(Struct, frozen=True):
         return lesson.gate if self.name == "gate" else lesson.planner
 
 
-HELPERS = (_Helper("gate", "fast", GATE, score_gate), _Helper("planner", "main", PLAN, score_plan))
+HELPERS = (Helper("gate", "fast", GATE, score_gate), Helper("planner", "main", PLAN, score_plan))
 
 
 async def optimise_planner(
@@ -120,15 +120,15 @@ async def optimise_planner(
                 why_not = f"{len(known)} completed runs were large enough for a plan, and it takes {FEWEST}"
                 found.append(Comparison(helper.name, ports.models[helper.tier].name, 0, (), why_not=why_not))
                 continue
-            found.append(await _Bench(helper, ports, spent, tell).compare(known, calls))
+            found.append(await Bench(helper, ports, spent, tell).compare(known, calls))
     _keep(session.home / FILE, found)
     return found, spent
 
 
-class _Bench:
+class Bench:
     """Where the guidance of one helper is tried."""
 
-    def __init__(self, helper: _Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
+    def __init__(self, helper: Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
         self._helper = helper
         self._ports = ports
         self._spent = spent

@@ -117,7 +117,9 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
 
 async def _pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
     shown = [m.picture.blob for m in attempt.messages if isinstance(m, Result) and m.picture]
-    return {name: await site.ports.store.get_blob(name) for name in shown}
+    known, store = site.pictures, site.ports.store
+    site.pictures = {name: known[name] if name in known else await store.get_blob(name) for name in shown}
+    return site.pictures
 
 
 def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:

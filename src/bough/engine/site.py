@@ -50,6 +50,8 @@ class Site(Struct, eq=False):
     """… by the number of its attempt …"""
     told: int = 0
     """… and how many messages of it the agent has heard."""
+    pictures: dict[str, bytes] = {}
+    """The images of the conversation, so that each is read once."""
     _workspace: Workspace | None = None
     _moved: bool = False
 
