@@ -71,11 +71,11 @@ class StubWorkspace:
         self._tree = tree
         self._writes = 0
 
-    async def snapshot(self, exact: bool = False) -> str:
+    async def snapshot(self) -> str:
         self._writes += 1
         return f"{self._tree[:20]}+{self._writes}"
 
-    async def restore(self, tree: str) -> None:
+    async def restore(self, tree: str, exact: bool = False) -> None:
         self._tree = tree
 
     async def checkpoint(self, tree: str, message: str) -> str:

@@ -239,17 +239,37 @@ class Workspace(Protocol):
         """Bring in again what comes from the person's set-up beside the tree: after all else was cleared away."""
         ...
 
-    async def snapshot(self, exact: bool = False) -> str:
-        """Keep the present files durably and return their tree. `exact`: also look at files that, as far as the system
-        says, nobody has changed."""
+    async def snapshot(self) -> str:
+        """Keep the present files durably and return their tree."""
         ...
 
-    async def restore(self, tree: str) -> None:
-        """Make the files those of a tree: what was added since is gone, what was lost is back."""
+    async def restore(self, tree: str, exact: bool = False) -> None:
+        """Make the files those of a tree: what was added since is gone, what was lost is back. `exact`: every file is
+        looked at, also those that, as far as the system says, nobody has changed; for whatever a verdict rests on."""
         ...
 
     async def checkpoint(self, tree: str, message: str) -> str:
         """A commit of that tree on the task's branch, in bough's own repository."""
+        ...
+
+
+class Contents(Protocol):
+    """The files of a tree, each looked up when it is asked for."""
+
+    def paths(self) -> Sequence[str]:
+        """All of them."""
+        ...
+
+    def id(self, path: str) -> str:
+        """What tells its content from any other; empty: there is no such file."""
+        ...
+
+    def read(self, paths: Sequence[str]) -> dict[str, str]:
+        """As `Workspaces.texts`, and waits for the disk."""
+        ...
+
+    def differing(self, other: Contents) -> Sequence[str]:
+        """The paths at which the other tree has something else."""
         ...
 
 
@@ -306,6 +326,10 @@ class Workspaces(Protocol):
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         """The texts of those files of a tree that are there; what is no text is decoded with replacements."""
+        ...
+
+    async def contents(self, tree: str) -> Contents:
+        """For whoever needs few of many files."""
         ...
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:

@@ -31,10 +31,10 @@ class Place(Struct):
 
     async def furnish(self) -> None: ...
 
-    async def snapshot(self, exact: bool = False) -> str:
+    async def snapshot(self) -> str:
         return ""
 
-    async def restore(self, tree: str) -> None: ...
+    async def restore(self, tree: str, exact: bool = False) -> None: ...
 
     async def checkpoint(self, tree: str, message: str) -> str:
         return ""

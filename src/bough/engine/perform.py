@@ -195,12 +195,9 @@ async def _run_tool(
     if refuted(task):
         result = _contested(task, result)
     tree = ""
-    claims = any(isinstance(event, e.DoneClaimed) for event in result.events)
-    if writes or claims:
+    if writes:
         try:
-            # What is claimed to be done is what is there, whatever was said of changes on the way.
-            tree = await workspace.snapshot(exact=claims)
-            tree = tree if writes or tree != task.tree else ""
+            tree = await workspace.snapshot()
         except Unkeepable as error:
             await put_back(workspace, task)
             result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)

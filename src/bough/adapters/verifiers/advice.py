@@ -11,9 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bough.adapters.verifiers.testside import foreign, language, test_file
+from bough.adapters.verifiers.texts import differing
 from bough.core.acceptance import Remark
 
 MOST = 20
+TESTS = 1_000
+"""Test files that values are looked for in."""
 _LOOKS = {
     "looks for a test run": r"""pytest unittest \b_?jest\b vitest mocha PYTEST_ NODE_ENV JEST_WORKER __tests__
         cfg!?\(.*\btest\b \btest_\w+ _test\b""",
@@ -39,15 +42,24 @@ _LITERAL = r"\"[^\"\n]{2,}\"|'[^'\n]{2,}'|(?<![\w.])-?\d[\d_.]*\b"
 def advise(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Remark, ...]:
     """About code that is new. `before` and `after`: texts by path."""
     found: list[Remark] = []
-    tests = [line for path, text in after.items() if test_file(path) for line in _asserting(text)]
-    for path, text in after.items():
-        if before.get(path) == text or not language(path) or test_file(path) or foreign(path):
-            continue
-        for number, line in _new_lines(before.get(path, ""), text):
+    changed = [path for path in sorted(differing(before, after)) if path in after]
+    product = [path for path in changed if language(path) and not test_file(path) and not foreign(path)]
+    tests = [line for path in _near(product, after) for line in _asserting(after[path])] if product else []
+    for path in product:
+        for number, line in _new_lines(before.get(path, ""), after[path]):
             what = next((what for what, words in _LOOKS.items() if re.search("|".join(words.split()), line)), "")
             if what or (what := _from_a_test(line, tests)):
                 found.append(Remark(path, number, what))
     return tuple(found[:MOST])
+
+
+def _near(changed: list[str], texts: Mapping[str, str]) -> list[str]:
+    """The tests that may be about these files: of very many, those of the same folders and packages."""
+    tests = [path for path in texts if test_file(path)]
+    if len(tests) <= TESTS:
+        return tests
+    parts = {part for path in changed for part in re.split(r"[/._-]", path)}
+    return sorted(tests, key=lambda path: -len(parts.intersection(re.split(r"[/._-]", path))))[:TESTS]
 
 
 def _new_lines(old: str, new: str) -> Iterator[tuple[int, str]]:

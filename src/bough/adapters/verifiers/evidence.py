@@ -33,32 +33,33 @@ Mark = tuple[int, int, int]
 file's content as it likes, but not this one."""
 
 
-def _mark(place: Path) -> Mark | None:
+def _mark(place: str) -> Mark | None:
     try:
-        found = place.lstat()
+        found = os.lstat(place)
     except OSError:
         return None
     return found.st_ctime_ns, found.st_ino, found.st_size
 
 
 def marks(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
-    return {path: _mark(workspace.root / path) for path in paths}
+    root = str(workspace.root)
+    return {path: _mark(f"{root}/{path}") for path in paths}
 
 
-def on_disk(workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]) -> dict[str, str]:
-    """The same files as they are now; only those are read of which the mark changed."""
+def rewritten_on_disk(
+    workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of the files whose mark changed, what they were and what they are; those that are gone are in the first only."""
+    root = str(workspace.root)
+    changed = [path for path, mark in marks.items() if mark is None or _mark(f"{root}/{path}") != mark]
     found = {}
-    for path, text in texts.items():
+    for path in changed:
         place = workspace.root / path
-        mark = _mark(place)
-        if mark is not None and mark == marks[path]:
-            found[path] = text
-        elif mark is not None:
-            with suppress(OSError):
-                body = os.fsencode(place.readlink()) if place.is_symlink() else _beginning(workspace, path)
-                if body is not None:
-                    found[path] = body.decode(errors="replace")
-    return found
+        with suppress(OSError):
+            body = os.fsencode(place.readlink()) if place.is_symlink() else _beginning(workspace, path)
+            if body is not None:
+                found[path] = body.decode(errors="replace")
+    return {path: texts[path] for path in changed}, found
 
 
 def _beginning(workspace: Workspace, path: str) -> bytes | None:

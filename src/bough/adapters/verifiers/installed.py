@@ -31,7 +31,8 @@ _PACKAGES = {"py.test": "pytest"}
 def forged_runners(root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})) -> list[str]:
     """Programs of a runner's name, and packages that JavaScript tests load, that nothing says to have been installed.
     `tracked`: the files of the tree, which are for others to judge. `texts`: tests and others, by path."""
-    found = list(_in_node_modules(root / "node_modules", loaded_packages(texts)))
+    installed = root / "node_modules"
+    found = list(_in_node_modules(installed, loaded_packages(texts))) if installed.is_dir() else []
     for name in (".venv", "venv", "env"):
         found += _in_environment(root / name)
     shown = [(str(place.relative_to(root)), what) for place, what in found]

@@ -31,7 +31,7 @@ from bough.adapters.verifiers.renames import in_new_names
 from bough.adapters.verifiers.rulings import Ran
 from bough.adapters.verifiers.run import Runner, Say
 from bough.adapters.verifiers.runners import narrow
-from bough.adapters.verifiers.texts import Texts
+from bough.adapters.verifiers.texts import Over, Same, Texts
 from bough.core.acceptance import Check, Disagreement, Failure, Remark, Verdict
 from bough.core.ids import GOAL
 from bough.core.run import Run
@@ -141,8 +141,8 @@ class Judge:
         if task.step.may_edit_tests or question is not None:
             return ""
         before = await self._texts.of(task.base, check.command)
-        after = await self._texts.of(task.tree, check.command, task.base)
-        same = {path for path, text in before.items() if after.get(path) == text}
+        after = await self._texts.of(task.tree, check.command)
+        same = Same(before, after)
         if not rulings.lost(ran.report, known.report, same):
             return ""
         # How many tests there are may be left to chance at the base already: only what runs there twice can be lost.
@@ -155,7 +155,7 @@ class Judge:
             return (
                 f"the check passed, but with something else in the place of {other[0]}, which was changed while it ran"
             )
-        texts = await self._texts.of(task.tree, check.command, task.base)
+        texts = await self._texts.of(task.tree, check.command)
         tracked = frozenset(await self._workspaces.paths(task.tree))
         forged = await asyncio.to_thread(forged_runners, workspace.root, tracked, texts)
         return f"the check passed, but {forged[0]}" if forged else ""
@@ -211,10 +211,10 @@ class Judge:
         changes = await self._workspaces.changes(base, task.tree)
         if not changes:
             return None
-        before = await self._texts.of(base, check.command)
-        after = await self._texts.of(task.tree, check.command, base)
+        before: Mapping[str, str] = await self._texts.of(base, check.command)
+        after = await self._texts.of(task.tree, check.command)
         if data := [change.path for change in changes if testside.data(change.path)]:
-            before = {**await self._workspaces.texts(base, data), **before}
+            before = Over(before, await self._workspaces.texts(base, data))
         known = self._runner.baselines.look(base, check)
         reported = {file_of(case.id) for case in known.report.cases} if known is not None else set[str]()
         side = await asyncio.to_thread(testside.restored, changes, before, after, check.command, reported)
@@ -222,7 +222,7 @@ class Judge:
             return None
         renamed = await asyncio.to_thread(in_new_names, before, after, side.paths)
         tree = await self._workspaces.graft(task.tree, base, side.paths, {**side.texts, **renamed})
-        return Question(base, tree, side.changed, {**before, **renamed}, after)
+        return Question(base, tree, side.changed, Over(renamed, before), after)
 
     async def _disagreements(self, run: Run, task: Task, check: Check, question: Question) -> tuple[Disagreement, ...]:
         """Original tests that do not pass on the new code: the run's base's, and those that earlier steps wrote."""
@@ -279,7 +279,7 @@ class Judge:
 
     async def _advice(self, task: Task, check: Check) -> tuple[Remark, ...]:
         before = await self._texts.of(task.base, check.command)
-        after = await self._texts.of(task.tree, check.command, task.base)
+        after = await self._texts.of(task.tree, check.command)
         return await asyncio.to_thread(advise, before, after)
 
     async def _canary(
@@ -287,12 +287,13 @@ class Judge:
     ) -> tuple[str, str]:
         """What came of the tests that carry the claim once the values that they expect are wrong; and the reason why
         they prove nothing, when they do not."""
-        after = await self._texts.of(task.tree, check.command, task.base)
+        after = await self._texts.of(task.tree, check.command)
         tests = rulings.carrying(ran.report, known.report)[:RERUN_MOST]
         mended = bool(tests) and any(case.id == tests[0] for case in known.report.failing)
-        ground, texts = task.tree, after
+        ground = task.tree
+        texts: Mapping[str, str] = after
         if mended and question is not None:
-            ground, texts = question.tree, {**after, **question.before}
+            ground, texts = question.tree, Over(question.before, after)
         script = "" if ran.report.cases else canaries.script_in(check.command, texts)
         if not protected.says_something(known) and canaries.assert_nothing(texts, tests):
             return "", f"the check passed, but {tests[0]} asserts nothing about the code"

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from bough.adapters.verifiers.testside import foreign, language, test_file
+from bough.adapters.verifiers.texts import differing
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _DEFINED = re.compile(
@@ -21,12 +22,28 @@ _DEFINED = re.compile(
 )
 
 
+class Product(Collection[str]):
+    """The paths of the product's code."""
+
+    def __init__(self, *texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def __contains__(self, path: object) -> bool:
+        return isinstance(path, str) and bool(language(path)) and not test_file(path) and not foreign(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return (path for path in {path for texts in self._texts for path in texts} if path in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def in_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
     """Test files of the base as they are in new names, where that makes them others. `restored`: the files that are put
     back."""
     tests = {path: before[path] for path in restored if path in before and test_file(path)}
-    product = {path for path in {*before, *after} if language(path) and not test_file(path) and not foreign(path)}
-    changed = [path for path in product if before.get(path) != after.get(path)]
+    product = Product(before, after)
+    changed = [path for path in differing(before, after) if path in product]
     gone = _defined(before, changed) - _words(after, changed)
     gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
     gone -= _words(after, product) if gone else set()

@@ -20,7 +20,7 @@ from bough.adapters.verifiers.baseline import Baselines, Known
 from bough.adapters.verifiers.cases import without_root
 from bough.adapters.verifiers.command import to_argv
 from bough.adapters.verifiers.door import Door
-from bough.adapters.verifiers.evidence import Mark, came_to_its_end, marks, on_disk, report_at
+from bough.adapters.verifiers.evidence import Mark, came_to_its_end, marks, report_at, rewritten_on_disk
 from bough.adapters.verifiers.look import within
 from bough.adapters.verifiers.missing import is_manifest
 from bough.adapters.verifiers.rulings import Ran
@@ -53,7 +53,7 @@ class Runner:
 
     async def here(self, check: Check, task: Task, workspace: Workspace, say: Say) -> Ran:
         """The check once, whole, on the task's tree in its own workspace."""
-        await workspace.restore(task.tree)
+        await workspace.restore(task.tree, exact=True)
         gone = await self._cleared(task.tree, workspace)
         return await self._ran(check, task, task.tree, workspace, say, gone)
 
@@ -101,7 +101,7 @@ class Runner:
         return gone
 
     async def _ran(self, check: Check, task: Task, tree: str, workspace: Workspace, say: Say, gone: list[str]) -> Ran:
-        texts = await self._texts.of(tree, check.command, task.base)
+        texts = await self._texts.of(tree, check.command)
         seen: Seen = (texts, await asyncio.to_thread(marks, workspace, texts))
         path = workspace.scratch / f"report-{secrets.token_hex(8)}"
         command, env = instrument(check.command, check.runner, path, {})
@@ -162,7 +162,7 @@ def _read(
         shown,
         closed=read_lines(text, check.runner, root) is not None,
         refuted=protected.refuted(without_root(shown, root)),
-        rewritten=rulings.rewritten(seen[0], on_disk(workspace, *seen)),
+        rewritten=rulings.rewritten(*rewritten_on_disk(workspace, *seen)),
         ended=came_to_its_end(path),
         gone=tuple(gone),
     )

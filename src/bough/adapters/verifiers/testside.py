@@ -204,8 +204,8 @@ def _only_data(path: str) -> bool:
 
 def loaded_packages(texts: Mapping[str, str]) -> set[str]:
     """The packages that JavaScript tests load."""
-    tests = (text for path, text in texts.items() if language(path) == "javascript" and test_file(path))
-    return {name for text in tests for name in _LOADS.findall(text)}
+    tests = (path for path in texts if language(path) == "javascript" and test_file(path))
+    return {name for path in tests for name in _LOADS.findall(texts[path])}
 
 
 def _only_tests(text: str) -> bool:

@@ -117,14 +117,16 @@ def _lacking(found: Found, wanted: Found) -> Iterator[tuple[bytes, File]]:
                 yield join(path, name), file
 
 
-def restore(git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Found) -> Found:
-    """Done only when a look through the folder finds exactly the wanted files: all of it, the first time.
+def restore(
+    git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Found, exact: bool = False
+) -> Found:
+    """Done only when a look through the folder finds exactly the wanted files.
 
     Ignore rules come back first, since what may stay is for them to say and not for rules that were changed meanwhile.
     """
     found = before
     for turn in range(8):
-        found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=turn == 0)
+        found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=exact and turn == 0)
         differs = sorted(differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}

@@ -25,10 +25,10 @@ class Desk:
     async def furnish(self) -> None:
         """There is nothing to bring in."""
 
-    async def snapshot(self, exact: bool = False) -> str:
+    async def snapshot(self) -> str:
         raise NotImplementedError("nothing is kept of it")
 
-    async def restore(self, tree: str) -> None:
+    async def restore(self, tree: str, exact: bool = False) -> None:
         raise NotImplementedError("nothing is kept of it")
 
     async def checkpoint(self, tree: str, message: str) -> str:

@@ -22,7 +22,7 @@ from typing import Any, cast
 
 from bough.adapters.stores.database import PATIENCE
 from bough.adapters.stores.server import Server, Transaction
-from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, Repository
+from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, Repository, TreeContents
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.program import remote_git
 from bough.core.edges import Edge
@@ -153,15 +153,15 @@ class _Published:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def snapshot(self, exact: bool = False) -> str:
-        tree = await self._inner.snapshot(exact)
+    async def snapshot(self) -> str:
+        tree = await self._inner.snapshot()
         await asyncio.to_thread(self._exchange.send, tree, self._last)
         self._last = tree
         return tree
 
-    async def restore(self, tree: str) -> None:
+    async def restore(self, tree: str, exact: bool = False) -> None:
         await asyncio.to_thread(self._exchange.bring, tree)
-        await self._inner.restore(tree)
+        await self._inner.restore(tree, exact)
         self._last = tree
 
 
@@ -214,6 +214,10 @@ class SharedWorkspaces(GitWorkspaces):
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         await self._bring(tree)
         return await super().texts(tree, paths)
+
+    async def contents(self, tree: str) -> TreeContents:
+        await self._bring(tree)
+        return await super().contents(tree)
 
     async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         await self._bring(tree)

@@ -16,7 +16,7 @@ from bough.adapters.workspaces.surroundings import free_port
 from bough.core.edges import Edge
 from bough.core.errors import SetupFailed
 from bough.core.services import ENDING, Service
-from bough.ports import Change, Finished, Merged, Mount, Sandbox, Workspace, Workspaces
+from bough.ports import Change, Contents, Finished, Merged, Mount, Sandbox, Workspace, Workspaces
 
 LIMIT = 20_000_000
 SHOWN = 2_000
@@ -44,11 +44,11 @@ class Furnished:
         await self._inner.furnish()
         await self._owner.set_up(self)
 
-    async def snapshot(self, exact: bool = False) -> str:
-        return await self._inner.snapshot(exact)
+    async def snapshot(self) -> str:
+        return await self._inner.snapshot()
 
-    async def restore(self, tree: str) -> None:
-        await self._inner.restore(tree)
+    async def restore(self, tree: str, exact: bool = False) -> None:
+        await self._inner.restore(tree, exact)
 
     async def checkpoint(self, tree: str, message: str) -> str:
         return await self._inner.checkpoint(tree, message)
@@ -176,6 +176,9 @@ class FurnishedWorkspaces:
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         return await self._inner.texts(tree, paths)
+
+    async def contents(self, tree: str) -> Contents:
+        return await self._inner.contents(tree)
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         return await self._inner.graft(tree, base, paths, texts)

@@ -32,7 +32,7 @@ from bough.adapters.workspaces import agents, disk, extensions, handles, index, 
 from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
 from bough.adapters.workspaces.checkout import reclaim, restore
 from bough.adapters.workspaces.disarmed import Stamp, disarm
-from bough.adapters.workspaces.found import LINK, Entry, File, Found, Tracked, tree
+from bough.adapters.workspaces.found import LINK, Entry, File, Found, Tracked, differing, tree
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
 from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
@@ -44,7 +44,7 @@ from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, free
 from bough.core.edges import Edge, edge
 from bough.core.errors import WorkspaceError
 from bough.core.services import ENDING as SERVICES
-from bough.ports import Change, Merged, Mount
+from bough.ports import Change, Contents, Merged, Mount
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
 
@@ -225,15 +225,15 @@ class GitWorkspace:
         self._repository.listings.know(id.hex(), found)
         return id.hex()
 
-    async def restore(self, tree: str) -> None:
-        await _aside(f"restore the files of {self.root}", self._restore, tree)
+    async def restore(self, tree: str, exact: bool = False) -> None:
+        await _aside(f"restore the files of {self.root}", self._restore, tree, exact)
 
-    def _restore(self, tree: str) -> None:
+    def _restore(self, tree: str, exact: bool) -> None:
         with self._busy:
             wanted = self._repository.listings.found(tree)
             before, self._found = self._found, None
             try:
-                self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted)
+                self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted, exact)
                 _start(self.root, self._start)
             except (OSError, WorkspaceError):
                 # Something in it cannot even be looked at. What the tree has is all that matters.
@@ -249,6 +249,33 @@ class GitWorkspace:
             self._branch.parent.mkdir(parents=True, exist_ok=True)
             disk.write_whole(self._branch, f"{commit}\n".encode(), parts=self._repository.path / "log")
         return commit
+
+
+class TreeContents:
+    """See `ports.Contents`."""
+
+    def __init__(self, repository: Repository, tree: str) -> None:
+        self._repository = repository
+        self._tree = tree
+        self._found = repository.listings.found(tree)
+
+    def paths(self) -> list[str]:
+        return [shown(path) for path in self._repository.listings.of(self._tree)]
+
+    def id(self, path: str) -> str:
+        file = self._found.file(path.encode(errors="surrogateescape"))
+        if file is None and "\\" in path:
+            file = next(iter(self._repository.at(self._tree, [path]).values()), None)
+        return f"{file.mode.decode()} {file.id.hex()}" if file is not None else ""
+
+    def read(self, paths: Sequence[str]) -> dict[str, str]:
+        found = {shown(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
+        contents = self._repository.git.blobs(list(found.values()))
+        return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
+
+    def differing(self, other: Contents) -> list[str]:
+        assert isinstance(other, TreeContents)
+        return [shown(path) for path, _, _ in differing(self._found, other._found)]
 
 
 class GitWorkspaces:
@@ -571,10 +598,10 @@ class GitWorkspaces:
         return await _aside("read files", self._texts, tree, paths)
 
     def _texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        repository = self._prepared()
-        found = {shown(path): file.id for path, file in repository.at(tree, paths).items()}
-        contents = repository.git.blobs(list(found.values()))
-        return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
+        return TreeContents(self._prepared(), tree).read(paths)
+
+    async def contents(self, tree: str) -> TreeContents:
+        return await _aside("list files", lambda: TreeContents(self._prepared(), tree))
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         return await _aside("put files together", self._graft, tree, base, paths, texts)
