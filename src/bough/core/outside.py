@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from bough.core.agents import OWN
 from bough.core.messages import Call, Message, Said
 from bough.core.plan import Role, Step, Tier
-from bough.core.pruning import deeds
 from bough.core.workflow.keys import for_agents
 
 DONE = 40
@@ -52,6 +51,8 @@ def all_outside(step: Step) -> bool:
 
 def opening(system: str, messages: Sequence[Message]) -> str:
     """What an agent is told first: all of it, and when it takes up a conversation, what was done in that."""
+    from bough.core.pruning import deeds  # Looking at a run needs none of that.
+
     first, *later = messages
     told = [system.strip(), first.text.strip() if isinstance(first, Said) else ""]
     done = deeds(later, DONE)

@@ -121,7 +121,7 @@ def _trust() -> Callable[[F], F]:
     return click.option(
         "--trust-config",
         is_flag=True,
-        help="Let this folder's bough.toml raise limits and choose models, from now on.",
+        help="Let this folder's settings raise limits, choose models and start MCP servers, from now on.",
     )
 
 
