@@ -21,6 +21,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from bough import __version__
 from bough.core import events as e
+from bough.core.agents import title_of
 from bough.core.messages import Usage
 from bough.core.states import SETTLED, State
 
@@ -83,9 +84,10 @@ class Spans:
             case e.TaskHalted(reason=reason):
                 self._end(task, "attempt", at)
                 self._end(task, "task", at, {"bough.state": reason})
-            case e.AttemptStarted(role=role, tier=tier):
+            case e.AttemptStarted(role=role, tier=tier, agent=agent):
                 self._end(task, "attempt", at)
                 named = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": role, "bough.tier": tier}
+                named |= {"bough.agent": title_of(agent)} if agent else {}
                 self._start(task, "attempt", f"invoke_agent {role}", at, named, under="task")
             case e.ModelAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds) as event:
                 stop = {"gen_ai.response.finish_reasons": (event.stop,)}

@@ -48,7 +48,29 @@ async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
         says = f"bough.toml asks for {listed}, which you have not allowed: `bough run --trust-config` does"
         findings.append(Finding("settings", False, says, needed=False))
     findings.append(await _examine_sandbox(config.sandbox, env))
+    findings += _examine_agents(config, env)
     return [*findings, *await _examine_models(config, choices, env)]
+
+
+def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Finding]:
+    """Outside agents that are installed, or configured and missing."""
+    import shutil
+    from importlib.util import find_spec
+
+    from bough.adapters.agents.known import KNOWN, chosen
+
+    there, missing = [], []
+    for name in dict.fromkeys((*KNOWN, *config.agents, *config.builders.named().values())):
+        program = chosen(name, config.agents).argv[0]
+        if shutil.which(program, path=env.get("PATH")):
+            there.append(name)
+        elif name in config.agents or name in config.builders.named().values():
+            missing.append(f"{name} needs `{program}`, which is not on your PATH")
+    library = "" if find_spec("acp") else "; they need pip install 'bough[acp]'"
+    found = (
+        [Finding("agents", not library, f"--agent can be {', '.join(there)}{library}", needed=False)] if there else []
+    )
+    return found + [Finding("agents", False, says, needed=False) for says in missing if says]
 
 
 async def _examine_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, str]) -> Finding:

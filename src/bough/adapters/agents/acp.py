@@ -53,6 +53,10 @@ _AUTH = -32000
 """The protocol's error for an agent that wants to be logged in."""
 
 
+class WantsLogin(Refused):
+    """It has no key, or was not told to use it."""
+
+
 class AcpAgent:
     def __init__(
         self,
@@ -122,18 +126,32 @@ class AcpTalk:
 
     async def begin(self) -> None:
         nothing = schema.FileSystemCapabilities(read_text_file=False, write_text_file=False)
-        await self._ask(
+        offered = await self._ask(
             self._connection.initialize(
                 protocol_version=acp.PROTOCOL_VERSION,
                 client_capabilities=schema.ClientCapabilities(fs=nothing, terminal=False),
                 client_info=schema.Implementation(name="bough", version=bough.__version__),
             )
         )
-        begun = await self._ask(self._connection.new_session(cwd=self._folder, mcp_servers=[]))
+        begun = await self._new_session(offered.auth_methods or [])
         self._session = begun.session_id
         modes = {mode.id for mode in begun.modes.available_modes} if begun.modes is not None else set()
         if self._agent.mode in modes:
             await self._ask(self._connection.set_session_mode(session_id=self._session, mode_id=self._agent.mode))
+
+    async def _new_session(self, methods: Sequence[Any]) -> Any:
+        """A session. One that wants to be logged in first is told to take the key that it was given; where a person
+        would have to do something, nobody is there."""
+        keys = [method.id for method in methods if "key" in method.id.lower()]
+        for method in [None, *keys]:
+            try:
+                if method is not None:
+                    await self._ask(self._connection.authenticate(method_id=method))
+                return await self._ask(self._connection.new_session(cwd=self._folder, mcp_servers=[]))
+            except WantsLogin:
+                if method == [None, *keys][-1]:
+                    raise
+        raise AssertionError("the last one returns or raises")
 
     async def say(self, text: str) -> None:
         await self._end_turn()
@@ -330,7 +348,7 @@ class AcpTalk:
 
     def _failed(self, error: Exception) -> Passing | Refused:
         if isinstance(error, acp.RequestError) and error.code == _AUTH:
-            return Refused(f"{self._agent.title} wants to be logged in: {error}. {self._agent.advice}".strip())
+            return WantsLogin(f"{self._agent.title} wants to be logged in: {error}. {self._agent.advice}".strip())
         detail = f" ({json.dumps(error.data)[:500]})" if isinstance(error, acp.RequestError) and error.data else ""
         return Passing(f"{self._agent.title} failed: {error or 'the connection is closed'}{detail}.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -20,6 +21,7 @@ from mcp.shared.message import SessionMessage
 from bough.adapters.sandboxes.pipes import Pipes
 from bough.core.servers import OAuth, ToolServer, placed
 
+logging.getLogger("mcp").addHandler(logging.NullHandler())  # What goes wrong is said to the model, not to the terminal.
 GONE = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 
 
