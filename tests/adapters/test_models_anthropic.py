@@ -45,9 +45,9 @@ def sent(*messages: Said | Replied | Result, name: str = NAME) -> list[dict[str,
     """The messages of the request that asks with these."""
     model = AnthropicModel(wires.Client(), Endpoint(name, "http://127.0.0.1:1"), 1)
     decoded: list[dict[str, Any]] = json.loads(model.body(prompt(*messages)))["messages"]
-    if decoded:
-        assert decoded[-1]["content"][-1].pop("cache_control") == {"type": "ephemeral"}
-    assert "cache_control" not in json.dumps(decoded), "only the newest block is marked: four marks are the most"
+    for turn in decoded:
+        for each in turn["content"]:
+            each.pop("cache_control", None)
     return decoded
 
 
@@ -271,3 +271,22 @@ def test_a_turn_never_ends_with_thinking() -> None:
 def test_what_is_kept_may_be_damaged() -> None:
     for extra in ("{", '{"by": "anthropic:claude-x", "content": 7}', '{"by": "anthropic:claude-x"}'):
         assert sent(Said("x"), Replied("Hello.", (), extra))[1]["content"][0]["type"] == "text"
+
+
+def marked(messages: Sequence[Said | Replied | Result]) -> list[str]:
+    """The text of each block that is marked for the cache."""
+    model = AnthropicModel(wires.Client(), Endpoint(NAME, "http://127.0.0.1:1"), 1)
+    body = json.loads(model.body(prompt(*messages)))
+    blocks = [*body["system"], *(block for turn in body["messages"] for block in turn["content"])]
+    return [block.get("text") or block["content"] for block in blocks if "cache_control" in block]
+
+
+def test_the_cache_is_marked_after_the_system_where_the_last_round_ended_and_at_the_end() -> None:
+    calls = tuple(Call(f"c{n}", "read", "{}") for n in range(30))
+    results = [Result(call.id, f"content {n}", True) for n, call in enumerate(calls)]
+    first: list[Said | Replied | Result] = [Said("Begin."), Said("Quickly.")]
+    assert marked(first) == ["You are an agent.", "Quickly."]
+    second = [*first, Replied("Looking.", calls), *results]
+    assert marked(second) == ["You are an agent.", "Quickly.", "content 29"]
+    third = [*second, Replied("Again.", calls[:1]), Result("c0", "more", True), Said("Go on.")]
+    assert marked(third) == ["You are an agent.", "content 29", "Go on."]

@@ -19,7 +19,7 @@ from tests.harness import CHECK, FIXED, carry_out, make_project
 
 SECRET_PLAN = "I will make it add"
 SCRIPT = [
-    replace(call("write", path="calc.py", content=FIXED), text=SECRET_PLAN, usage=Usage(900, 60)),
+    replace(call("write", path="calc.py", content=FIXED), text=SECRET_PLAN, usage=Usage(900, 60, cache_read=600)),
     replace(call("done", summary="adds"), usage=Usage(950, 20)),
 ]
 

@@ -158,7 +158,9 @@ class Spans:
             "gen_ai.operation.name": "chat",
             "gen_ai.request.model": model,
             "gen_ai.response.model": model,
-            "gen_ai.usage.input_tokens": usage.input + usage.cache_read + usage.cache_write,
+            "gen_ai.usage.input_tokens": usage.input,  # Those from the cache, and those that went there, are in it.
+            "gen_ai.usage.cache_read.input_tokens": usage.cache_read,
+            "gen_ai.usage.cache_creation.input_tokens": usage.cache_write,
             "gen_ai.usage.output_tokens": usage.output,
             **more,
         }

@@ -15,11 +15,13 @@ from msgspec import Raw, Struct
 from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, in_turn, spoken
 from bough.adapters.models.wire import Complaint, count, decode, fields, mended, packed, word
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
+from bough.core.trail import Trail
 
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'
-"""Up to here the provider keeps what it has read: the tools and the system prompt, which all agents of a kind share,
-and each conversation up to its newest block, which the next round repeats."""
+"""Up to here the provider keeps what it has read: the tools and the system prompt, which all agents of a kind share;
+each conversation up to its newest block, which the next round repeats; and up to where the last round ended, since a
+provider looks for what it kept no further back than 20 blocks, and a round with many calls is longer."""
 CLOSED = b",%b}]}]}" % MARK
 NO_OUTPUT = "(no output)"
 """Stands for the text of a failed call that has none, which the interface refuses."""
@@ -58,13 +60,15 @@ class AnthropicModel(OrderedModel):
     def body(self, prompt: Prompt) -> bytes:
         """The request that asks with this prompt."""
         messages = self._messages(prompt)
+        before = self._prefixes.end_of(prompt.messages, _asked_before(prompt.messages))
         return b"".join(
             (
                 self._fixed,
                 self._heads.system(prompt.system),
                 self._heads.tools(prompt.tools),
                 b',"messages":[',
-                messages,
+                messages[:before] + b"," + MARK if before else b"",
+                messages[before:],
                 CLOSED if messages else b"]}",
             )
         )
@@ -111,6 +115,14 @@ class AnthropicModel(OrderedModel):
     def _tools(specs: tuple[ToolSpec, ...]) -> bytes:
         shaped = [{"name": s.name, "description": s.description, "input_schema": s.parameters} for s in specs]
         return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
+
+
+def _asked_before(messages: Trail[Message]) -> int:
+    """How many of the messages the last round was asked with; 0: this is the first."""
+    place = len(messages)
+    while place and not isinstance(messages[place - 1], Replied):
+        place -= 1
+    return max(place - 1, 0)
 
 
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────

@@ -65,6 +65,10 @@ class Prefixes:
         self._make_room()
         return kept.body
 
+    def end_of(self, trail: Trail[Message], count: int) -> int:
+        """Where the first `count` messages of a trail end in the bytes that were just given for it."""
+        return self._find(trail).ends[count - 1] if count else 0
+
     def clear(self) -> None:
         self._kept.clear()
         self._size = 0
