@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bough.app.choices import Choices, Watch
 from bough.app.consent import consent
 from bough.app.project import existing_folder
+from bough.core.agents import OWN
 from bough.core.errors import BoughError, Unavailable
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ async def examine(folder: Path | str, choices: Choices) -> list[Finding]:
         findings.append(Finding("settings", False, says, needed=False))
     findings.append(await _examine_sandbox(config.sandbox, env))
     findings += _examine_agents(config, env)
-    return [*findings, *await _examine_models(config, choices, env)]
+    models = await _examine_models(config, choices, env)
+    if (config.builders.main or OWN) != OWN:  # It answers bough's own questions too.
+        models = [replace(found, needed=False) for found in models]
+    return [*findings, *models]
 
 
 def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Finding]:
@@ -60,17 +64,17 @@ def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Fin
     from bough.adapters.agents.known import KNOWN, chosen
 
     there, missing = [], []
-    for name in dict.fromkeys((*KNOWN, *config.agents, *config.builders.named().values())):
+    wanted = {*config.agents, *config.builders.named().values()} - {OWN}
+    for name in dict.fromkeys((*KNOWN, *sorted(wanted))):
         program = chosen(name, config.agents).argv[0]
         if shutil.which(program, path=env.get("PATH")):
             there.append(name)
-        elif name in config.agents or name in config.builders.named().values():
+        elif name in wanted:
             missing.append(f"{name} needs `{program}`, which is not on your PATH")
     library = "" if find_spec("acp") else "; they need pip install 'bough[acp]'"
-    found = (
-        [Finding("agents", not library, f"--agent can be {', '.join(there)}{library}", needed=False)] if there else []
-    )
-    return found + [Finding("agents", False, says, needed=False) for says in missing if says]
+    says = f"--agent can be {', '.join(there)}{library}"
+    found = [Finding("agents", not library, says, needed=False)] if there else []
+    return found + [Finding("agents", False, lacking, needed=False) for lacking in missing]
 
 
 async def _examine_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, str]) -> Finding:

@@ -82,8 +82,10 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     ports, attempt = site.ports, _attempt(task)
     if command.wait and not await pause(command.wait, ports):
         return
-    if ports.prepare is not None and (listed := await ports.prepare(await site.open(task))) is not None:
-        yield [listed]
+    if ports.prepare is not None:
+        await ports.fence.cross()
+        if (listed := await ports.prepare(await site.open(task))) is not None:
+            yield [listed]
     yield [e.RoundStarted(command.last)]
     model = ports.models[attempt.tier]
     tools = _for_role(attempt.role, ports.tools.specs)
