@@ -62,6 +62,7 @@ from bough.core.stuck import Signal
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.door import DOOR
 from tests.golden.merge import MERGED
+from tests.golden.outside import OUTSIDE
 from tests.golden.talk import TALK
 from tests.golden.tree import TREE
 from tests.golden.verdict import RULED
@@ -182,6 +183,7 @@ GOLDEN = {
     "v1-door": DOOR,
     "v1-talk": TALK,
     "v1-acceptance": ACCEPTANCE,
+    "v1-outside": OUTSIDE,
 }
 HOLDER = "otter:4242:813723:9f3c1a2b-4026531836"
 BLOB = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
