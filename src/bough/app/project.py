@@ -255,7 +255,8 @@ class Session(Journal, frozen=True):
         ):
             from bough.engine import schedule
 
-            self.client.link(choices.base_url or self.config.models.base_url or "")
+            for url in endpoints.values():  # The HTTP library too, where there is somebody to ask.
+                self.client.link(url)
             limits = choices.ledger(self.config.budget, plan.goal)
             self._check_prices(models, endpoints, limits, choices, _outside(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
