@@ -9,6 +9,7 @@ import stat
 from collections.abc import Callable, Container, Iterator, Mapping
 
 from bough.adapters.workspaces import disk, handles
+from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.found import EXECUTABLE, LINK, Entry, File, Folder, Found, Tracked, differing, join
 from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import Scanner, is_sure, stamp_of
@@ -68,22 +69,24 @@ def reclaim(git: Git, top: bytes, known: Found, wanted: Found, clock: Callable[[
     folders = handles.Folders(top, own=True, make=True)
     waiting = [b""]
     try:
-        while waiting:
-            path = waiting.pop()
-            here, there = known.folders.get(path) or Folder(), wanted.folders[path]
-            inner = {name: None for name in there.folders if wanted.folders[join(path, name)].id is not None}
-            found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
-            handle = folders.at(path)
-            if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
-                os.fchmod(handle, mode)
-            found.folders[path].files = _untouched(handle, here, there, inner, trash)
-            waiting += [join(path, name) for name in inner]
+        with calm():
+            while waiting:
+                path = waiting.pop()
+                here, there = known.folders.get(path) or Folder(), wanted.folders[path]
+                inner = {name: None for name in there.folders if wanted.folders[join(path, name)].id is not None}
+                found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
+                handle = folders.at(path)
+                if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
+                    os.fchmod(handle, mode)
+                found.folders[path].files = _untouched(handle, here, there, inner, trash)
+                waiting += [join(path, name) for name in inner]
     finally:
         folders.close()
     lacking = {path: Entry(*file[:2]) for path, file in _lacking(found, wanted)}
     for path, file in fill(git, top, lacking, clock).items():
         parent, _, name = path.rpartition(b"/")
         found.folders[parent].files[name] = file  # its tree is known: it is the wanted one
+    found.read = len(lacking)
     found.take_rules()
     return found
 

@@ -52,6 +52,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LEFTOVER = 24 * 3600.0
+_FEW = 0.1
+"""Files for each folder of a checkout that may be written anew every time it is used again: to write down that they
+are as they should be takes longer."""
 
 
 async def _aside(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -493,8 +496,11 @@ class GitWorkspaces:
             self._spares.trash.put(part)
             known = None
             found = self._filled(part, None, wanted)
+        kept = part.with_name(part.name + spares.ENDING)
         if watch.worth(wanted):
-            index.save(checkout.with_name(checkout.name + spares.ENDING), found, self._repository.path / "log")
+            if known is None or found.read > _FEW * len(found.folders):
+                index.save(kept, found, self._repository.path / "log")
+            kept.rename(checkout.with_name(checkout.name + spares.ENDING))
         part.rename(checkout)
         return found
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.found import File, Folder, Found
 
 _Kept = list[tuple[bytes, bytes | None, dict[bytes, File]]]
@@ -30,9 +31,13 @@ def load(path: Path) -> Found | None:
     if hashlib.sha256(body[32:]).digest() != body[:32]:
         return None
     try:
-        kept = msgspec.msgpack.decode(body[32:], type=_Kept)
+        with calm():
+            return _found(msgspec.msgpack.decode(body[32:], type=_Kept))
     except msgspec.MsgspecError:
         return None
+
+
+def _found(kept: _Kept) -> Found | None:
     found = Found({b"": Folder()}, set())
     for where, id, files in kept:
         if where:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from bough.adapters.workspaces.apply import Move
+from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.found import LINK, Entry, File, Found, differing
 
 Listing = Mapping[bytes, Entry]
@@ -45,7 +46,8 @@ class Listings:
         """All of its files, in the order of paths: what takes longer the more there are."""
         found = self.found(tree)
         if (listed := self._listed.get(tree)) is None:
-            listed = MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
+            with calm():
+                listed = MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
             with self._lock:
                 if tree in self._remembered:
                     self._listed[tree] = listed

@@ -24,6 +24,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from bough.adapters.workspaces import disk, handles
+from bough.adapters.workspaces.calm import calm
 from bough.adapters.workspaces.found import EXECUTABLE, FOLDER, LINK, PLAIN, File, Folder, Found, Tracked, join
 from bough.adapters.workspaces.objects import Batch
 from bough.adapters.workspaces.watch import Changed, Watch
@@ -119,7 +120,7 @@ class Scanner(Struct):
         changed = self.watch.changed() if self.watch is not None else None
         if exact or before is None or not settled:
             changed = None
-        with self.telling():
+        with self.telling(), calm():
             return self._scan(before, tracked, batch, settled, wanted, changed)
 
     @contextmanager

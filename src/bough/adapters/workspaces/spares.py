@@ -30,16 +30,16 @@ class Spares:
         self.trash = Trash(home / "trash")
 
     def take(self, place: Path) -> Found | None:
-        """Move one to a place where nothing is; what bough wrote in it. None: there is none."""
+        """Move one to a place where nothing is, its index beside it; what bough wrote in it. None: there is none."""
         for spare in self._all():
             try:
                 spare.rename(place)
             except OSError:  # somebody else has taken it
                 continue
-            kept = spare.with_name(spare.name + ENDING)
-            found = index.load(kept)
-            kept.unlink(missing_ok=True)
-            if found is not None:
+            kept = place.with_name(place.name + ENDING)
+            with suppress(FileNotFoundError):
+                spare.with_name(spare.name + ENDING).rename(kept)
+            if (found := index.load(kept)) is not None:
                 return found
             self.trash.put(place)
         return None
