@@ -243,7 +243,7 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     checked = await session.store.read(name, kinds=(e.BaseChecked.__name__,))
     command = next((record.event.command for record in checked if isinstance(record.event, e.BaseChecked)), "")
     size = await measure(session.workspaces, run.base)
-    known: dict[str, Any] = dict(await describe(session.workspaces, run.base, command))
+    known: dict[str, Any] = dict(await describe(session.workspaces, run.base, command, task.step.instructions))
     goal = context.following(task)
     rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
     guess = task.estimate

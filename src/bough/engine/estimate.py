@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from pathlib import PurePosixPath
 
@@ -14,6 +15,7 @@ from bough.core.messages import Answer
 from bough.core.planning import brief
 from bough.core.planning.brief import Size
 from bough.core.planning.estimate import Estimate, gate, proposal, starts
+from bough.core.planning.outline import OWNERS, outlined
 from bough.core.planning.specs import GATE, READING_GATE
 from bough.core.structured import Problems
 from bough.core.task import Task
@@ -70,16 +72,19 @@ def _in_text(site: Site) -> bool:
 
 async def known_of(task: Task, site: Site) -> dict[str, str]:
     """What every planning prompt says of the repository."""
-    return await describe(site.ports.workspaces, task.tree, await check_command(task, site))
+    goal = "\n".join([task.step.instructions, *task.step.criteria])
+    return await describe(site.ports.workspaces, task.tree, await check_command(task, site), goal)
 
 
-async def describe(workspaces: Workspaces, tree: str, command: str) -> dict[str, str]:
+async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> dict[str, str]:
+    """`goal`: what is to be done, which chooses what is shown of many files."""
     paths = await workspaces.paths(tree)
-    own = await workspaces.texts(tree, [*INSTRUCTIONS, *(name for name in BUILD_FILES if name in paths)])
+    own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES, *OWNERS])
+    owners = next((own[name] for name in OWNERS if name in own), "")
     built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
     return {
         "command": command,
-        "files": "\n".join(sorted(paths, key=lambda path: (path.count("/"), path))),
+        "files": await asyncio.to_thread(outlined, paths, goal, brief.OUTLINE, owners),
         "built": "".join(built).strip(),
         "project": next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
     }

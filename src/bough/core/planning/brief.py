@@ -18,7 +18,7 @@ from bough.core.structured import Problems
 from bough.core.task import Note
 
 OUTLINE = 12_000
-"""Characters of the list of files that a planner is shown."""
+"""Characters of what a planner is shown of the files."""
 LONG = 16_000
 """Characters of a diff or a failure."""
 WORK = 4_000
@@ -94,7 +94,7 @@ def _known(step: Step, command: str, size: Size, files: str, built: str, project
         "criteria": section("What must be true at the end", criteria(step)),
         "check": section("The check that proves it", check),
         "repository": str(size),
-        "files": section("Its files", cut(files, OUTLINE)) + section("How it is built", built),
+        "files": section("Its files", files[:OUTLINE]) + section("How it is built", built),
         "project": section("The repository's own instructions for agents", project),
     }
 

@@ -1,0 +1,137 @@
+"""What a planner is shown of a repository's files: all of them where that is possible; of a large one what the goal
+names, its packages, its folders and who owns them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+
+OWNERS = ("CODEOWNERS", ".github/CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
+"""Where owners are written down; the first that is there counts."""
+MANIFESTS = frozenset(
+    """pyproject.toml setup.py setup.cfg package.json Cargo.toml go.mod pom.xml build.gradle build.gradle.kts
+    CMakeLists.txt Gemfile composer.json mix.exs Package.swift BUILD BUILD.bazel deno.json pubspec.yaml""".split()  # noqa: SIM905
+)
+"""A folder with one of these is a package."""
+NAMED, PACKAGES, FOLDERS, OWNING = 0.42, 0.25, 0.2, 0.08
+"""Parts of the room."""
+_COMMON = frozenset(
+    """the and for with that this from into should must can not are was all any but has have its one use add new fix
+    make when then than code file files test tests src lib app main index init mod util utils change changed what
+    there here which every each also only more other out""".split()  # noqa: SIM905
+)
+_RARE = 0.02
+"""A word that more than this part of all paths have says nothing; unless that is few files."""
+_FEW = 40
+
+
+def outlined(paths: Sequence[str], goal: str, limit: int, owners: str = "") -> str:
+    """The files, one a line, or as much about them as there is room for. `goal`: what is to be done, in words.
+    `owners`: the text of the file that says whose which folders are."""
+    ordered = sorted(paths, key=lambda path: (path.count("/"), path))
+    if sum(len(path) + 1 for path in ordered) <= limit:
+        return "\n".join(ordered)
+    named = _named(ordered, goal)
+    packages = _packages(ordered)
+    parts = [
+        ("What the goal seems to be about", _listed(named, int(limit * NAMED))),
+        ("Packages", _listed([_package(folder, files) for folder, files in packages], int(limit * PACKAGES))),
+        ("Folders, by number of files", _listed(_folders(ordered), int(limit * FOLDERS))),
+        ("Owners", _listed(_owning(owners, named), int(limit * OWNING))),
+    ]
+    top = _listed([path for path in ordered if "/" not in path], limit)
+    head = f"There are {len(paths):,}: too many to list. `search` and `list` find others."
+    shown = "\n\n".join(f"{title}:\n{text}" for title, text in [("At the top", top), *parts] if text)
+    return f"{head}\n\n{shown}"[:limit]
+
+
+def _listed(lines: Sequence[str], room: int) -> str:
+    """As many lines as there is room for; the last says how many are left out."""
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0:
+            return "\n".join([*kept, f"… {len(lines) - number:,} more"])
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text or a path, those of `snake_case` and `CamelCase` each by itself and together."""
+    found = set()
+    for word in re.findall(r"\w+", text):
+        parts = re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", word)
+        found |= {word.lower(), *(part.lower() for part in parts)}
+    return {word for word in found if len(word) > 2 and word not in _COMMON and not word.isdecimal()}
+
+
+def _named(paths: Sequence[str], goal: str) -> list[str]:
+    """The files that the goal names, the likeliest first: by path, by name, by words that few paths have."""
+    lowered = [path.lower() for path in paths]
+    most = max(_FEW, _RARE * len(paths))
+    rare = {word for word in _words(goal) if 0 < sum(word in path for path in lowered) <= most}
+    mentioned = set(re.findall(r"[\w./-]*\w", goal))
+    points: dict[str, float] = {}
+    for path, low in zip(paths, lowered, strict=True):
+        name, folder = path.rpartition("/")[2], f"{path}/"
+        said = path in mentioned or name in mentioned or any(folder.startswith(f"{way}/") for way in mentioned)
+        if worth := 10.0 * said + (len(rare & _words(path)) if any(word in low for word in rare) else 0):
+            points[path] = worth
+    return sorted(points, key=lambda path: (-points[path], path))
+
+
+def _packages(paths: Sequence[str]) -> list[tuple[str, int]]:
+    folders = {path.rpartition("/")[0] for path in paths if path.rpartition("/")[2] in MANIFESTS} - {""}
+    counts: Counter[str] = Counter()
+    for parent, files in Counter(path.rpartition("/")[0] for path in paths).items():
+        nearest = next((folder for folder in (parent, *_above(parent)) if folder in folders), None)
+        if nearest is not None:
+            counts[nearest] += files
+    return sorted(counts.items(), key=lambda item: (item[0].count("/"), item[0]))
+
+
+def _package(folder: str, files: int) -> str:
+    return f"{folder}/ ({files:,} files)"
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path is in, the nearest first."""
+    while path := path.rpartition("/")[0]:
+        yield path
+
+
+def _folders(paths: Iterable[str]) -> list[str]:
+    """The largest folders, none so large that it is nearly all there is, with what is in them."""
+    counts: Counter[str] = Counter()
+    kinds: dict[str, Counter[str]] = {}
+    for (parent, ending), files in Counter(map(_place, paths)).items():
+        for folder in [parent, *_above(parent)][-3:] if parent else []:
+            counts[folder] += files
+            kinds.setdefault(folder, Counter())[ending] += files
+    ranked = sorted(counts, key=lambda folder: (-counts[folder], folder))
+    return [f"{folder}/ ({counts[folder]:,}: {_mostly(kinds[folder])})" for folder in ranked]
+
+
+def _place(path: str) -> tuple[str, str]:
+    """Folder and ending."""
+    folder, _, name = path.rpartition("/")
+    return folder, name.rpartition(".")[2] if "." in name else ""
+
+
+def _mostly(endings: Counter[str]) -> str:
+    return ", ".join(ending for ending, _ in endings.most_common(3) if ending) or "no endings"
+
+
+def _owning(owners: str, named: Collection[str]) -> list[str]:
+    """The lines about what the goal names, else all."""
+    lines = [" ".join(line.split()) for line in owners.splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#") and " " in line]
+    about = [line for line in lines if any(_owns(line.split()[0], path) for path in list(named)[:50])]
+    return about or lines
+
+
+def _owns(pattern: str, path: str) -> bool:
+    plain = pattern.strip("/")
+    return path == plain or path.startswith(f"{plain}/") or fnmatchcase(path, plain) or pattern == "*"
