@@ -20,6 +20,10 @@ class Chosen(TypedDict, total=False):
     model: str | Model
     fast_model: str | Model
     strong_model: str | Model
+    agent: str
+    strong_agent: str
+    agent_env: tuple[str, ...]
+    agent_network: str
     base_url: str
     record: Path
     rounds: int

@@ -340,8 +340,10 @@ class Session(Journal, frozen=True):
 
         rules = choices.rules(self.config.limits)
         rules = replace(rules, planning=replace(rules.planning, flat=False))
-        models = choices.models(self.config.models)
-        async with self._ports(models, choices, watch) as ports:
+        agents = choices.agents(self.config.builders.named())
+        models = choices.models(self.config.models, _without_model(step, agents))
+        outside = (agents, choices.agent_env, choices.agent_network or "", step)
+        async with self._ports(models, choices, watch, outside=outside) as ports:
             run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
             task, refused = await propose(run, to_plan(step, rules), ports)
         if task.halt is not None:
@@ -545,7 +547,7 @@ class Session(Journal, frozen=True):
         )
         tools: Tools = WorkbenchTools(sandbox)
         servers = None
-        if outside is not None and self.config.mcp:
+        if outside is not None and self.config.mcp:  # They start when an agent is first asked.
             from bough.app.servers import make_servers
 
             servers = make_servers(

@@ -159,7 +159,7 @@ def confined(command: F) -> F:
 
 def for_asking(command: F) -> F:
     """Which models are asked, where nothing is carried out."""
-    for option in reversed((*_models(), _trust(), _record(), as_json("The plan as JSON."))):
+    for option in reversed((*_models(), *_agents(), _trust(), _record(), as_json("The plan as JSON."))):
         command = option(command)
     return command
 
