@@ -325,7 +325,8 @@ class Workspaces(Protocol):
         ...
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        """The texts of those files of a tree that are there; what is no text is decoded with replacements."""
+        """The texts of those files of a tree that are there; what is no text is decoded with replacements. Of a very
+        large one, the beginning."""
         ...
 
     async def contents(self, tree: str) -> Contents:

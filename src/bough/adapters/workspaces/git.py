@@ -21,7 +21,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -52,6 +52,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _LEFTOVER = 24 * 3600.0
+_TEXT = 16 << 20
+"""Bytes of a file that are read as text."""
 _FEW = 0.1
 """Files for each folder of a checkout that may be written anew every time it is used again: to write down that they
 are as they should be takes longer."""
@@ -274,11 +276,20 @@ class TreeContents:
     def read(self, paths: Sequence[str]) -> dict[str, str]:
         found = {shown(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
         contents = self._repository.git.blobs(list(found.values()))
-        return {path: b"".join(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
+        return {path: _beginning(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
 
     def differing(self, other: Contents) -> list[str]:
         assert isinstance(other, TreeContents)
         return [shown(path) for path, _, _ in differing(self._found, other._found)]
+
+
+def _beginning(pieces: Iterator[bytes]) -> bytes:
+    body = bytearray()
+    for piece in pieces:
+        body += piece
+        if len(body) >= _TEXT:
+            break
+    return bytes(body[:_TEXT])
 
 
 class GitWorkspaces:

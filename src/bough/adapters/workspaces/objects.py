@@ -35,6 +35,7 @@ _LOGGED = 256 << 10
 _LOG_LONGEST = 8 << 20
 _PENDING_MOST = 32 << 20
 _STREAMED = 4 << 20
+_SAMPLE = 256 << 10
 
 
 class Objects:
@@ -150,7 +151,7 @@ class Batch:
         """Store a large file without having it in memory; None when its size changed meanwhile."""
         head = b"blob %d\0" % size
         sha = hashlib.sha1(head, usedforsecurity=False)
-        squeeze = zlib.compressobj(1)
+        squeeze = zlib.compressobj(1 if _is_worth_squeezing(os.pread(fd, _SAMPLE, 0)) else 0)
 
         def squeezed() -> Iterable[bytes]:
             nonlocal size
@@ -241,6 +242,11 @@ class Batch:
         self._written[-1] = (self._written[-1][0], path)
         if durable:
             self._flushed.add(os.path.dirname(path))
+
+
+def _is_worth_squeezing(sample: bytes) -> bool:
+    """Pictures, archives and weights are not: to try takes longer than all else that is done with them."""
+    return len(zlib.compress(sample, 1)) < 0.9 * len(sample)
 
 
 def _unpacked(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:

@@ -115,7 +115,9 @@ class Git:
     def _environment(self) -> dict[str, str]:
         """bough's repository is as bough set it up: a person's settings have no say in it."""
         alone = {"GIT_DIR": str(self.repo), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-        return _environment() | alone
+        # What is larger is passed on in pieces, and compared by its id alone.
+        large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
+        return _environment() | alone | large
 
     def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
         """Exit status, output and complaint of a reading command on whatever repository `folder` is in."""
