@@ -139,8 +139,8 @@ class Run(Struct, eq=False):
 class Fleet:
     def __init__(self, workers: int, runs: int, tasks: int, rounds: int, wait: float, processors: int) -> None:
         self.ms = {name: value / 1000 for name, value in COSTS.items()}
-        # A worker looks at its queues also when it has no free slot: there may be new ones.
-        background = workers * (self.ms["beat"] / beats(workers) + self.ms["poll"] / polled(workers))
+        # A worker without a free slot asks nobody for work: here they are nearly always busy.
+        background = workers * self.ms["beat"] / beats(workers)
         background += runs * self.ms["follow"] / FOLLOWED
         self.processors, self.background = processors, background
         self.server = Server(processors, min(1.0, background / processors))
@@ -234,7 +234,9 @@ class Fleet:
             while waiting and idle:
                 idle -= 1
                 run, group, name = waiting.pop(0)
-                at = self.server.call(clock + polled(self.workers) / 2, self.ms["dequeue"] + self.ms["claim"])
+                at = self.server.call(
+                    clock + polled(self.workers) / 2, self.ms["poll"] + self.ms["dequeue"] + self.ms["claim"]
+                )
                 later(self.append(run, at, BEFORE), "round", (run, group, name, self.rounds))
         return clock
 

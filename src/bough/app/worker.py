@@ -11,6 +11,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -30,6 +31,11 @@ if TYPE_CHECKING:
     from bough.adapters.executors.fleet import Janitor, Member, Worker
     from bough.adapters.stores.postgresql import PostgresStore
 
+NEEDED = (
+    *("engine.leaf", "app.knowledge", "adapters.held", "adapters.models.chat", "adapters.sandboxes.process"),
+    *("adapters.tools.workbench", "adapters.verifiers.project", "adapters.workspaces.furnished"),
+)
+"""What carrying a task out loads."""
 Ended = Literal["drained", "lost"]
 Say = Callable[[str], None]
 _NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
@@ -84,6 +90,8 @@ class Serving:
 
         member = self._member
         with _alone(self._session.home):
+            for name in NEEDED:  # so that the first task begins as quickly as the next ones
+                await asyncio.to_thread(import_module, f"bough.{name}")
             await asyncio.to_thread(member.join)
             intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
             try:

@@ -46,10 +46,10 @@ VERSION = "1"
 """Of what is handed in, not of bough: DBOS's own, a hash of the source, leaves work pending for ever after an edit."""
 WORKFLOW = "leaf"
 QUEUE = "leaves"
-POLLED = 0.2
+POLLED = 0.1
 """Seconds between a worker's looks at its queues; more when there are more workers than `MANY`, so that all together
 ask the server no more often."""
-MANY = 50
+MANY = 25
 FOLLOWED = 0.25
 """Seconds between the coordinator's looks at the journal …"""
 LOOKED_AFTER = 2.0
@@ -183,11 +183,16 @@ class Intake:
                 self._taken.update(found)
                 return found, why
 
+        known: dict[str, Any] = {}
+
         def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-            queue = read(own, name, *args, **kwargs)
-            if queue is not None and _tags_of(name) is not None:
-                queue._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
-            return queue
+            if _tags_of(name) is None:
+                return read(own, name, *args, **kwargs)
+            if name not in known or len(self._taken) < self._slots:  # else nobody has to be asked
+                known[name] = read(own, name, *args, **kwargs)
+            if known[name] is not None:
+                known[name]._polling_interval_sec = POLLED * max(1.0, self.fleet / MANY)
+            return known[name]
 
         database.start_queued_workflows, database.get_queue = limited, slowed
 
