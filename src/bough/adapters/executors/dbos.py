@@ -300,6 +300,8 @@ class DbosExecutor:
         self._beginning = asyncio.Lock()
         self._passed_on: list[e.AnyEvent] = []
         self._told: set[str] = set()
+        # It takes a second to load: that is done while the run is prepared.
+        self._connecting = asyncio.ensure_future(asyncio.to_thread(self._connect))
 
     async def carry(self, run: Run, path: str, first: e.TaskCreated, again: Tier | None) -> Task:
         await self._begin(run)
@@ -338,7 +340,8 @@ class DbosExecutor:
         asked = await ports.store.read(run.name, CONTROL)
         self._seq = (await ports.store.read(run.name, RUN))[-1].seq
         since = asked[-1].seq if asked else 0
-        self._client = await asyncio.to_thread(self._connect)
+        with _told(self._server):
+            self._client = await self._connecting
         self._since = since
         self._follower = asyncio.create_task(self._follow())
         ports.stop.watch(self._pass_on_stop)
@@ -517,9 +520,10 @@ class DbosExecutor:
         if self._follower is not None:
             self._follower.cancel()
             await asyncio.gather(self._follower, return_exceptions=True)
-        if self._client is not None:
-            await asyncio.to_thread(self._client.destroy)
-            self._client = None
+        await asyncio.wait([self._connecting])
+        if not self._connecting.cancelled() and self._connecting.exception() is None:
+            await asyncio.to_thread(self._connecting.result().destroy)
+        self._client = None
 
 
 def _goes_on(task: Task, again: Tier | None) -> bool:
