@@ -10,7 +10,7 @@ in which order, is what the engine makes (counted in journals of real runs). Wha
 number of processors, each call takes one for what it was measured to take, and an append holds its run's row until its
 commit; workers wait for their model; a coordinator merges one leaf after the other. Nothing fails.
 
-A leaf takes ROUNDS rounds of WAIT seconds. For each row: how long the work takes against what the workers alone would
+A leaf takes ROUNDS rounds of WAIT seconds, give or take a half. For each row: how long the work takes against what the workers alone would
 need, and how busy each thing is that there is one of. What is near 100 % is what is sharded first.
 """
 
@@ -22,6 +22,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from msgspec import Struct
@@ -102,7 +103,7 @@ class Group(Struct, eq=False):
         steps = tuple(Step(f"leaf-{n}", "Do it.", requires_testing=False, files=(f"{name}-{n}",)) for n in range(size))
         group = cls(Task(name))
         whole = Step(name, "A part.", steps=steps, parallel=True, requires_testing=False)
-        group.put(e.TaskCreated(whole, "a" * 40, Limits(rounds=40 * size), Rules()))
+        group.put(e.TaskCreated(whole, "a" * 40, Limits(rounds=400 * size), Rules()))
         group.put(e.WorkspaceOpened("a" * 40))
         group.put(e.StateChanged(State.IN_PROGRESS, "work begins"))
         return group
@@ -149,6 +150,7 @@ class Fleet:
             Run([Group.make(f"g{n}", min(GROUP, size - n)) for n in range(0, size, GROUP)]) for _ in range(runs)
         ]
         self.workers, self.rounds, self.wait = workers, rounds, wait
+        self.random = Random(1)
         self.appends = 0
         self.done = 0
 
@@ -211,7 +213,7 @@ class Fleet:
             elif kind == "round":
                 # Intent, fence, and the answer of the model after a while.
                 at = self.server.call(self.append(run, clock), self.ms["check"])
-                later(at + self.wait, "answered", (run, group, name, left[0]))
+                later(at + self.wait * self.random.uniform(0.5, 1.5), "answered", (run, group, name, left[0]))
             elif kind == "answered":
                 at = self.append(run, clock, IN_A_ROUND - 1)
                 at = self.server.call(at, self.ms["check"] + self.ms["send"])
