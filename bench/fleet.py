@@ -10,8 +10,8 @@ in which order, is what the engine makes (counted in journals of real runs). Wha
 number of processors, each call takes one for what it was measured to take, and an append holds its run's row until its
 commit; workers wait for their model; a coordinator merges one leaf after the other. Nothing fails.
 
-A leaf takes ROUNDS rounds of WAIT seconds, give or take a half. For each row: how long the work takes against what the workers alone would
-need, and how busy each thing is that there is one of. What is near 100 % is what is sharded first.
+A leaf takes ROUNDS rounds of WAIT seconds, give or take a half. For each row: how long the work takes against what the
+workers alone would need, and how busy each thing is that there is one of. What is near 100 % is what is sharded first.
 """
 
 from __future__ import annotations
