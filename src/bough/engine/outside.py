@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from bough.core import commands as c
 from bough.core import context
 from bough.core import events as e
-from bough.core.agents import MODEL
+from bough.core.agents import MODEL, title_of
 from bough.core.errors import Passing, Refused, Unkeepable
 from bough.core.messages import Answer, Call, Said
 from bough.core.outside import done_call, opening
@@ -74,7 +74,7 @@ async def _talk(task: Task, site: Site) -> Talk:
         return site.talk
     await site.hang_up()
     if ports.agent is None:
-        raise Refused(f"{attempt.agent} is needed here, and no outside agents are configured: give it with --agent.")
+        raise Refused(f"{title_of(attempt.agent)} is needed here, and no outside agents are configured: give it with --agent.")
     workspace = await site.open(task)
     site.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
     site.talking, site.told = attempt.number, len(attempt.messages)
@@ -123,7 +123,7 @@ async def _results(calls: list[tuple[str, Call]], writing: set[str], task: Task,
     except Passing as error:
         await site.hang_up()
         await workspace.restore(task.tree)
-        why = f"{_attempt(task).agent} ended in the middle of a call"
+        why = f"{title_of(_attempt(task).agent)} ended in the middle of a call"
         output = f"{error} The files are as they were before the call."
         lost = [e.ToolFinished(call.id, False, output, interrupted=True) for call in mine]
         return [e.WorkspaceRestored(task.tree, why), *lost]
