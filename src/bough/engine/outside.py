@@ -74,7 +74,8 @@ async def _talk(task: Task, site: Site) -> Talk:
         return site.talk
     await site.hang_up()
     if ports.agent is None:
-        raise Refused(f"{title_of(attempt.agent)} is needed here, and no outside agents are configured: give it with --agent.")
+        who = title_of(attempt.agent)
+        raise Refused(f"{who} is needed here, and no outside agents are configured: give it with --agent.")
     workspace = await site.open(task)
     site.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
     site.talking, site.told = attempt.number, len(attempt.messages)
