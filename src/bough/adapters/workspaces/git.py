@@ -7,6 +7,7 @@ and survives the machine being switched off. The person's files, index, refs, ho
     .bough/repo.git            all trees, contents and checkpoint commits (refs/bough/RUN/TASK)
     .bough/work/RUN/TASK       a task's checkout, with a small git repository of its own for the agent's use
     .bough/scratch/RUN/TASK    its temporary files
+    .bough/spare, trash        checkouts for the next task, and what waits to be removed (see spares.py)
 
 A checkout's own repository (see agents.py) only borrows objects: whatever an agent does with git (commit, stash, gc,
 odd settings, deleting it) stays there, and bough neither needs it nor runs git in it.

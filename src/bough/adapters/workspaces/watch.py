@@ -4,7 +4,7 @@ that looking again costs what changed, not what is there.
 Promises: a folder that is not named did not change, as far as the system says. When it may have left something out
 (more happened than it remembers, more folders than it watches), the answer is that nothing is known, and everything is
 looked at. What it never says: a write by way of a hard link in a folder that nobody watches. So nothing that a verdict
-rests on trusts this alone (see docs/design/workspaces.md).
+rests on trusts this alone (see docs/design/large-repositories.md).
 """
 
 from __future__ import annotations
