@@ -7,7 +7,7 @@ python bench/fleet.py --workers 1000 --runs 10 --wait 20 --rounds 8
 What is real: the scheduler (`core.tree.moves`, `grant`, `evolve`) decides which leaf begins when, and the processor
 time that it takes is the coordinator's in the simulation; which calls of the store and of the queue a leaf makes, and
 in which order, is what the engine makes (counted in journals of real runs). What is simulated: time. PostgreSQL is a
-number of processors, each call takes one for what it was measured to take, and an append holds its run's row until its
+number of processors that calls share for what they were measured to take, and an append holds its run's row until its
 commit; workers wait for their model; a coordinator merges one leaf after the other. Nothing fails.
 
 A leaf takes ROUNDS rounds of WAIT seconds, give or take a half. For each row: how long the work takes against what the
@@ -20,6 +20,7 @@ import argparse
 import heapq
 import json
 import time
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -72,22 +73,26 @@ def beats(workers: int) -> float:
     return min(max(1.0, workers / 200), LEASE / 5)
 
 
-class Server:
-    """Processors that take calls in the order of their coming."""
+WINDOW = 10.0
+"""Seconds over which it is seen how busy the server is."""
 
-    def __init__(self, processors: int, busy: float) -> None:
-        """`busy`: the share of it that polls and heartbeats take, all the time."""
-        self.free = [0.0] * processors
+
+class Server:
+    """Processors that all calls share: the busier they were of late, the longer a call takes."""
+
+    def __init__(self, processors: int, background: float) -> None:
+        """`background`: the processors that heartbeats and looks at the journal keep busy all the time."""
+        self.processors, self.background = processors, background
         self.work = 0.0
-        self.slowed = 1.0 / max(0.02, 1.0 - busy)
+        self._windows: dict[int, float] = {}
 
     def call(self, at: float, seconds: float) -> float:
         """When it is answered."""
-        begins = max(at, self.free[0])
-        ends = begins + seconds * self.slowed
-        heapq.heapreplace(self.free, ends)
+        window = int(at / WINDOW)
         self.work += seconds
-        return ends
+        self._windows[window] = self._windows.get(window, 0.0) + seconds
+        busy = (self._windows.get(window - 1, 0.0) / WINDOW + self.background) / self.processors
+        return at + seconds / (1.0 - min(busy, 0.99))
 
 
 class Group(Struct, eq=False):
@@ -144,7 +149,7 @@ class Fleet:
         background = workers * self.ms["beat"] / beats(workers)
         background += runs * self.ms["follow"] / FOLLOWED
         self.processors, self.background = processors, background
-        self.server = Server(processors, min(1.0, background / processors))
+        self.server = Server(processors, background)
         size = tasks // runs
         self.runs = [
             Run([Group.make(f"g{n}", min(GROUP, size - n)) for n in range(0, size, GROUP)]) for _ in range(runs)
@@ -177,14 +182,16 @@ class Fleet:
             name = group.begin()
             took = time.process_time() - began
             run.scheduling += took
+            begins = max(at, run.free_at)
+            at = run.free_at = begins + took
             run.busy += took
-            at = max(at, run.free_at) + took
             if name is None:
                 group.exhausted = True
                 group = None
                 continue
             at = self.append(run, at)
             at = self.server.call(at, self.ms["enqueue"])
+            run.busy += at - run.free_at
             run.free_at = at
             most -= 1
             yield at, group, name
@@ -193,7 +200,7 @@ class Fleet:
         """Seconds until everything is done."""
         clock, number = 0.0, 0
         events: list[tuple[float, int, str, Any]] = []
-        waiting: list[tuple[Run, Group, str]] = []
+        waiting: deque[tuple[Run, Group, str]] = deque()
         idle = self.workers
 
         def later(at: float, kind: str, what: Any) -> None:
@@ -210,6 +217,9 @@ class Fleet:
             run, group, name, *left = what
             if kind == "queued":
                 waiting.append(what)
+            elif kind == "taken":
+                at = self.server.call(clock, self.ms["poll"] + self.ms["dequeue"] + self.ms["claim"])
+                later(self.append(run, at, BEFORE), "round", (run, group, name, self.rounds))
             elif kind == "round":
                 # Intent, fence, and the answer of the model after a while.
                 at = self.server.call(self.append(run, clock), self.ms["check"])
@@ -235,11 +245,7 @@ class Fleet:
                     later(at, "queued", (run, other, leaf))
             while waiting and idle:
                 idle -= 1
-                run, group, name = waiting.pop(0)
-                at = self.server.call(
-                    clock + polled(self.workers) / 2, self.ms["poll"] + self.ms["dequeue"] + self.ms["claim"]
-                )
-                later(self.append(run, at, BEFORE), "round", (run, group, name, self.rounds))
+                later(clock + polled(self.workers) / 2, "taken", waiting.popleft())
         return clock
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import confined, example, in_dir, stay, wait_for
+from bough.interfaces.cli.options import as_json, confined, example, in_dir, print_json_line, stay, wait_for
 
 
 @click.command(
@@ -26,6 +27,7 @@ from bough.interfaces.cli.options import confined, example, in_dir, stay, wait_f
 @click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Seconds of silence after which it is gone.")
 @click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
 @confined
+@as_json("What it does, one object a line.")
 @click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish what it has, then end.")
 def command(
     folder: Path,
@@ -36,6 +38,7 @@ def command(
     trust_config: bool,
     sandbox: str | None,
     network: str | None,
+    as_json: bool,
     drain: bool,
 ) -> int:
     """Carry out tasks of runs that share a journal in PostgreSQL.
@@ -50,16 +53,18 @@ def command(
     stay()
     from bough.core.errors import StoreError
 
+    say = _say_json if as_json else _say
+
     while True:
         try:
-            wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, drain))
+            wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, say, drain))
             return 0
         except StoreError as error:  # A server that is being started again is waited for.
             if drain:
                 raise
             import time
 
-            _say(f"{error} Trying again.")
+            say(f"{error} Trying again.")
             time.sleep(2.0)
 
 
@@ -72,6 +77,7 @@ async def _worker(
     trust_config: bool,
     sandbox: str | None,
     network: str | None,
+    say: Callable[[str], None],
     drain: bool,
 ) -> None:
     import asyncio
@@ -88,26 +94,26 @@ async def _worker(
         called = name or default_name(folder)
         if drain:
             await drain_worker(opened, called)
-            click.echo(f"{called} takes nothing more and ends when it has finished what it has.")
+            say(f"{called} takes nothing more and ends when it has finished what it has")
             return
-        serving = Serving(opened, called, slots, tags, _say, lease)
+        serving = Serving(opened, called, slots, tags, say, lease)
 
         def stop() -> None:
             if stopped:
                 serving.end()
                 return
             stopped.append(True)
-            _say("draining: what is under way is finished; once more ends it at once")
+            say("draining: what is under way is finished; once more ends it at once")
             serving.drain()
 
         stopped: list[bool] = []
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop)
-        _say(f"worker {called}: {slots} slots{', tags ' + ' '.join(tags) if tags else ''}")
+        say(f"worker {called}: {slots} slots{', tags ' + ' '.join(tags) if tags else ''}")
         if await serving.serve() == "lost":
             # A fresh life, from here: threads of this one may still wait for a server that was away.
-            _say("it was away for too long, or the server was: starting again")
+            say("it was away for too long, or the server was: starting again")
             sys.stdout.flush()
             os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
 
@@ -118,3 +124,10 @@ def _say(text: str) -> None:
     from bough.interfaces.terminal.words import one_line
 
     click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
+
+
+def _say_json(text: str) -> None:
+    import time
+
+    print_json_line({"at": round(time.time(), 3), "says": text})
+    sys.stdout.flush()
