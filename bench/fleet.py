@@ -235,9 +235,9 @@ class Fleet:
                 later(at + FOLLOWED / 2, "rests", (run, group, name))
             elif kind == "rests":
                 begins = max(clock, run.free_at)
-                run.free_at = begins + self.ms["merge"]
-                run.busy += self.ms["merge"]
-                later(self.append(run, run.free_at, 2), "merged", (run, group, name))
+                run.free_at = self.append(run, begins + self.ms["merge"], 2)
+                run.busy += run.free_at - begins
+                later(run.free_at, "merged", (run, group, name))
             else:
                 group.settle(name)
                 self.done += 1
