@@ -140,6 +140,7 @@ class Server:
 
     def _in_words(self, error: psycopg.Error) -> StoreError:
         state, said = error.sqlstate or "08", " ".join(str(error).split()).rstrip(".")
+        said = said.partition(" Is the server running")[0]  # libpq asks what is asked below
         if state.startswith("53100"):
             return DiskFull(f"The disk of {self.name} is full; what was in the journal is not lost: make room there.")
         if state.startswith(("42501", "25006")):
