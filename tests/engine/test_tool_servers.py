@@ -127,7 +127,7 @@ def test_killed_in_the_middle_of_a_call(tmp_path: Path, monkeypatch: pytest.Monk
         bough = subprocess.Popen(argv, cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while len(asyncio.run(_started(project))) < 2:
             assert bough.poll() is None
-            time.sleep(0.1)
+            time.sleep(0.3)
         bough.send_signal(signal.SIGKILL)
         bough.wait()
         resumed = subprocess.run([*argv[:3], "resume"], cwd=project, capture_output=True, text=True)

@@ -27,7 +27,7 @@ class Known(Struct, frozen=True):
 KNOWN: dict[str, Known] = {
     "claude": Known(
         "claude-agent-acp",
-        "allow:api.anthropic.com,*.anthropic.com",
+        "allow:api.anthropic.com,console.anthropic.com",
         ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
         "~/.claude",
         "npm install -g @agentclientprotocol/claude-agent-acp",
@@ -42,7 +42,7 @@ KNOWN: dict[str, Known] = {
     ),
     "gemini": Known(
         "gemini --acp",
-        "allow:generativelanguage.googleapis.com,*.googleapis.com",
+        "allow:generativelanguage.googleapis.com,cloudcode-pa.googleapis.com,oauth2.googleapis.com",
         ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         "~/.gemini",
         "npm install -g @google/gemini-cli",
