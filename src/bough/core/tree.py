@@ -17,6 +17,7 @@ from bough.core.plan import Step
 from bough.core.scope import retry_of
 from bough.core.states import State
 from bough.core.task import Task
+from bough.core.urgency import by_urgency
 from bough.core.workflow.keys import kind
 
 LEAST_RAISE = 3
@@ -105,6 +106,7 @@ def _ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
         found = next((step for step in waiting if _needs_met(task, step)), None)
         return [found] if found else []
     files = busy(_running(task), touched) if task.running else {}
+    waiting = (step for step in by_urgency(task.steps) if step.name not in task.running and not _ended(task, step))
     free = (step for step in waiting if not (files and beside.held(step, files)) and _needs_met(task, step))
     return list(islice(free, AHEAD))
 
