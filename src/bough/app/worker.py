@@ -155,7 +155,7 @@ class Serving:
                 if self._ending.is_set():
                     return None
 
-    async def _carry(self, handed: Handed) -> str:
+    async def _carry(self, handed: Handed, rests: Callable[[], None]) -> str:
         """One task, until it rests. What goes wrong here is said to the coordinator, who finds somebody else."""
         from bough.adapters.executors.dbos import first_of
         from bough.engine.leaf import carry_leaf
@@ -165,6 +165,7 @@ class Serving:
         try:
             async with self._ports(handed.run) as ports:
                 task = await carry_leaf(handed.run, handed.path, first_of(handed), handed.again, handed.since, ports)
+                rests()
                 await ports.workspaces.discard(handed.run, handed.path)
         except (ClaimHeld, ClaimLost):
             self._say(f"{name}: another worker has it")

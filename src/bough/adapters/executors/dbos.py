@@ -100,7 +100,8 @@ def _address(server: Server) -> tuple[str, str]:
 
 # ── the worker's side ───────────────────────────────────────────────────────────────────────────────────────────────
 
-Carry = Callable[[Handed], Coroutine[Any, Any, str]]
+Carry = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
+"""Carries a task out; calls the function when the task rests: what is left to do then needs no slot."""
 
 
 class Intake:
@@ -125,7 +126,7 @@ class Intake:
 
     @property
     def running(self) -> int:
-        return len(self._taken)
+        return len(self._taken | self._works.keys())
 
     def start(self) -> None:
         """In a thread: it makes its tables and starts threads of its own."""
@@ -209,7 +210,7 @@ class Intake:
             self._taken.discard(name)
 
     async def _run(self, name: str, task: Handed) -> str:
-        work = self._works[name] = asyncio.ensure_future(self._carry(task))
+        work = self._works[name] = asyncio.ensure_future(self._carry(task, lambda: self._taken.discard(name)))
         try:
             return await work
         except asyncio.CancelledError:
