@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
@@ -33,25 +33,35 @@ Mark = tuple[int, int, int]
 file's content as it likes, but not this one."""
 
 
-def _mark(place: str) -> Mark | None:
+def _mark(path: str, root: int) -> Mark | None:
     try:
-        found = os.lstat(place)
+        # From the root's handle: of a long way there, most would be walked again for each of very many files.
+        found = os.stat(path, dir_fd=root, follow_symlinks=False)
     except OSError:
         return None
     return found.st_ctime_ns, found.st_ino, found.st_size
 
 
+@contextmanager
+def _top(workspace: Workspace) -> Iterator[int]:
+    handle = os.open(workspace.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
 def marks(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
-    root = str(workspace.root)
-    return {path: _mark(f"{root}/{path}") for path in paths}
+    with _top(workspace) as root:
+        return {path: _mark(path, root) for path in paths}
 
 
 def rewritten_on_disk(
     workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Of the files whose mark changed, what they were and what they are; those that are gone are in the first only."""
-    root = str(workspace.root)
-    changed = [path for path, mark in marks.items() if mark is None or _mark(f"{root}/{path}") != mark]
+    with _top(workspace) as root:
+        changed = [path for path, mark in marks.items() if mark is None or _mark(path, root) != mark]
     found = {}
     for path in changed:
         place = workspace.root / path

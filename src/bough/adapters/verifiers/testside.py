@@ -111,7 +111,12 @@ def language(path: str) -> str:
 
 def foreign(path: str) -> bool:
     """Installed or generated, not the project's own."""
-    return any(part in _FOREIGN or part.endswith(".egg-info") for part in path.split("/")[:-1])
+    return _foreign_folder(path.rpartition("/")[0])
+
+
+@lru_cache(maxsize=1_000)
+def _foreign_folder(folder: str) -> bool:
+    return any(part in _FOREIGN or part.endswith(".egg-info") for part in folder.split("/"))
 
 
 def data(path: str) -> bool:
