@@ -60,6 +60,7 @@ from bough.core.rules import Rules
 from bough.core.states import State
 from bough.core.stuck import Signal
 from tests.golden.acceptance import ACCEPTANCE
+from tests.golden.approve import APPROVE
 from tests.golden.door import DOOR
 from tests.golden.merge import MERGED
 from tests.golden.outside import OUTSIDE
@@ -182,6 +183,7 @@ GOLDEN = {
     "v1-merge": MERGED,
     "v1-door": DOOR,
     "v1-talk": TALK,
+    "v1-approve": APPROVE,
     "v1-acceptance": ACCEPTANCE,
     "v1-outside": OUTSIDE,
 }

@@ -48,7 +48,7 @@ def command(
     as_json: bool,
     **chosen: Any,
 ) -> int:
-    """Approve or deny what a run asks about.
+    """Approve or deny what a run asks about: tests, a plan, a command.
 
     A run waits for you (exit status 5) when tests as they were before it do not pass on the new code and nothing in
     the goal demands that. `bough status` shows each test with what it expected and what it expects now. The run is
