@@ -62,10 +62,9 @@ async def run(
     """Carry a goal out in a private workspace of the project around `dir`, and say how it ended.
 
     `check` is the command that proves the goal; without one bough looks for the project's own tests. A goal may also be
-    given as a `Step`, which says all of that itself and may have smaller steps: they are carried out first, in order,
-    and then the goal's own check proves the whole. A `Plan`, which `load_workflow` makes of a file, is carried out as
-    it is written. With `apply` the changes of a completed run are brought into the project's files; without it they
-    stay untouched.
+    given as a `Step`, which says all of that itself and may have smaller steps: they run first, in order, and then the
+    goal's own check proves the whole. A `Plan`, which `load_workflow` makes of a file, runs as it is written. With
+    `apply` the changes of a completed run are brought into the project's files; without it they stay untouched.
     """
     step = goal
     if isinstance(step, str):

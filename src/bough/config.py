@@ -101,7 +101,7 @@ class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     env: dict[str, str] = field(default_factory=dict)
     """Variables of the check."""
     accept_failing: bool = False
-    """Tests that fail before the work may still fail after it; no other may."""
+    """Tests that fail before the work may still fail after it; no others may."""
 
 
 class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

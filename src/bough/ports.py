@@ -409,7 +409,7 @@ class TurnEnded(Struct, frozen=True):
 
 
 class Talk(Protocol):
-    """A conversation with an outside agent that runs. `Passing` when it is gone or says nothing any more."""
+    """A conversation with an outside agent that runs. `Passing` when it is gone or no longer responds."""
 
     async def say(self, text: str) -> None:
         """Begin a turn; one that is under way is cancelled first."""
@@ -565,7 +565,7 @@ class Fence:
 
 
 class Executor(Protocol):
-    """Has tasks carried out by workers elsewhere. The journal says what came of them; this only finds somebody."""
+    """Runs tasks on workers elsewhere. The journal says what came of them; this only finds somebody."""
 
     def takes(self, path: str, first: TaskCreated) -> bool:
         """Whether the task is for the workers."""
@@ -612,7 +612,7 @@ class Ports(Struct, frozen=True):
     approve: Callable[[tuple[Step, ...], Advice], Awaitable[Approval | None]] | None = None
     """Shows the person a plan and hears what they say, when one is there; None: they want to stop."""
     ask: Callable[[str], Awaitable[str | None]] | None = None
-    """Asks the person a question, when one is there. An empty answer: none is to be had; None: it may come later."""
+    """Asks the person a question, when one is there. An empty answer: nobody answers; None: it may come later."""
     unreachable: str = ""
     """Why no model can be asked, where that is known before anything begins: then nothing does."""
     person: str = ""
@@ -634,7 +634,7 @@ class Ports(Struct, frozen=True):
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""
     executor: Executor | None = None
-    """Who has leaf tasks carried out elsewhere; None: all is done here."""
+    """Dispatches leaf tasks to workers; None: everything runs here."""
 
 
 Batches = AsyncIterator[Sequence[AnyEvent]]

@@ -34,7 +34,7 @@ export function Ladder({ project, name, seq, only }: { project: string; name: st
             {rung.evidence.length > 0 && <details><summary>Evidence</summary>{rung.evidence.map((each, n) => <pre key={n}>{each}</pre>)}</details>}
             <p><b>Tried:</b> {rung.tried} <span class="dim">({rung.level} level: {rung.reason})</span></p>
             {rung.answer && <p><b>You said:</b> {rung.answer}</p>}
-            <p><b>Came of it:</b> {rung.came}{rung.after !== undefined ? ` after ${duration(rung.after)}` : ""}</p>
+            <p><b>Result:</b> {rung.came}{rung.after !== undefined ? ` after ${duration(rung.after)}` : ""}</p>
           </li>
         ))}
       </ol>

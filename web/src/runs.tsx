@@ -26,7 +26,7 @@ export function Runs() {
       <h1>Runs</h1>
       {error ? <Trouble error={error} /> : null}
       <form class="filter" role="search" onSubmit={(event) => event.preventDefault()}>
-        <label>Find <input type="search" value={words} placeholder="a name, or words of the goal" onInput={(event) => setWords(event.currentTarget.value)} /></label>
+        <label>Find <input type="search" value={words} placeholder="name, or words of the goal" onInput={(event) => setWords(event.currentTarget.value)} /></label>
         <label>State{" "}
           <select value={status} onChange={(event) => setStatus(event.currentTarget.value)}>
             <option value="">any</option>

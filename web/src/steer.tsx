@@ -73,7 +73,7 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
             {one.said && <pre>{one.said}</pre>}{one.was && <pre class="del">{one.was}</pre>}{one.now && <pre class="ins">{one.now}</pre>}
           </details>
         ))}
-        <label>What the agent hears if you do not allow it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+        <label>Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
         <p class="actions">
           <button type="button" class="first" disabled={busy} onClick={() => act("approve", { allow: true })}>Allow</button>
           <button type="button" disabled={busy} onClick={() => act("approve", { allow: false, say: text })}>Do not allow</button>
@@ -86,7 +86,7 @@ function Question({ project, run, waiting, refresh }: { project: string; run: Ru
       <section class="question" aria-label="A command waits for your yes">
         <h2>May this command run?</h2>
         <pre>{waiting.question}</pre>
-        <label>What the agent hears if you do not allow it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
+        <label>Message to the agent if you deny it <input value={text} onInput={(event) => setText(event.currentTarget.value)} /></label>
         <p class="actions">
           <button type="button" class="first" disabled={busy} onClick={() => act("command", { id: waiting.id, allow: true })}>Run it</button>
           <button type="button" disabled={busy} onClick={() => act("command", { id: waiting.id, allow: false, say: text })}>Do not run it</button>
@@ -117,7 +117,7 @@ function PlanQuestion({ project, run, waiting, refresh }: { project: string; run
   const changed = plan !== waiting.plan;
   return (
     <section class="question" aria-label="The run asks about its plan">
-      <h2>Carry {task} out like this?</h2>
+      <h2>Run {task} like this?</h2>
       <label>The plan, which you can change here <textarea class="plan" spellcheck={false} value={plan} onInput={(event) => setPlan(event.currentTarget.value)} /></label>
       <label>Or say what another plan should do differently <input value={wish} onInput={(event) => setWish(event.currentTarget.value)} /></label>
       <p class="actions">
@@ -146,7 +146,7 @@ export function Rewind({ project, run, task, refresh }: { project: string; run: 
   if (!points) return <button type="button" onClick={() => void open()}>Rewind…</button>;
   return (
     <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("rewind", { to, task, say }).then((done) => done && setPoints(null)); }}>
-      <label>Take the run back to{" "}
+      <label>Rewind the run to{" "}
         <select value={String(to)} onChange={(event) => setTo(Number(event.currentTarget.value))}>
           {points.map((point, n) => <option key={n} value={String(n)}>{n}: {clock(point.at)} {point.words.slice(0, 90)}</option>)}
         </select>
@@ -165,7 +165,7 @@ export function Say({ project, run, task, refresh }: { project: string; run: Run
   const [open, setOpen] = useState(false);
   const [text, setText] = useState("");
   if (["completed", "not_verified", "failed"].includes(run.status)) return null;
-  if (!open) return <><button type="button" onClick={() => setOpen(true)}>Say something…</button>{note}</>;
+  if (!open) return <><button type="button" onClick={() => setOpen(true)}>Send a message…</button>{note}</>;
   return (
     <form class="rewind" onSubmit={(event) => { event.preventDefault(); void act("say", { text, task: task === "goal" ? "" : task }).then((done) => { if (done) { setText(""); setOpen(false); } }); }}>
       <label>{task === "goal" ? "Tell all agents" : `Tell the agents at ${task}`} <input value={text} autoFocus onInput={(event) => setText(event.currentTarget.value)} /></label>

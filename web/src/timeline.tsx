@@ -66,7 +66,7 @@ export function Timeline({ project, run, charts, start, go }: { project: string;
           {charts.lanes.map((lane) => <li key={lane.path} style={{ height: `${LANE}px`, paddingLeft: `${lane.depth * 0.7}rem` }}><a href={link("task", project, run, lane.path)}>{lane.name}</a></li>)}
         </ol>
         <div class="canvas" onMouseMove={point} onMouseLeave={() => setTip("")}>
-          <canvas ref={canvas} role="img" aria-label="What each agent did when" style={{ width: "100%", height: `${charts.lanes.length * LANE}px` }} />
+          <canvas ref={canvas} role="img" aria-label="What each agent did, over time" style={{ width: "100%", height: `${charts.lanes.length * LANE}px` }} />
         </div>
       </div>
       {charts.total > charts.lanes.length && (

@@ -76,13 +76,13 @@ class Choices(Struct, frozen=True):
     accept_failing: bool = False
     """Tests that failed before the work may still fail after it."""
     wait_for_quota: bool = False
-    """When the quota of its model is used up, whoever carries the run out waits, and goes on by itself."""
+    """When the model's quota is exhausted, the running process waits and resumes on its own."""
     continues: str = ""
     """The finished run that a new one follows up on."""
     ask_later: bool = False
     """When the run has a question and nobody is there, it waits for the answer and does not give up."""
     workers: bool | None = None
-    """Leaf tasks are carried out by the store's workers, or here; None: by the workers when there are any."""
+    """Leaf tasks run on the store's workers, or here; None: on workers when there are any."""
     remote: str = ""
     """A git remote that all workers reach, for what a run starts from; empty: the store has it."""
     fresh: bool = False
@@ -195,7 +195,7 @@ async def _later(question: str) -> None:
 
 
 class Planned(Struct, frozen=True):
-    """How a goal would be carried out."""
+    """The plan for a goal."""
 
     plan: Plan
     estimate: e.Estimated | None

@@ -58,7 +58,7 @@ def workspaces_of(
 
 
 async def dispatch(session: Session, choices: Choices) -> DbosExecutor | None:
-    """Who has leaf tasks carried out elsewhere; None: they are done here."""
+    """Dispatches leaf tasks to workers; None: they run here."""
     journal = shared(session.store)
     if journal is None or choices.workers is False:
         if choices.workers:

@@ -30,7 +30,7 @@ def _has_runs(root: Path) -> bool:
 
 
 def remember_project(root: Path) -> None:
-    """Put it first. Where the list cannot be kept (no home, a read-only one), runs go on without it."""
+    """Put it first. Where the list cannot be kept (no home, a read-only one), runs continue without it."""
     known = known_projects()
     if known[:1] == [root] or "\n" in str(root):
         return

@@ -1,4 +1,4 @@
-"""A project that is open: its journal to look at, its runs to carry out."""
+"""An open project: its journal and its runs."""
 
 from __future__ import annotations
 
@@ -222,14 +222,14 @@ class Session(Journal, frozen=True):
     # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def as_begun(self, name: str, choices: Choices) -> Session:
-        """The session for going on with that run: commands reach what the person opened for it, unless they say
+        """The session for resuming that run: commands reach what the person opened for it, unless they say
         otherwise now."""
         network = choices.network or (await self.run(name)).network
         sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
         return replace(self, config=replace(self.config, sandbox=sandboxed))
 
     async def start(self, goal: Step | Plan, choices: Choices, watch: Watch) -> Outcome:
-        """Begin a run and carry it to its end or to a halt. A goal may be planned first; a plan is carried out as it is
+        """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
         written."""
 
         rules = choices.rules(self.config.limits)
@@ -334,7 +334,7 @@ class Session(Journal, frozen=True):
         return event
 
     async def plan(self, step: Step, choices: Choices, watch: Watch) -> Planned:
-        """How a goal would be carried out. Nothing is begun, and nothing is kept of it."""
+        """Plan a goal. Nothing runs, and nothing is kept."""
         from bough.core.run import Run
         from bough.engine.propose import propose
 
@@ -837,7 +837,7 @@ class Session(Journal, frozen=True):
         return "\n".join(lines) + "\n"
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
-        """Decide about the tests that a run wants to change, and return their names. `bough resume` goes on."""
+        """Decide about the tests that a run wants to change, and return their names. `bough resume` continues it."""
         from bough.app.talk import who
         from bough.core.approval import pending
         from bough.engine.approve import by_person
@@ -914,7 +914,7 @@ class Session(Journal, frozen=True):
                 await self.store.append(held, [event], now.version)
 
     async def stop(self, name: str, now: bool = False) -> str | None:
-        """Ask a live run to stop; returns who carries it out, or None when nobody does."""
+        """Ask a live run to stop; returns the process that runs it, or None."""
         from bough.app.talk import who
 
         holder = await self.store.holder(name, RUN)

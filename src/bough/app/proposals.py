@@ -86,7 +86,7 @@ async def proposal(journal: Journal, name: str, task: str = "") -> Proposal:
 
 
 async def rule(journal: Journal, name: str, task: str, approval: Approval) -> None:
-    """Say it. Whoever carries the run out hears it, and is asked no more."""
+    """Record the answer. The process that runs the run sees it and stops asking."""
     from bough.app.talk import who
 
     if approval.steps:

@@ -40,7 +40,8 @@ async def say(journal: Journal, name: str, text: str, task: str = "", by: str = 
 
 
 async def answer(journal: Journal, name: str, text: str, by: str = "") -> str | None:
-    """Answer the open question of a run. Returns who carries it out, or None: then it goes on when it is resumed."""
+    """Answer the open question of a run. Returns the process that runs it, or None: then the answer waits for
+    `resume`."""
     words = _words(text)
     if (await journal.run(name)).end is not None:
         raise UsageError(f'{name} is over: `bough run --continue {name} "…"` follows up on it.')
@@ -64,7 +65,7 @@ async def question(journal: Journal, name: str) -> str:
 
 
 async def pause(journal: Journal, name: str, by: str = "") -> str | None:
-    """Have a live run rest after its current effect. Returns who carries it out, or None when nobody does."""
+    """Pause a live run after its current effect. Returns the process that runs it, or None."""
     holder = await journal.store.holder(name, RUN)
     if holder is not None:
         await journal.store.post(name, CONTROL, e.PauseRequested(by or who()))

@@ -1,4 +1,4 @@
-"""A worker: carries out leaf tasks of runs that others hold, as many at once as it has slots."""
+"""A worker: runs leaf tasks of runs that others hold, as many at once as it has slots."""
 
 from __future__ import annotations
 

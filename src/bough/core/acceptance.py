@@ -81,7 +81,7 @@ class Disagreement(Struct, frozen=True, forbid_unknown_fields=True, omit_default
     said: str = ""
     """What it says about the new code."""
     asked: bool = True
-    """False: it cannot be asked any more, because what it uses is not there."""
+    """False: it no longer runs, because what it uses is gone."""
     own: bool = False
     """An earlier step of the same run wrote it."""
 

@@ -126,7 +126,7 @@ def _word(line: str, start: int) -> Word | None:
 
 
 def _quoted(line: str, start: int) -> tuple[str, int] | None:
-    """The text inside the quotes that open at `start`, and where the line goes on behind them."""
+    """The text inside the quotes that open at `start`, and where the line continues behind them."""
     quote = line[start]
     text: list[str] = []
     at = start + 1

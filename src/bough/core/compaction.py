@@ -163,7 +163,7 @@ _REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
 
 
 def reads(messages: Iterable[Message]) -> list[str]:
-    """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. What an earlier compaction knew goes on."""
+    """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. What an earlier compaction knew is kept."""
     calls: dict[str, Call] = {}
     known: dict[str, str] = {}
     for message in messages:

@@ -188,7 +188,7 @@ def settled(step: Step, child: Task, state: State, why: str, tree: str, spend: S
     """How a step ended, as its parent keeps it."""
     shared = step.context == "shared"
     ends = [note.text for note in child.notes if note.kind == "dead_end"]
-    # One that only ran out of rounds was on no wrong way: whoever goes on should not be warned of it.
+    # One that only ran out of rounds was on no wrong way: whoever continues should not be warned of it.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
         ends.append(f"{_headline(step)} – that way did not get there: {shortened(why, RESULT)}")
     return ChildSettled(

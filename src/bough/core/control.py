@@ -1,7 +1,7 @@
 """What a written plan says about what comes next: conditions, passes, ways out of them, and states. Pure.
 
 Of a condition only its answer counts: it is looked up in what came of the steps, and nothing in it is ever run. A plan
-that the ladder has changed is no longer the written one: then its steps are carried out once, by their needs alone.
+that the ladder has changed is no longer the written one: then its steps run once, by their needs alone.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _asked(task: Task, before: Step | None) -> Mapping[str, StepResult]:
 
 
 def left_out(task: Task, step: Step) -> str:
-    """Why a step that could begin now is not carried out; empty when it is."""
+    """Why a step that could start now does not run; empty when it does."""
     if step.condition is None:
         return ""
     number = task.steps.index(step)
@@ -75,7 +75,7 @@ def repeats(task: Task) -> bool:
 
 
 def rest_left_out(task: Task) -> str:
-    """Why what has not begun in this pass will not be; empty while the pass goes on."""
+    """Why what has not begun in this pass will not be; empty while the pass continues."""
     asking = asked_for(task)
     if asking is None:
         return ""

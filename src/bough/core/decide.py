@@ -56,7 +56,7 @@ def decide(task: Task, now: float) -> c.Command:
 
 
 def _go_on(task: Task, now: float) -> c.Command:
-    """An agent is at work: may it go on, and does it have to hear something first?"""
+    """An agent is at work: may it continue, and is there a message for it first?"""
     if _may_change_protocol(task):
         says = f"the model gave {task.faults} answers in a row without a usable tool call"
         return _escalate(task, Trouble("faults", says, recommended="prune"))
@@ -101,7 +101,7 @@ def _to_tell(task: Task) -> bool:
 
 
 def _may_change_protocol(task: Task) -> bool:
-    """It gives unusable answers, and nobody knows whether its model can call tools at all."""
+    """It gives unusable answers, and it is unknown whether its model can call tools at all."""
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or not attempt.may_change or attempt.protocol == "text":
         return False

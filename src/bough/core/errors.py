@@ -87,7 +87,7 @@ class WorkspaceError(BoughError):
 
 
 class Unkeepable(WorkspaceError):
-    """What somebody put into a workspace cannot be kept. Once it is gone, work can go on."""
+    """What somebody put into a workspace cannot be kept. Once it is gone, work can continue."""
 
 
 class SetupFailed(WorkspaceError):

@@ -52,7 +52,7 @@ class LadderRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults
     subtask_rounds: int = 8
     """The same for a subtask."""
     other_protocol_after: int = 2
-    """Unusable answers in a row after which a model of which nothing is known is spoken to in text."""
+    """Unusable answers in a row after which an unknown model is switched to the text protocol."""
     attempts: int = 8
     """Fresh attempts, each from the beginning, that a task gets whose check fails after a repair, when its model is
     spoken to in text: a small model that is wrong seldom finds out why. 1: none."""
@@ -260,7 +260,7 @@ LADDER: tuple[Row, ...] = (
         ),
     ),
     Row("zoom_out", "its approaches are used up", lambda s: not s.goal),
-    # A soft limit alone says that it takes long, not that it is lost: while the ledger lasts, the agent goes on.
+    # A soft limit alone says that it takes long, not that it is lost: while the ledger lasts, the agent continues.
     Row("nudge", "nothing else is left to do", lambda s: s.working and s.trouble.cause == "soft_limit"),
     Row("ask", "a person is there", lambda s: s.means.person and s.times("ask") < s.rules.asks),
     Row("give_up", "every other rung is used up", lambda s: True),

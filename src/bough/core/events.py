@@ -146,7 +146,7 @@ class RunHalted(Event, frozen=True):
     reason: Halt
     message: str
     until: float = 0.0
-    """When it can go on, where that is known: the quota of its model is used up until then."""
+    """When it can resume, where that is known: the quota of its model is used up until then."""
 
 
 class RunFinished(Event, frozen=True):
@@ -184,7 +184,7 @@ class Undone(Event, frozen=True):
 
 
 class RunReopened(Event, frozen=True):
-    """A person takes the run back to a moment of one of its tasks: it can be resumed again. Durable before any task is
+    """A person rewinds the run to a moment of one of its tasks: it can be resumed again. Durable before any task is
     taken back, so that a crash in the middle of that is made good when the run is resumed."""
 
     task: str
@@ -274,7 +274,7 @@ class TaskCreated(Event, frozen=True):
     heard: int = 0
     """The last that people had said by then, by its `seq`: the task above has heard it and passes it on."""
     worker: str = ""
-    """Who carries it out, where tasks are dispatched to workers."""
+    """The worker that runs it, where tasks are dispatched to workers."""
 
 
 class StateChanged(Event, frozen=True):
@@ -486,7 +486,7 @@ class SplitProposed(Event, frozen=True):
 
 
 class PlanAnswered(Event, frozen=True):
-    """What the person says to it: take it, do it as one leaf, make another one, or carry out their own steps."""
+    """What the person says to it: take it, do it as one leaf, make another one, or run their own steps."""
 
     says: Literal["yes", "no", "change", "own"]
     wish: str = ""
@@ -510,7 +510,7 @@ class Granted(Event, frozen=True):
 
 
 class Planned(Event, frozen=True):
-    """The task gets smaller steps. Those that are completed stay; `dropped` ones are not carried out any more."""
+    """The task gets smaller steps. Those that are completed stay; `dropped` ones no longer run."""
 
     steps: tuple[Step, ...]
     why: str
@@ -530,7 +530,7 @@ class PlanRefused(Event, frozen=True):
 
 
 class Reported(Event, frozen=True):
-    """What was tried and learned, what is left and how to go on: written before a task is given up."""
+    """What was tried and learned, what is left and how to continue: written before a task is given up."""
 
     text: str
 
@@ -699,7 +699,7 @@ class ChildStarted(Event, frozen=True):
 
     step: str
     task: str
-    """The last segment of its path: the step's name, with `@2` and so on when it is carried out again."""
+    """The last segment of its path: the step's name, with `@2` and so on when it runs again."""
     grant: Limits
 
 
@@ -713,7 +713,7 @@ class ChildHeld(Event, frozen=True):
 
 
 class ChildMerged(Event, frozen=True):
-    """A finished step's work was brought together with what was finished beside it, and checked there. With conflicts
+    """A finished step's work was merged with what landed meanwhile, and checked there. With conflicts
     or a failing check it is not taken over like that: a task below the step's has to make both hold."""
 
     child: str
@@ -782,7 +782,7 @@ class ChildrenReopened(Event, frozen=True):
 
 
 class PassEnded(Event, frozen=True):
-    """A compound step that repeats begins anew."""
+    """A compound step that repeats starts over."""
 
     number: int
     why: str
@@ -797,7 +797,7 @@ class TransitionTaken(Event, frozen=True):
 
 
 class TakenUp(Event, frozen=True):
-    """A blocked task goes on."""
+    """A blocked task continues."""
 
     tier: Tier
     why: str
@@ -809,7 +809,7 @@ class TaskHalted(Event, frozen=True):
     seconds: float = 0.0
     """In an effect that was cut off because the time was up."""
     until: float = 0.0
-    """When it can go on, where that is known."""
+    """When it can resume, where that is known."""
 
 
 class TaskResumed(Event, frozen=True):
@@ -820,7 +820,7 @@ class TaskResumed(Event, frozen=True):
     """The command that proves it from here on; empty: as before."""
     accept_failing: bool | None = None
     worker: str = ""
-    """Who carries it out from here on, where tasks are dispatched to workers."""
+    """The worker that runs it from here on, where tasks are dispatched to workers."""
 
 
 class TaskRewound(Event, frozen=True):

@@ -1,4 +1,4 @@
-"""How the fold takes the events by which a task grows: plans, smaller steps, and steps that are carried out without an
+"""How the fold takes the events by which a task grows: plans, smaller steps, and steps that run without an
 agent. See `state.py`."""
 
 from __future__ import annotations

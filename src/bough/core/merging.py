@@ -233,7 +233,7 @@ def _headings(lines: list[bytes]) -> set[bytes]:
 
 
 def _unreached(first: list[bytes], second: list[bytes]) -> bool:
-    """The first ends the block that the second goes on with."""
+    """The first ends the block that the second continues."""
     last, begin = next(_solid(reversed(first)), b""), next(_solid(second), b"")
     word = last.decode(errors="replace").strip().partition(" ")[0].rstrip(";")
     return word.partition("(")[0] in LEAVES and _indent(begin) >= _indent(last)

@@ -117,7 +117,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     condition: Condition | None = None
     """Skipped, with the reason recorded, when this does not hold."""
     on_error: OnError = "fail"
-    """When it does not end well: fail the parent, do it again, go on without it, or let the ladder take it up."""
+    """When it fails: fail the parent, retry it, continue without it, or let the ladder handle it."""
     max_retries: int = 1
     retry: Retry = Retry()
     repeat: int = 1
@@ -132,7 +132,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     attempt: int = 0
     """Which of several fresh attempts at the same thing it is, from 1; 0: the only one."""
     runs_on: tuple[str, ...] = ()
-    """Tags that a worker must have to carry it out, where tasks are dispatched to workers."""
+    """Tags that a worker must have to run it, where tasks are dispatched to workers."""
     temperature: float | None = None
     """How freely its model answers; None: the model's own."""
     machine: Machine | None = None
@@ -140,7 +140,7 @@ class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The goal and how it is to be carried out. A goal without steps is atomic: one leaf."""
+    """The goal and how to reach it. A goal without steps is atomic: one leaf."""
 
     goal: Step
 
@@ -169,7 +169,7 @@ def leaves(step: Step) -> int:
 
 
 def most_leaves(step: Step) -> int:
-    """How often leaves are carried out at most: one that repeats counts as often as it may."""
+    """How often leaves run at most: one that repeats counts as often as it may."""
     return max(1, step.repeat) * sum(map(most_leaves, step.steps)) if step.steps else 1
 
 

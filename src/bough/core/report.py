@@ -1,5 +1,5 @@
-"""What a person reads when a task is given up: what was tried and learned, what is left, and how to go on. Made of what
-the journal holds, never of a model's words about itself."""
+"""What a person reads when a task is given up: what was tried and learned, what is left, and how to continue. Made of
+what the journal holds, never of a model's words about itself."""
 
 from __future__ import annotations
 

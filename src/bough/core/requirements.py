@@ -69,7 +69,7 @@ def by_form(goal: Step) -> tuple[Requirement, ...]:
 
 
 def from_starts(text: str, starts: Sequence[str]) -> tuple[Requirement, ...]:
-    """From the first words of each, as a model gives them. A requirement goes on to where the next one begins, so that
+    """From the first words of each, as a model gives them. A requirement extends to where the next one begins, so that
     nothing in between gets lost. Words that do not stand in the text are left out."""
     sentences = list(_sentences(text))
     found: set[int] = set()

@@ -25,7 +25,7 @@ class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
 class CheckRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     allow_test_changes: tuple[str, ...] | bool = False
-    """Existing tests that may expect something else after the work, without anybody being asked: patterns of their
+    """Existing tests that may expect something else after the work, without asking anybody: patterns of their
     names or files, or all."""
 
     def allows(self, *names: str) -> bool:
@@ -66,7 +66,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     strict: bool = False
     """A flaky test fails the verdict."""
     accept_failing: bool = False
-    """Tests that fail before the work may still fail after it; no other may. Set as `[check] accept_failing`."""
+    """Tests that fail before the work may still fail after it; no others may. Set as `[check] accept_failing`."""
     shown: int = 16_000
     """Characters of an output that the model sees: head and tail. The whole is kept in the blob store."""
     kept: int = 20_000_000

@@ -187,7 +187,7 @@ class Unchanged(Struct, frozen=True):
 
 
 def _of_itself(step: Step) -> Step:
-    """A step without what only says when it is carried out."""
+    """A step without what only says when it runs."""
     plain = Step(step.name)
     step = replace(step, needs=(), condition=None, rounds=None, title="", runs_on=())
     return replace(step, on_error=plain.on_error, max_retries=1, retry=plain.retry)

@@ -375,7 +375,7 @@ def _helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
 
 
 def _compacted(task: Task, event: e.Compacted, at: float) -> Task:
-    """What was read before is not to be seen any more: reading it again is no loop."""
+    """What was read before is no longer visible: reading it again is no loop."""
     attempt = _current(task)
     # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
     saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
@@ -395,7 +395,7 @@ def _reported(task: Task, event: e.Reported, at: float) -> Task:
 
 
 def _person(task: Task, event: e.PersonAnswered, at: float) -> Task:
-    """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot go on, the planner."""
+    """An answer goes to whoever works on it next: a fresh agent, or for steps that cannot continue, the planner."""
     task = replace(task, question="", heard=max(task.heard, event.said))
     if not event.text:
         return replace(task, rung=None)
@@ -490,7 +490,7 @@ def _resumed(task: Task, event: e.TaskResumed, at: float) -> Task:
         # It may be another model now, with a larger window.
         attempt=replace(attempt, exceeded="") if attempt is not None else None,
         windows={},
-        # A person has seen that the command was interrupted, and goes on: it may run again.
+        # A person has seen that the command was interrupted, and resumes: it may run again.
         ran=None if task.ran is not None and task.ran.interrupted else task.ran,
         limits=event.limits,
         means=event.means,

@@ -194,11 +194,11 @@ class Task(Struct, frozen=True):
     held: dict[str, e.ChildHeld] = {}
     """Those that are ready and wait for a running one, by step."""
     begun: dict[str, int] = {}
-    """How often each step was carried out."""
+    """How often each step has run."""
     tries: dict[str, int] = {}
     """How often each step was begun in this pass."""
     charged: dict[str, Spend] = {}
-    """What it was charged for each of its children, by path segment: one that is taken up again goes on spending."""
+    """What it was charged for each of its children, by path segment: one that is retried continues to spend."""
     reopened: frozenset[str] = frozenset()
     """Steps that are taken up again where they were blocked, until they come to their end."""
     parallel: bool = False
@@ -209,7 +209,7 @@ class Task(Struct, frozen=True):
     wish: str = ""
     """What the person wants to be different in the next proposal."""
     leaf: bool = False
-    """It is carried out as one piece of work, although it might have been planned."""
+    """It runs as one piece of work, although it might have been planned."""
     requirements: tuple[Requirement, ...] = ()
     """Of the goal: what it asks."""
     conventions: tuple[str, ...] = ()

@@ -25,7 +25,7 @@ LEAST_RAISE = 3
 WELL = frozenset({State.COMPLETED, State.SKIPPED})
 NOTHING: Mapping[str, Touched] = MappingProxyType({})
 AHEAD = 8
-"""Ready steps that are looked for at once: it is asked anew after every event, and a plan may have thousands."""
+"""Ready steps that are looked for at once: it is recomputed after every event, and a plan may have thousands."""
 
 
 class Begin(Struct, frozen=True):
@@ -46,7 +46,7 @@ class Skip(Struct, frozen=True):
 
 
 class EndPass(Struct, frozen=True):
-    """Begin the steps anew."""
+    """Start the steps over."""
 
     why: str
 
@@ -232,7 +232,7 @@ def _begin(task: Task, step: Step) -> Begin:
 
 
 def segment(step: Step, times: int) -> str:
-    """The path segment of a step that is carried out for the n-th time."""
+    """The path segment of the n-th run of a step."""
     return step.name if times <= 1 else f"{step.name}@{times}"
 
 
@@ -243,7 +243,7 @@ def fatal(task: Task, step: Step) -> bool:
 
 
 def affords(task: Task, step: Step, spend: Spend) -> bool:
-    """The step used up its grant, and the task itself could still go on without it."""
+    """The step used up its grant, and the task itself could still continue without it."""
     charged = task.charged.get(task.running[step.name].task, Spend())
     running = {name: started for name, started in task.running.items() if name != step.name}
     after = replace(task, running=running, spend=task.spend.plus(spend.minus(charged)))
@@ -315,7 +315,7 @@ def _waiting(task: Task, step: Step) -> list[int]:
 
 
 def _asks(step: Step) -> bool:
-    """Whether carrying it out takes rounds: commands and checks ask no model."""
+    """Whether running it takes rounds: commands and checks ask no model."""
     return kind(step) not in ("run", "check", "do")
 
 

@@ -1,4 +1,4 @@
-"""Steps that no agent carries out: a command, and the summary of a task's steps."""
+"""Steps without an agent: a command, and the summary of a task's steps."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Beginnings:
         self._books[book.task.id] = book
 
     def under_way(self, path: str) -> list[Task]:
-        """The tasks at a path and below it that are being carried out."""
+        """The running tasks at a path and below it."""
         return [book.task for name, book in self._books.items() if name == path or name.startswith(f"{path}/")]
 
     def closed(self, task: str) -> None:

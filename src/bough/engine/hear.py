@@ -1,4 +1,4 @@
-"""Hear what people say to a run while it is carried out. They post it to the control stream from any process."""
+"""Receive what people say to a run while it is running. They post it to the control stream from any process."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def is_leaf(path: str, first: e.TaskCreated) -> bool:
 
 
 async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
-    """Until it rests. Safe to kill and to carry out again elsewhere, as `drive` is. What the task is split into is done
+    """Until it halts. Safe to kill and to run again elsewhere, as `drive` is. What the task is split into is done
     here too. `since`: what was asked of the run before that is over."""
     state = fold_run(run, await ports.store.read(run, RUN))
     async with _hearing(run, since, ports):

@@ -1,4 +1,4 @@
-"""What a plan can be carried out with: engineers at once, rounds, cores, and installed programs that the goal names."""
+"""What a plan can use: parallel engineers, rounds, cores, and installed programs that the goal names."""
 
 from __future__ import annotations
 

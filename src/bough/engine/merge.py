@@ -165,7 +165,7 @@ class MergeQueue(Struct, eq=False):
         return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
 
     def _needed(self, child: Task) -> tuple[Needed, ...]:
-        """The checks of the step itself and of those that were finished beside it, with the tests that passed."""
+        """The checks of the step itself and of those that landed meanwhile, with the tests that passed."""
         task = self.book.task
         steps = {each.name: each for each in task.steps}
         needed = [self.need(child)]

@@ -99,7 +99,7 @@ def _summary(heard: TurnEnded) -> str:
 async def _ended(heard: TurnEnded, said: e.ModelAnswered, task: Task, site: Site) -> Sequence[e.AnyEvent]:
     """Its turn is over. What it leaves running would change the files behind the check's back: it ends first."""
     if not said.calls:
-        return [said]  # It was cut short, or declines: it is told to go on.
+        return [said]  # It was cut short, or declines: it is told to continue.
     await site.hang_up()
     workspace = await site.open(task)
     (claim,) = said.calls

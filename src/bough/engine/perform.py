@@ -27,11 +27,11 @@ from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
 MOST_CALLS = 100
-"""Calls of one answer that are carried out."""
+"""The most calls of one answer that run."""
 
 
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
-    """The events that carrying out the command brings, in batches that belong together."""
+    """The events that running the command produces, in batches that belong together."""
     kind = type(command)
     return (_PERFORM.get(kind) or _seldom()[kind])(command, task, site)
 
@@ -145,7 +145,7 @@ def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.Mod
 
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
     specs = {spec.name: spec for spec in _for_role(_attempt(task).role, site.ports.tools.specs)}
-    well = all(act.ok or not act.writes for act in task.acts)  # those that were carried out before a crash
+    well = all(act.ok or not act.writes for act in task.acts)  # those that ran before a crash
     for calls in _groups(command.calls, specs):
         yield [e.ToolStarted(call.id, _writes(call, specs)) for call in calls]
         withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()

@@ -1,7 +1,7 @@
 """From a goal to a tree: which steps, and does the person agree?
 
 The same acts serve a goal and a phase: a phase is planned when it starts, and when it is over the steps after it may
-change. Whatever a planner answers, work goes on: a goal whose plan is refused twice is carried out as one leaf.
+change. Whatever a planner answers, work continues: a goal whose plan is refused twice runs as one leaf.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bough.ports import Batches
 
 
 async def plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
-    """Ask the planner; a bad plan may be mended once, then the task is carried out as one leaf."""
+    """Ask the planner; a bad plan may be repaired once, then the task runs as one leaf."""
     room = task.rules.planning.max_depth - depth(task.id)
     if task.proposal == "flat":
         room = min(room, 1)

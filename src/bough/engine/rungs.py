@@ -116,7 +116,7 @@ async def _stronger(decision: Decision, task: Task, site: Site) -> Batches:
 
 
 async def _other_protocol(decision: Decision, task: Task, site: Site) -> Batches:
-    """The same work begins anew in the other protocol, which the model is spoken to in from now on."""
+    """The same work starts over in the other protocol, which the model uses from now on."""
     assert task.attempt is not None, "nobody was spoken to"
     attempt = task.attempt
     site.ports.protocols.learn(site.ports.models[attempt.tier].name, "text", _says(task, decision))

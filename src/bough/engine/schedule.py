@@ -98,7 +98,7 @@ async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports:
 @asynccontextmanager
 async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]:
     """Hold the run, with a heart that beats: claims are renewed, and a person's wish to stop is heard. Without a heart
-    nothing goes on: what is under way is cut off, and recovered on resume."""
+    nothing continues: what is in progress is cut off, and recovered on resume."""
     async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
         asked = await ports.store.read(run, CONTROL)
         for record in asked:

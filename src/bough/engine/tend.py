@@ -46,7 +46,7 @@ CALLED_OFF = "another step came to a good end first"
 
 
 class Crew(Struct, eq=False):
-    """Who carries tasks out: a run's ports, and how many agents may work at once."""
+    """Runs tasks: a run's ports, and how many agents may work at once."""
 
     run: Run
     ports: Ports
@@ -54,7 +54,7 @@ class Crew(Struct, eq=False):
     beginnings: Beginnings
 
     async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
-        """A task and all below it, to its outcome. With `again` a blocked one goes on, with that model."""
+        """A task and all below it, to its outcome. With `again` a blocked one is retried with that model."""
         run, ports = self.run, self.ports
         if ports.executor is not None and ports.executor.takes(path, first):
             async with self.agents:
@@ -123,7 +123,7 @@ class Crew(Struct, eq=False):
 
 
 class Steps(Struct, eq=False):
-    """The smaller steps of one task while they are carried out."""
+    """The smaller steps of one task while they run."""
 
     crew: Crew
     book: Book
@@ -166,7 +166,7 @@ class Steps(Struct, eq=False):
         return next(step for step in self.book.task.steps if step.name == name)
 
     async def _begin(self) -> None:
-        """Everything that can be begun now. What is ready is asked anew after each event."""
+        """Everything that can be begun now. What is ready is recomputed after each event."""
         book = self.book
         await book.hear()
         for name, free in list(self.parked.items()):
@@ -282,7 +282,7 @@ class Steps(Struct, eq=False):
 
     async def _halted(self, step: Step, child: Task, spend: Spend) -> bool:
         """A task that carries a step rests, for which so much was spent in all: the parent rests too, or the step waits
-        for others to give something back. False: its own grant alone is spent, and the parent goes on without it."""
+        for others to give something back. False: its own grant alone is spent, and the parent continues without it."""
         book, halt = self.book, child.halt
         assert halt is not None
         spent, others = halt.reason == "budget", self._others(step) and self._may_begin()
@@ -339,12 +339,12 @@ def _raised(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildS
 
 
 def _tier(task: Task, step: Step) -> Tier | None:
-    """The model that takes a blocked step up again; None: it is begun, or goes on as it was."""
+    """The model that retries a blocked step; None: it starts, or continues as it was."""
     return "strong" if step.name in task.reopened else None
 
 
 def _arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
-    """What coming to a task means for it: it begins, goes on after a halt or a crash, or is taken up again."""
+    """What reaching a task means for it: it starts, resumes after a halt or a crash, or is retried."""
     if not task.created:
         return [replace(first, worker=worker)]
     # A ledger that has followed its plan does not shrink back to what it was before there was one.

@@ -1,7 +1,7 @@
 """bough as an agent in editors, over the Agent Client Protocol.
 
 A session is a conversation of the person with the runs of one folder: the first prompt is a goal, and each later one
-answers the run's question, tells a resting run something and goes on with it, or follows up on what is finished. The
+answers the run's question, messages a halted run and resumes it, or follows up on what is finished. The
 journal is the truth: a session is only the names of its runs, so that an editor can load it after anything has died.
 """
 
@@ -44,7 +44,7 @@ KINDS: dict[str, schema.ToolKind] = {
 SHOWN = 4_000
 """Characters of a tool's output that an editor is sent."""
 OVER = ("completed", "not_verified", "failed")
-"""Any other run goes on with the next prompt, also one whose process has died."""
+"""Any other run resumes with the next prompt, also one whose process has died."""
 
 
 class Kept(Struct):

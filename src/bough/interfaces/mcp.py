@@ -83,8 +83,8 @@ class Commands:
         """Start a command that carries a run out, tell what happens, and wait for its end or for so long."""
         argv = self.argv(command, "--json", *self.choices, *arguments)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # Not asyncio's: it would end the run together with the server. Files, not pipes: the run goes on writing
-            # when nobody reads any more.
+            # Not asyncio's: it would end the run together with the server. Files, not pipes: the run keeps writing
+            # when nobody reads them.
             start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
             process = await asyncio.to_thread(start, argv)
             told, clock = _Told(out, context), asyncio.get_running_loop().time
@@ -143,7 +143,7 @@ def make_server(commands: Commands) -> MCPServer:
         jobs: Annotated[int, Field(ge=1, le=64, description="Agents that may work at once.")] = 1,
         wait_seconds: Annotated[float, Field(ge=0, description="After this it goes on and is left to `status`.")] = 1e9,
     ) -> dict[str, Any]:
-        """Carry out a goal in a private copy of the repository, and say where it stands. It goes on when this server
+        """Work on a goal in a private copy of the repository and report its status. The run continues when this server
         or the connection ends."""
         options = ["--yes", "--ask-later", "--jobs", str(jobs)]
         options += ["--check", check] if check else []
@@ -152,7 +152,7 @@ def make_server(commands: Commands) -> MCPServer:
 
     @server.tool(annotations=READS)
     async def plan(goal: str) -> dict[str, Any]:
-        """How a goal would be carried out: its steps. A model is asked; nothing is done."""
+        """Plan a goal: its steps. Calls a model; runs nothing."""
         return await commands.json("plan", *commands.choices, "--", goal)
 
     @server.tool(annotations=READS)
@@ -176,12 +176,12 @@ def make_server(commands: Commands) -> MCPServer:
 
     @server.tool()
     async def answer(context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
-        """Answer the question of a run that waits, and go on with it."""
+        """Answer a waiting run's question and resume it."""
         return await commands.carry(context, 1e9, "answer", "--", run, text)
 
     @server.tool()
     async def resume(context: Context, run: Run = "latest") -> dict[str, Any]:
-        """Go on with a run that was stopped, paused or interrupted."""
+        """Resume a run that was stopped, paused or interrupted."""
         return await commands.carry(context, 1e9, "resume", "--", run)
 
     @server.tool()
@@ -196,8 +196,8 @@ def make_server(commands: Commands) -> MCPServer:
 
     @server.tool(annotations=ToolAnnotations(destructive_hint=True))
     async def apply(run: Run = "latest") -> dict[str, Any]:
-        """Bring the changes of a completed run into the person's files. What would take effect by itself (hooks, CI,
-        new programs) is refused: the person brings that in with `bough apply --edges`."""
+        """Apply a completed run's changes to the person's files. Changes that take effect on their own (hooks, CI, new
+        programs) are refused: the person applies those with `bough apply --edges`."""
         return await commands.json("apply", "--", run)
 
     @server.resource("bough://runs", mime_type="application/json")

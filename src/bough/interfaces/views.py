@@ -126,7 +126,7 @@ class TaskView(Struct):
     tokens_by_role: dict[str, int] = field(default_factory=dict)
     """What its agents and helpers used, each by what it is."""
     worker: str = ""
-    """Who carries it out, or did last, where tasks are dispatched to workers."""
+    """The worker that runs it, or ran it last, where tasks are dispatched to workers."""
     started_at: float = 0.0
     last_at: float = 0.0
     reopened: bool = False
@@ -177,11 +177,11 @@ class RunView(Struct):
     """`running`, or how it ended or halted. Whether a process really is at work is the claim's to say."""
     summary: str = ""
     until: float = 0.0
-    """When it can go on, where that is known."""
+    """When it can resume, where that is known."""
     started_at: float = 0.0
     last_at: float = 0.0
     worked: float = 0.0
-    """Seconds that it was carried out, up to when it last halted."""
+    """Seconds that it ran, up to its last halt."""
     since: float = 0.0
     """When the present stretch of work began; 0 while it rests."""
     applied: str = ""
@@ -264,7 +264,7 @@ class RunView(Struct):
         return [t.path for t in self.tasks.values() if t.started_at and (t.reopened or t.state not in sure)]
 
     def look_again(self, path: str, records: Iterable[e.Record]) -> None:
-        """Make one line anew, from `EXACT_KINDS` of its events."""
+        """Rebuild one line from `EXACT_KINDS` of its events."""
         task = self.tasks[path] = TaskView(path, self.tasks[path].title)
         for record in records:
             _see_task(task, record)
@@ -637,7 +637,7 @@ class Outcome(Struct, frozen=True):
     tree: tuple[TaskView, ...]
     spend: Spend
     until: float = 0.0
-    """For `quota`: when it can go on, in seconds since 1970."""
+    """For `quota`: when it can resume, in seconds since 1970."""
 
     @property
     def completed(self) -> bool:

@@ -16,7 +16,7 @@ WORKSPACES = ("open", "discard", "merge")
 
 
 class Blown(BaseException):
-    """The process would be dead now. Not an `Exception`: nothing may catch it and go on."""
+    """The process would be dead now. Not an `Exception`: nothing may catch it and continue."""
 
 
 class Fuse:

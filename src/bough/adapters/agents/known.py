@@ -76,7 +76,7 @@ class Chosen(Struct, frozen=True):
 
 
 def chosen(name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()) -> Chosen:
-    """`network` and `env`: what the person says for this run. A name that nobody knows is a command."""
+    """`network` and `env`: what the person says for this run. An unknown name is a command."""
     own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
     line = own.command or (known.command if known else name)
     try:

@@ -1,1 +1,1 @@
-"""Who carries tasks out elsewhere."""
+"""Executors that run tasks elsewhere."""

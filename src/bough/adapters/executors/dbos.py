@@ -105,7 +105,7 @@ Carry = Callable[[Handed, Callable[[], None]], Coroutine[Any, Any, str]]
 
 
 class Intake:
-    """Takes tasks from the queues, never more than there are slots for, and carries them out in the event loop."""
+    """Takes tasks from the queues, never more than there are slots for, and runs them in the event loop."""
 
     def __init__(self, server: Server, executor: str, slots: int, tags: Sequence[str], carry: Carry) -> None:
         self._server = server
@@ -466,7 +466,7 @@ class DbosExecutor:
             elif any(record.task.startswith(f"{path}/") for path in self._waiting) and "/merge" not in record.task:
                 ports.recorded(record)
         for waiting in [each for each in self._waiting.values() if each.is_over]:
-            # Its worker lets go of it, so that whoever goes on can take it.
+            # Its worker lets go of it, so that whoever continues can take it.
             if await ports.store.holder(self._run, waiting.task.id) is None and not waiting.result.done():
                 waiting.result.set_result(waiting.task)
 

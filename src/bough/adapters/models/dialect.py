@@ -81,7 +81,7 @@ class HttpModel(ABC):
         except Refused as error:
             if not (self._sees and prompt.pictures and ABOUT_IMAGES.search(str(error))):
                 raise
-            # It takes none after all, or not this one: words are enough to go on with.
+            # It takes none after all, or not this one: words are enough to continue with.
             self._sees = False
             self._prefixes.clear()
             return await self.ask(prompt, progress)

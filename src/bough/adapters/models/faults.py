@@ -77,7 +77,7 @@ RESETS = ("anthropic-ratelimit-unified-reset", "x-ratelimit-reset")
 
 
 class Endpoint(Struct, frozen=True):
-    """Where one model is to be had, and by which key. Its own text has no secret in it."""
+    """Where one model is served, and by which key. Its own text has no secret in it."""
 
     name: str
     """`provider:model`."""

@@ -1,7 +1,7 @@
 """Conversations as the bytes that go over the wire, each message encoded once.
 
-Providers keep nothing between calls, so the whole conversation is sent in every round. Encoding it anew each time would
-cost more with every round; here only what is new is encoded, whatever the length of the rest.
+Providers keep nothing between calls, so the whole conversation is sent in every round. Encoding it again each time
+would cost more with every round; here only what is new is encoded, whatever the length of the rest.
 """
 
 from __future__ import annotations

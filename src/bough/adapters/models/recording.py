@@ -170,7 +170,7 @@ def _header(path: Path, line: bytes) -> Header:
 
 
 def _prepare(path: Path, header: Header) -> None:
-    """Start a recording, or go on with one. Any other file is left alone."""
+    """Start a recording, or continue one. Any other file is left alone."""
     try:
         if path.exists() and path.stat().st_size:
             content = path.read_bytes()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 EMPTY = "(empty answer)"
-"""Stands for a text without content, which most servers refuse to take back."""
+"""Stands for a text without content, which most servers reject in a request."""
 CONNECT_TIMEOUT = 30.0
 LONGEST = 3600.0
 """Seconds that a call may take in all, unless somebody says otherwise."""

@@ -45,7 +45,7 @@ def listen(network: dict[str, Any]) -> list[socket.socket]:
 def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
     """Pass on until the process is ended. Called outside the namespace."""
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    socket.getaddrinfo("localhost", None)  # loads what looks names up before it cannot be loaded any more
+    socket.getaddrinfo("localhost", None)  # loads the resolver while it still can be loaded
     kernel.confine([], kernel.landlock_abi(), (filter.AF_INET, filter.AF_INET6, filter.AF_NETLINK))
     proxies = 1 if network["hosts"] else 0
     free = threading.BoundedSemaphore(_MOST)

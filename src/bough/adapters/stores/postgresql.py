@@ -1,7 +1,7 @@
 """The journal in a schema of a PostgreSQL database, for runs that several machines work on.
 
 Promises: what `append` returned is committed; events of a run are numbered in the order of their commits, so that a
-reader who goes on from a number misses none; a server that restarts is waited for, and what was being written when it
+reader who continues from a number misses none; a server that restarts is waited for, and what was being written when it
 went away is written exactly once. Times are the server's, so that the clocks of the machines do not matter.
 
     postgresql://user@host/database?schema=name       one project a schema; `bough` when none is named
@@ -135,7 +135,7 @@ class PostgresStore:
         return self._origin + time.monotonic()
 
     async def transact(self, work: Callable[[Transaction], T], patience: float = PATIENCE) -> T:
-        """Carry out `work` in one transaction, in a thread. It may be carried out again when the server went away."""
+        """Run `work` in one transaction, in a thread. It may run again when the server went away."""
         if self._closed:
             raise StoreError(f"The journal {self.path} was closed: open it again.")
         return await asyncio.get_running_loop().run_in_executor(self._threads, self.server.run, work, patience)

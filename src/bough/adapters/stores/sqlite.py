@@ -87,7 +87,7 @@ SELECT run FROM names WHERE run IS NOT NULL ORDER BY (SELECT min(seq) FROM event
 class SqliteStore:
     """A `Store` in the file at `path`. With `create` a missing file is made; without, it is `NotFound`.
 
-    A cancelled `append` may still become durable: who goes on after a cancellation reads the stream again.
+    A cancelled `append` may still become durable: a caller that continues after a cancellation reads the stream again.
     """
 
     def __init__(self, path: Path, *, create: bool = True, clock: Callable[[], float] = time.time) -> None:

@@ -13,7 +13,7 @@ from bough.ports import Sandbox, ToolResult, Workspace
 
 
 class Refusal(Exception):
-    """A call that cannot be carried out. Its text is for the model: what is wrong, and what to do instead."""
+    """A call that cannot run. Its text is for the model: what is wrong, and what to do instead."""
 
     def __init__(self, message: str, fault: bool = False) -> None:
         """`fault`: the call itself was unusable, whatever the state of the workspace."""
@@ -22,7 +22,7 @@ class Refusal(Exception):
 
 
 class Bench(Struct, frozen=True):
-    """What a tool has at hand while it carries out one call."""
+    """What a tool has at hand while it runs one call."""
 
     workspace: Workspace
     rules: Rules

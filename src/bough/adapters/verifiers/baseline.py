@@ -35,7 +35,7 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
     refuted: str = ""
     """What a run that was refuted by an assertion printed, as a hash; empty: nothing of the kind can be seen in it."""
     rewritten: tuple[str, ...] = ()
-    """Code that the check itself writes anew."""
+    """Code that the check itself regenerates."""
     ended: bool = False
     """With what pytest leaves behind at the end of a session."""
     seconds: float = 0.0

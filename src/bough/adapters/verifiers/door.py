@@ -67,7 +67,7 @@ class Door(Struct, frozen=True):
         return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks)) if lacks else known
 
     def told(self, check: Check, known: Known, accepts: bool) -> BaseChecked:
-        """`accepts`: tests that fail may go on failing; only a command that does not start at all stands in the way."""
+        """`accepts`: tests that fail may keep failing; only a command that does not start at all stands in the way."""
         report = known.report
         return BaseChecked(
             command=check.command,

@@ -23,7 +23,7 @@ SHOWN_LINES = 12
 SHOWN_TEXT = 600
 _ELSEWHERE = r"(?:Import|ModuleNotFound|Attribute|Name|FileNotFound|Reference|Syntax)Error"
 _NOT_ASKED = rf"(?:E\s+)?(?:{_ELSEWHERE}\b|.*fixture '|.* is not (?:a function|defined)|error\[E\d+\])"
-"""How the message of a test begins that cannot ask any more, since what it uses has another name or place now."""
+"""How the message of a test begins that no longer runs, since what it uses has another name or place now."""
 _ASSERTED = r"(?im)\bAssert\w*Error\b|\bassert\w* .*failed|\bexpect(?:ed)?\b|--- FAIL:|^not ok\b"
 _BROKEN = rf"{_ELSEWHERE}|MODULE_NOT_FOUND|ENOENT|[Nn]o such file|[Cc]annot find|not (?:found|defined)"
 

@@ -2,7 +2,7 @@
 
 A test that uses a name which the product no longer has cannot be asked. Where the work gave the thing another name, the
 difference of its tests says which: then the original test is asked under that name, with its own expectations. Only a
-name that the product defined and has nowhere any more is replaced, and only by one that the product newly defines, so
+name that the product defined and no longer has is replaced, and only by one that the product newly defines, so
 that nothing but the product can be called by it.
 """
 

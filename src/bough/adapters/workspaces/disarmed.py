@@ -58,7 +58,7 @@ def disarm(top: bytes, known: Stamp | None = None) -> Stamp | None:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise
         with suppress(FileNotFoundError, NotADirectoryError):
-            # A link, or a file that names a repository elsewhere: an agent's doing. It is made anew when it is needed.
+            # A link, or a file that names a repository elsewhere: an agent's doing. It is recreated when it is needed.
             if not stat.S_ISDIR(os.lstat(top + b"/.git").st_mode):
                 handles.remove_below(top, b".git")
         return None

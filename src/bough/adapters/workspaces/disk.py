@@ -150,7 +150,7 @@ def with_access(action: Callable[[], T], *paths: bytes) -> T:
 
 
 def ensure_access(folder: bytes) -> None:
-    """A folder of our own can be listed and entered; `NotADirectoryError` when it is none (any more)."""
+    """A folder of our own can be listed and entered; `NotADirectoryError` when it is none (or is gone)."""
     mode = os.lstat(folder).st_mode
     if not stat.S_ISDIR(mode):
         raise NotADirectoryError(errno.ENOTDIR, "is not a folder", folder)

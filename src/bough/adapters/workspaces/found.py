@@ -67,7 +67,7 @@ class Found(Struct):
     """Files that had to be read."""
 
     def copy(self) -> Found:
-        """To be changed in place of this one, which must not be used any more where it has fresh folders."""
+        """To be changed in place of this one, which must no longer be used where it has fresh folders."""
         return Found(dict(self.folders), set(self.fresh), set(self.bare))
 
     def files(self) -> Iterator[tuple[bytes, File]]:
@@ -157,7 +157,7 @@ class Found(Struct):
                 if folder.files or folder.ignored or folder.shared:
                     break
                 if any(join(path, name) not in empty for name in folder.folders):
-                    break  # the last of them to be seen goes on from here
+                    break  # the last of them to be seen continues from here
                 empty.add(path)
                 path = path.rpartition(b"/")[0]
         return sorted(empty)

@@ -171,7 +171,7 @@ class GitWorkspace:
         remake: Callable[[str], GitWorkspace],
         mounts: tuple[Mount, ...] = (),
     ) -> None:
-        """`remake` makes the checkout anew from a tree."""
+        """`remake` recreates the checkout from a tree."""
         self.root = Path(os.fsdecode(scanner.top))
         self.folder = _start(self.root, folder)
         self.scratch = scratch

@@ -44,7 +44,7 @@ class Folders:
         self._open = {b"": os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)}
 
     def at(self, path: bytes) -> int:
-        """Good until the next is asked for. `NotADirectoryError` when no folder is there (any more)."""
+        """Good until the next is asked for. `NotADirectoryError` when no folder is there (or it is gone)."""
         if (known := self._open.get(path)) is not None:
             return known
         above, names = path, []
@@ -98,7 +98,7 @@ def open_below(parent: int, name: bytes, writing: bool = False) -> int:
 def make_folder(top: bytes, path: bytes) -> None:
     """Make a folder below `top` where nothing is in its way; what is there stays as it is."""
     parent, _, name = path.rpartition(b"/")
-    # Something that is no folder is in its way, or on the way there nothing is, any more.
+    # Something that is no folder is in its way, or part of the path is gone.
     with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), folder(top, parent) as handle:
         _with_access(handle, partial(os.mkdir, name, dir_fd=handle))
 
@@ -128,7 +128,7 @@ def in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
 
 
 def remove_below(top: bytes, path: bytes) -> None:
-    """Remove what is at a path below `top`; nothing there is fine, nor is a way there that is no folder any more."""
+    """Remove what is at a path below `top`; nothing there is fine, and so is a path whose folder is gone."""
     parent, _, name = path.rpartition(b"/")
     try:
         with folder(top, parent) as handle:

@@ -25,7 +25,7 @@ class Listings:
         self._lock = threading.Lock()
 
     def know(self, tree: str, found: Found) -> None:
-        """That these are the files of a tree; they do not change any more."""
+        """That these are the files of a tree; they no longer change."""
         with self._lock:
             self._remembered.pop(tree, None)
             self._remembered[tree] = found

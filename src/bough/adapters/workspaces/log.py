@@ -91,7 +91,7 @@ class Log:
         self._began = self._written
 
     def replace(self, longest: int, secure: Callable[[bytes], None]) -> None:
-        """Have what is in a log that grew too long made durable otherwise, and go on with a new one."""
+        """Have what is in a log that grew too long made durable otherwise, and continue with a new one."""
         with self._syncing, self._writing:
             if self._fd < 0 or self.size <= longest:
                 return

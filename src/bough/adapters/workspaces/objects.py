@@ -131,7 +131,7 @@ class Batch:
         return id
 
     def add_file(self, path: bytes, within: int | None = None) -> bytes | None:
-        """A regular file's content; None when there is no such file (any more)."""
+        """A regular file's content; None when there is no such file (or it is gone)."""
         for _ in range(5):
             fd = disk.open_regular(path, within)
             if fd is None:

@@ -319,7 +319,7 @@ class _Look:
                 self._by.watch.close()  # a write by its other name would not be told of this one
             path = join(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
-                return File(PLAIN, b"", stamp, False)  # It goes, or is made anew, whatever is in it.
+                return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever is in it.
             self._count_new(path, before)
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):

@@ -50,7 +50,7 @@ def candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
 
 
 def _is_kept_current(folder: os.DirEntry[bytes]) -> bool:
-    """Cargo builds anew what a checkout has changed; others may go on using what was made of a file that is gone."""
+    """Cargo rebuilds what a checkout has changed; others may keep using what was made of a file that is gone."""
     return folder.name != b"target" or os.path.lexists(join(folder.path, b".rustc_info.json"))
 
 

@@ -1,7 +1,7 @@
 """Whether a `.bough` that is there is one that bough made for this person.
 
 It may have come with an unpacked archive or a clone, or belong to somebody else who can write to a folder above. Git
-would take programs, objects and whole repositories from where it points, and bough would go on with its runs.
+would take programs, objects and whole repositories from where it points, and bough would resume its runs.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Changed(NamedTuple):
     folders: set[bytes]
     """What is directly in these may differ."""
     whole: set[bytes]
-    """Nothing that was known of these, and of what is below them, holds any more."""
+    """What was known of these, and of what is below them, no longer holds."""
 
 
 class Watch:
@@ -55,7 +55,7 @@ class Watch:
         try:
             # By handle: what has its path by now may be something else.
             number = _call("inotify_add_watch", self._handle, b"/proc/self/fd/%d" % handle, MASK)
-        except OSError:  # no more to be had
+        except OSError:  # no more available
             return self.close()
         if number not in self._paths:
             self._taken += 1

@@ -11,7 +11,7 @@ TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
 
 
 def fresh_attempts(step: Step, count: int) -> tuple[Step, ...]:
-    """The step so many times, each to be carried out on its own."""
+    """The step so many times, each to run on its own."""
     return tuple(
         replace(
             step,

@@ -145,7 +145,7 @@ def planner(
 
 
 def _asked(requirements: Sequence[Requirement], means: str) -> dict[str, str]:
-    """What the steps have to cover, and with what they are carried out. A single requirement is the goal itself."""
+    """What the steps have to cover, and the means to do them. A single requirement is the goal itself."""
     many = len(requirements) > 1
     return {
         "requirements": section("The requirements in it, by number", listed(requirements)) if many else "",

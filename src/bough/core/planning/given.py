@@ -1,4 +1,4 @@
-"""From steps as a model gave them to steps that can be carried out, or to what is wrong with them."""
+"""From steps as a model gave them to steps that can run, or to what is wrong with them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _only_prose(files: Sequence[str]) -> bool:
 
 def names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
     """A path segment for each step, and what is wrong. A name that is taken elsewhere gets a number; one that the
-    answer uses twice is refused, since nobody knows which of the two a need means."""
+    answer uses twice is refused, since it is ambiguous which of the two a need means."""
     used, chosen, found = set(taken), list[str](), list[str]()
     seen: set[str] = set()
     for number, item in enumerate(given, 1):

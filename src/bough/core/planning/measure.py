@@ -70,7 +70,7 @@ def gist(*texts: str) -> frozenset[str]:
 
 def smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), part: bool = False) -> bool:
     """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again, nor
-    does it begin by saying it again and go on with how. What it shares with all its siblings (requirements that hold
+    does it begin by saying it again and continue with how. What it shares with all its siblings (requirements that hold
     for each of them) says nothing about which part it is; and one that is known to cover only a `part` of it may use
     what words it likes, short of being the same."""
     own = gist(child.instructions)

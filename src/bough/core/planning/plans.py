@@ -54,7 +54,7 @@ def _levels(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
 
 
 def _without_files(steps: Sequence[Step]) -> list[str]:
-    """Steps that may run beside another one, and of which nobody knows what they change."""
+    """Steps that may run beside another one, and of which it is unknown what they change."""
     after: dict[str, set[str]] = {}
     for step in steps:  # in an order that respects their needs
         after[step.name] = {*step.needs}.union(*(after.get(need, set()) for need in step.needs))

@@ -1,4 +1,4 @@
-"""Smaller steps for a task that does not move: split, planned anew, or one step for what its check still says."""
+"""Smaller steps for a stuck task: split, replanned, or one step for what its check still reports."""
 
 from __future__ import annotations
 

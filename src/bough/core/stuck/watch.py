@@ -84,7 +84,7 @@ class Watch(Struct, frozen=True):
 
 
 def afresh(watch: Watch) -> Watch:
-    """An empty memory that goes on counting rounds: after a signal, or when a person has spoken."""
+    """An empty memory that keeps counting rounds: after a signal, or when a person has spoken."""
     return Watch(round=watch.round)
 
 

@@ -1,4 +1,4 @@
-"""A conversation as a model sees it that is spoken to in text: no calls and no results, only words on both sides."""
+"""A conversation as a model in the text protocol sees it: no calls and no results, only words on both sides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a model's words to calls: what a person would do who has the answer before them and is asked to carry it out.
+"""From a model's words to calls: what a person would do who has the answer before them and is asked to act on it.
 
 Whole files, edits and a command are in blocks; what a block is meant for is said in its first line, beside it or before
 it, or is plain from the task. A block that is cut off, or of which nothing says where it belongs, is left alone.
@@ -47,7 +47,7 @@ class Reading(Struct, frozen=True):
     more: bool = False
     """It says that it is not done yet."""
     aside: tuple[str, ...] = ()
-    """Tests that were there before and would have been written anew beside the work: they are left alone."""
+    """Tests that were there before and would have been rewritten beside the work: they are left alone."""
 
 
 def read(text: str, known: Known, stop: Stop = "end") -> Reading:
@@ -223,7 +223,7 @@ def _from_diff(block: Block, known: Known) -> list[Call]:
 
 
 def _without_tests(found: list[Call], known: Known) -> tuple[list[Call], tuple[str, ...]]:
-    """Small models like to write the tests anew beside the work. Those that were there stay, when there is work."""
+    """Small models like to rewrite the tests beside the work. Those that were there stay, when there is work."""
     changes = [(call, _path(call)) for call in found if call.name in ("write", "edit")]
     there = set(known.paths)
     aside = [call for call, path in changes if paths.is_test(path) and path in there]

@@ -1,4 +1,4 @@
-"""What a model that is spoken to in text is shown at once, instead of waiting until it asks: the files that the task is
+"""What a model in the text protocol is shown at once, instead of waiting until it asks: the files that the task is
 about, its tests, and what fails."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ UNKNOWN_WINDOW = 8_192
 RESERVED = 2_500
 """Tokens for the task itself and for the answer."""
 SHORT = 250
-"""Lines up to which a file is best written anew as a whole."""
+"""Lines up to which a file is best rewritten as a whole."""
 FILES = 12
 """Files that are shown at most."""
 FAILURES = 3

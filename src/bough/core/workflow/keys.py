@@ -217,7 +217,7 @@ def for_agents(step: Step) -> bool:
 
 
 def asks_models(step: Step) -> bool:
-    """Whether carrying it out needs a model: for agents, and for summaries."""
+    """Whether running it needs a model: for agents, and for summaries."""
     return kind(step) == "agent" or step.summarize or any(map(asks_models, step.steps))
 
 

@@ -21,7 +21,7 @@ class Turn(Struct, frozen=True):
     to: str | None
     """The next state; None when the machine is over."""
     success: bool
-    """Whether all is well: a machine that is over ended well, one that goes on has had its failure taken up."""
+    """Whether all is well: a machine that is over ended well, one that continues has had its failure handled."""
     why: str
     """For the journal."""
 

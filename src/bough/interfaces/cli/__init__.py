@@ -6,7 +6,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """The console script: carries out what `sys.argv` says. The process ends here, with the exit status."""
+    """The console script: runs what `sys.argv` says. The process ends here, with the exit status."""
     import gc
     import os
     import sys

@@ -18,10 +18,10 @@ from bough.interfaces.cli.options import example, stay
 def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
     """Run as an agent in your editor over the Agent Client Protocol.
 
-    Zed, JetBrains, Neovim and others start it and speak with it on standard input and output. What you write first is
-    the goal; it works in a private copy of the folder, shows its plan, its calls and its checks, and asks you before
-    the changes come into your files. What you write next answers its question, goes on with a run that rests, or
-    follows up on one that is finished. Sessions are loaded again after anything has ended.
+    Zed, JetBrains, Neovim and others start it and talk to it on standard input and output. Your first message is the
+    goal: bough works on it in a private copy of the folder, shows its plan, tool calls and checks, and asks before it
+    changes your files. Your next message answers its question, resumes a paused or interrupted run, or follows up on a
+    finished one. Sessions can be reloaded after a crash or a restart.
 
     Needs the extra: pip install 'bough[acp]'.
     """

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 @click.argument("text")
 @in_dir
 @for_carrying_out
-@click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
+@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(run: str, text: str, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Answer a run's question and resume it.
 
-    A run that has tried everything asks you, at the terminal or, with --ask-later, by waiting (exit status 5) without
-    any process; `bough status` shows the question. The answer is kept first, then the run is resumed with it; one that
-    is asking at another terminal goes on there. The exit status is as for `bough run`.
+    A run that has tried everything asks you: at the terminal or, with --ask-later, by waiting without a process (exit
+    status 5); `bough status` shows the question. The answer is saved, then the run resumes with it; a run that is
+    asking at another terminal resumes there. Exit status: as for `bough run`.
     """
     from bough.app import Choices
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 )
 @run_argument
 @in_dir
-@click.option("--partial", is_flag=True, help="Also when the run is not completed: its work is not verified.")
-@click.option("--edges", is_flag=True, help="Also what takes effect by itself: hooks, CI, new programs, links out.")
-@click.option("--commit", is_flag=True, help="Commit what it changed, with the evidence as trailers.")
-@click.option("--branch", metavar="NAME", help="Commit it to a new branch from HEAD; your files stay as they are.")
-@click.option("--steps", is_flag=True, help="With --commit or --branch: a commit for each step, not one in all.")
-@click.option("--with-probes", is_flag=True, help="Take the probes that the work has passed along, as tests.")
+@click.option("--partial", is_flag=True, help="Apply even if the run is not completed; its work is not verified.")
+@click.option("--edges", is_flag=True, help="Also apply what takes effect on its own: hooks, CI, programs, links out.")
+@click.option("--commit", is_flag=True, help="Commit the changes, with the evidence as trailers.")
+@click.option("--branch", metavar="NAME", help="Commit to a new branch from HEAD; your files stay unchanged.")
+@click.option("--steps", is_flag=True, help="With --commit or --branch: one commit per step.")
+@click.option("--with-probes", is_flag=True, help="Also add the probes that passed, as tests.")
 @as_json("As a JSON object: the run and the files.")
 def command(
     run: str | None,
@@ -40,12 +40,13 @@ def command(
 ) -> None:
     """Bring a run's changes into your files.
 
-    What you changed since RUN (default: the latest) began is merged with it, line by line; where both changed the same
-    lines, it is refused as a whole, naming the files, and nothing is written. Without --commit and --branch your index
-    and your branches stay as they are. Refused too while the run is being carried out. `bough undo` takes it back.
+    What you changed since RUN (default: the latest) started is merged with it line by line. If both changed the same
+    lines, nothing is written and the conflicting files are listed. Without --commit and --branch your index and
+    branches stay unchanged. A run that is still running cannot be applied. `bough undo` reverts an apply.
 
-    Changes that take effect before you run anything (hooks, CI, editor tasks, .envrc, a conftest.py at a new place, new
-    programs, links that lead out, bough.toml) are listed and you are asked; without a terminal, --edges says yes.
+    Changes that take effect before you run anything (hooks, CI, editor tasks, .envrc, a conftest.py in a new place, new
+    programs, links that lead out of the project, bough.toml) are listed, and you are asked about them; without a
+    terminal, pass --edges to accept them.
     """
     if commit and branch:
         raise click.UsageError("--commit and --branch exclude each other")

@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 )
 @run_argument
 @in_dir
-@click.option("--deny", is_flag=True, help="Do not allow it: the agent is told, and goes on.")
-@click.option("--say", default="", metavar="TEXT", help="What the agent hears with --deny, the planner with --plan.")
+@click.option("--deny", is_flag=True, help="Do not allow it: the agent is told and continues.")
+@click.option("--say", default="", metavar="TEXT", help="Message to the agent (--deny) or the planner (--plan).")
 @click.option(
     "--plan",
     type=click.Choice(["show", "yes", "no", "change", "own"]),
-    help="The plan that a live run asks about. no: as one piece of work; change: with --say; own: with --file.",
+    help="Answer a live run that asks about its plan. no: do it unplanned; change: with --say; own: with --file.",
 )
 @click.option(
     "--command",
     "answer",
     type=click.Choice(["show", "yes", "no"]),
-    help="The command that a live run waits with ([approve] in your settings). no: with --say, what to do instead.",
+    help="Answer a live run that asks before a command ([approve]). no: say what to do instead with --say.",
 )
 @click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
 @for_carrying_out
-@click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
+@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(
     run: str | None,
     folder: Path,
@@ -50,12 +50,12 @@ def command(
 ) -> int:
     """Approve or deny what a run asks about: tests, a plan, a command.
 
-    A run waits for you (exit status 5) when tests as they were before it do not pass on the new code and nothing in
-    the goal demands that. `bough status` shows each test with what it expected and what it expects now. The run is
-    resumed with your answer.
+    A run waits for you (exit status 5) when the original tests do not pass on the new code and nothing in the goal
+    demands that they change. `bough status` shows each test: what it expected before and what it expects now. The run
+    resumes with your answer.
 
-    A live run that asks about its plan at a terminal, or in the dashboard, can be answered from here with --plan, and
-    one that waits with a command you want to see first with --command.
+    With --plan you answer a live run that asks about its plan at another terminal or in the dashboard; with --command,
+    one that asks before it runs a command.
     """
     from bough.app import Choices
 

@@ -1,4 +1,4 @@
-"""The dashboard beside a run that is carried out at the terminal: a process of its own, so that the engine never waits
+"""The dashboard beside a run at the terminal: a separate process, so that the engine never waits
 for a page."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Carrying a run out while a person, a log or a program watches: what `bough run` and `bough resume` share."""
+"""Run with a person, a log or a program watching: what `bough run` and `bough resume` share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOK = 30.0
 
 
 class Display(Protocol):
-    """Who is told what happens."""
+    """Receives what happens."""
 
     def announce(self, lines: list[Line], more: bool = False) -> None:
         """What a person should know before it starts. `more`: further lines will follow."""
@@ -47,7 +47,7 @@ class Display(Protocol):
 
 
 class JsonDisplay:
-    """One event a line, and nothing else on standard output. When nobody reads any more, the run still goes on."""
+    """One event per line, and nothing else on standard output. When the reader goes away, the run continues."""
 
     def __init__(self) -> None:
         self._gone = False
@@ -141,8 +141,7 @@ async def carry(
 def with_quota(
     session: Session, display: Display, choices: Choices, work: Callable[[Watch], Awaitable[Outcome]]
 ) -> Callable[[Watch], Awaitable[Outcome]]:
-    """The work, taken up again whenever its model has quota again, where the person wants that. Nobody holds the run
-    meanwhile."""
+    """The work, resumed whenever the quota resets, if the person wants that. No process holds the run meanwhile."""
 
     async def patiently(watch: Watch) -> Outcome:
         outcome = await work(watch)

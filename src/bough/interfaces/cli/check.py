@@ -22,16 +22,16 @@ NOT_FOUND = 5
     epilog=example("bough check", "bough check --check 'pytest -q' --dir packages/web"),
 )
 @in_dir
-@click.option("--check", metavar="CMD", help="Try this command in place of the one that is found.")
+@click.option("--check", metavar="CMD", help="Try this command instead of the one bough finds.")
 @confined
 @as_json("As a JSON object.")
 def command(folder: Path, check: str | None, sandbox: Any, network: str | None, as_json: bool) -> int:
     """Run the project's check as bough finds it, before any work.
 
-    Says which check a run would be proven by, why, in which environment, and what it says of your files as they are:
-    in a checkout of bough's own, as in a run. Your files are only read, and no model is asked.
+    Shows which check a run would use, why, in which environment, and whether it passes on your files now. It runs in a
+    private checkout, as in a run. Your files are only read, and no model is called.
 
-    Exit status: 0 it passes, 1 it fails, 2 it cannot start (something is missing), 5 no check was found.
+    Exit status: 0 passes, 1 fails, 2 cannot start (something is missing), 5 no check found.
     """
     from bough.app import Choices
 

@@ -15,14 +15,14 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json
     epilog=example("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config"),
 )
 @in_dir
-@click.option("--all", "everything", is_flag=True, help="Also what nobody has set.")
+@click.option("--all", "everything", is_flag=True, help="Also settings that are not set anywhere.")
 @as_json("As a JSON object.")
 def command(folder: Path, everything: bool, as_json: bool) -> None:
     """Show which settings are in force, and where they come from.
 
-    The later ones count: your own file (~/.config/bough/config.toml), the project's (bough.toml, or [tool.bough] in
-    pyproject.toml), BOUGH_SECTION_KEY variables, and what you say to a command. The project's file may lower limits; to
-    raise them or to choose a model it needs your consent.
+    Later sources override earlier ones: your own file (~/.config/bough/config.toml), the project's (bough.toml, or
+    [tool.bough] in pyproject.toml), BOUGH_SECTION_KEY variables, and command-line options. The project's file may lower
+    limits; it needs your consent to raise them or to choose a model.
     """
     from bough.app.inforce import settings_in_force
 

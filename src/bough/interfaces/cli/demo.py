@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     "folder",
     metavar="D",
     type=click.Path(path_type=Path),
-    help="A new folder for it, which stays (default: a temporary one, which stays too).",
+    help="A new folder for the demo (default: a temporary one). It is not removed.",
 )
 @as_json("One event a line, as it happens.")
 def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     """Watch a whole run with a recorded model: no key, no network.
 
-    The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's words are a
-    recording of what a model really said.
+    The files, the edits, the workspace and the tests are real, and bough itself runs them; only the model's answers are
+    replayed from a recording.
 
-    `fix` (the one without a name) is one task: some tests fail. `project` builds a program in three phases, two agents
-    at a time: one of them makes a mistake that a bug hunter repairs, one gets stuck and its task is planned anew.
+    `fix` (the default) is one task: some tests fail. `project` builds a program in three phases, two agents at a time:
+    one makes a mistake that a bug hunter repairs, one gets stuck and its task is replanned.
     """
     from bough.demo import find
 

@@ -16,12 +16,12 @@ from bough.interfaces.cli.options import example, in_dir, run_argument, wait_for
 )
 @run_argument
 @in_dir
-@click.option("--stat", is_flag=True, help="Only the files, and how many lines of each.")
+@click.option("--stat", is_flag=True, help="Only the files and their line counts.")
 def command(run: str | None, folder: Path, stat: bool) -> None:
     """Show what a run changed.
 
-    All that RUN (default: the latest) changed so far, finished or not, against your files as they were when it began.
-    Into a pipe or a file it is a plain patch.
+    Everything RUN (default: the latest) has changed so far, finished or not, compared with your files as they were when
+    it started. In a pipe or a file the output is a plain patch.
     """
     wait_for(_diff(run, folder, stat))
 

@@ -21,22 +21,21 @@ if TYPE_CHECKING:
     epilog=example("bough doctor", "bough doctor --model ollama:qwen3"),
 )
 @in_dir
-@click.option("--model", metavar="M", help="Try this model on three tiny tasks (this asks it, and may cost money).")
+@click.option("--model", metavar="M", help="Try this model on three tiny tasks (this calls it and may cost money).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 @click.option(
     "--protocol",
     type=click.Choice(["auto", "tools", "text"]),
-    help="With --model: how it is spoken to (default: by evidence).",
+    help="With --model: the protocol to use (default: auto-detected).",
 )
 @as_json("As a JSON object.")
 def command(folder: Path, model: str | None, base_url: str | None, protocol: Any, as_json: bool) -> int:
     """Check what works here and what is missing.
 
-    Looks at Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), keys (which are never
-    shown) and whether the model can be reached; then it runs the project's check, as `bough check` does. No model is
-    asked anything, unless you name one with --model: that one is tried on three tiny tasks, in a folder that is thrown
-    away, and doctor says how it is spoken to and why; what it learns of the model is kept for later runs. Exit status:
-    0 when a run could start, else 1.
+    Checks Python, git, the journal, ripgrep, the sandbox (which it tries to break out of), API keys (never shown) and
+    whether the model can be reached; then runs the project's check, as `bough check` does. No model is called unless
+    you name one with --model: bough then tries it on three tiny tasks in a temporary folder, reports which protocol it
+    uses and why, and remembers the result for later runs. Exit status: 0 if a run could start, else 1.
     """
     from bough.app import Choices
     from bough.app.examine import examine, try_out

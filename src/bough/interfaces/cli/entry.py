@@ -128,20 +128,20 @@ def bough(ctx: click.Context) -> None:
 
 
 def enter(arguments: Sequence[str]) -> int:
-    """Carry out a command line and say how it went."""
+    """Run a command line and return the exit status."""
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     status = _completed() if COMPLETE in os.environ else _carried_out(list(arguments))
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):  # nobody reads our output any more
+        with suppress(OSError):  # nobody reads our output
             stream.flush()
     return status
 
 
 def _completed() -> int:
-    """The shell asks how a word could go on, or for the script that makes it ask."""
+    """The shell asks for completions of a word, or for the completion script."""
     from click.shell_completion import shell_complete
 
     return shell_complete(bough, {}, "bough", COMPLETE, os.environ[COMPLETE])

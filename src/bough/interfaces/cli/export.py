@@ -19,15 +19,15 @@ from bough.interfaces.cli.options import example, in_dir, run_argument, wait_for
 )
 @run_argument
 @in_dir
-@click.option("--html", "as_html", is_flag=True, help="As a page that needs nothing else: RUN.html.")
+@click.option("--html", "as_html", is_flag=True, help="As a self-contained page: RUN.html.")
 @click.option("--json", "as_json", is_flag=True, help="The same data as JSON, on standard output.")
 @click.option("--output", metavar="F", help="Write it there instead; `-` is standard output.")
 def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output: str | None) -> None:
     """Write a run as one file, to read or to attach.
 
-    The page is the dashboard as it was at that moment: the tree, the time line, every conversation, all changes, checks
-    and evidence. It opens in any browser, offline, and loads nothing. Keys are struck out as in the journal; what
-    models, files and commands said is in it, so look before you publish it.
+    The page is a snapshot of the dashboard: the tree, the timeline, every conversation, all changes, checks and
+    evidence. It opens offline in any browser and loads nothing. Keys are redacted as in the journal; the output of
+    models, files and commands is included, so review it before you publish it.
     """
     if as_html == as_json:
         raise click.UsageError("give --html or --json")

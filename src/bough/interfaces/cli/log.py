@@ -37,13 +37,13 @@ POLL = 0.3
 @task_argument
 @in_dir
 @click.option("--follow", is_flag=True, help="Keep printing until the run ends or stops.")
-@click.option("--rounds", is_flag=True, help="The conversation: what the agent was told, said, called and got.")
+@click.option("--rounds", is_flag=True, help="The conversation: prompts, answers, tool calls and results.")
 @as_json("One event a line, as it is in the journal.")
 def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
     """Show what happened, event by event.
 
-    RUN is a run's name, the beginning of one, or `latest` (the default); TASK a path as `bough show` has it: that task
-    and all below it (default: the whole run). A task's path alone means one of the latest run.
+    RUN is a run's name, its beginning, or `latest` (the default); TASK is a path as shown by `bough show`: that task
+    and everything below it (default: the whole run). A task path alone refers to the latest run.
     """
     if rounds and as_json:
         raise click.UsageError("--rounds is for reading and --json for programs: give one of them")

@@ -20,9 +20,9 @@ from bough.interfaces.cli.options import example, in_dir, stay
 def command(folder: Path, model: str | None, base_url: str | None) -> None:
     """Serve bough to other agents over the Model Context Protocol.
 
-    Speaks the protocol on standard input and output, for an agent or editor that starts it. Its tools are run, plan,
+    Speaks the protocol on standard input and output to the agent or editor that starts it. Its tools are run, plan,
     status, show, diff, answer, resume, say, stop and apply, in this project only; bough://runs and bough://runs/RUN
-    are resources. Models, keys, sandbox, network and limits stay yours: they come from your settings. A run goes on
+    are resources. Models, keys, sandbox, network and limits stay yours: they come from your settings. A run continues
     when the agent ends.
 
     Needs the extra: pip install 'bough[mcp]'.

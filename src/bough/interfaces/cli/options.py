@@ -29,7 +29,7 @@ def in_dir(command: F) -> F:
         default=".",
         show_default=True,
         type=click.Path(path_type=Path),
-        help="The project or a folder in it.",
+        help="The project, or a folder in it.",
     )(command)
 
 
@@ -80,16 +80,16 @@ def _models() -> tuple[Callable[[F], F], ...]:
         click.option(
             "--model",
             metavar="M",
-            help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; @URL behind it: at that address; "
+            help="provider:model, e.g. anthropic:claude-sonnet-4-5 or ollama:qwen3; append @URL for another endpoint; "
             "or the name of a preset in your settings.",
         ),
-        click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: the model)."),
-        click.option("--strong-model", metavar="M", help="For the last repair and stuck work (default: the model)."),
+        click.option("--fast-model", metavar="M", help="For pruning, summaries and estimates (default: --model)."),
+        click.option("--strong-model", metavar="M", help="For the last repair and for stuck work (default: --model)."),
         click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint."),
         click.option(
             "--protocol",
             type=click.Choice(["auto", "tools", "text"]),
-            help="How models act: by tool calls, by blocks in their text, or by evidence (auto, the default).",
+            help="How models act: tool calls, blocks in their text, or auto-detected (auto, the default).",
         ),
     )
 
@@ -99,20 +99,20 @@ def _agents() -> tuple[Callable[[F], F], ...]:
         click.option(
             "--agent",
             metavar="A",
-            help="Who does the work, in place of bough's own agent: claude, codex, gemini, goose, opencode, or a "
+            help="Which agent does the work instead of bough's own: claude, codex, gemini, goose, opencode, or a "
             "command that speaks the Agent Client Protocol.",
         ),
-        click.option("--strong-agent", metavar="A", help="The agent for the last repair and stuck work."),
+        click.option("--strong-agent", metavar="A", help="The agent for the last repair and for stuck work."),
         click.option(
             "--agent-env",
             metavar="NAME",
             multiple=True,
-            help="A variable that the agent sees, such as its key; so do the commands that it runs.",
+            help="A variable to pass to the agent, such as its key; the commands it runs see it too.",
         ),
         click.option(
             "--agent-network",
             metavar="WHAT",
-            help="What the agent and its commands reach (default: its maker's hosts; for a command: off).",
+            help="Hosts the agent and its commands can reach (default: its vendor's; for a custom command: off).",
         ),
     )
 
@@ -130,7 +130,7 @@ def _record() -> Callable[[F], F]:
         "--record",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Keep the model's answers; replay:FILE plays them again.",
+        help="Record the model's answers; replay:FILE plays them back.",
     )
 
 
@@ -140,12 +140,12 @@ def _confined() -> tuple[Callable[[F], F], ...]:
             "--sandbox",
             metavar="MODE",
             type=click.Choice(("auto", "namespaces", "landlock", "none")),
-            help="How commands are confined (default: auto; none: they have all your rights).",
+            help="How commands are confined (default: auto; none: they have all your permissions).",
         ),
         click.option(
             "--network",
             metavar="WHAT",
-            help="What commands reach: off (default), loopback, registries, allow:HOST,… or on.",
+            help="What commands can reach: off (default), loopback, registries, allow:HOST,… or on.",
         ),
     )
 
@@ -158,61 +158,61 @@ def confined(command: F) -> F:
 
 
 def for_asking(command: F) -> F:
-    """Which models are asked, where nothing is carried out."""
+    """Which models are used, where nothing runs."""
     for option in reversed((*_models(), *_agents(), _trust(), _record(), as_json("The plan as JSON."))):
         command = option(command)
     return command
 
 
 def for_carrying_out(command: F) -> F:
-    """How a run is carried out, when it starts and when it is resumed."""
+    """How a run works, when it starts and when it is resumed."""
     options = (
         *_models(),
         *_agents(),
         _trust(),
-        click.option("--rounds", metavar="N", type=click.IntRange(1), help="Rounds that it may use."),
+        click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on rounds."),
         click.option(
             "--max-tokens",
             "tokens",
             metavar="N",
             type=click.IntRange(0),
-            help="Tokens it may use (default: 150,000 for each round; 0: no limit).",
+            help="Limit on tokens (default: 150,000 per round; 0: no limit).",
         ),
         click.option(
             "--max-cost",
             "cost",
             metavar="USD",
             type=click.FloatRange(0, min_open=True),
-            help="Dollars it may spend; refused where a price is not known ([prices] in bough.toml).",
+            help="Limit on cost in US dollars; needs a known price for every model ([prices] in bough.toml).",
         ),
-        click.option("--allow-unpriced", is_flag=True, help="--max-cost does not count calls without a known price."),
+        click.option("--allow-unpriced", is_flag=True, help="Let --max-cost ignore calls without a known price."),
         click.option(
             "--max-minutes",
             "minutes",
             metavar="N",
             type=click.FloatRange(0, min_open=True),
-            help="Minutes of work it may take.",
+            help="Limit on minutes of work.",
         ),
         *_confined(),
         click.option(
             "--accept-failing",
             is_flag=True,
-            help="Tests that fail before the work may still fail after it; no other may.",
+            help="Tests that fail before the work may still fail after it; no others may.",
         ),
         click.option(
             "--wait-for-quota",
             is_flag=True,
-            help="When the model's quota is used up, wait until it resets, then resume.",
+            help="When the model's quota is exhausted, wait until it resets, then resume.",
         ),
         click.option(
             "--ask-later",
             is_flag=True,
-            help="When it is stuck and nobody is at the terminal, wait for `bough answer` and do not give up.",
+            help="If stuck with nobody at the terminal, wait for `bough answer` instead of giving up.",
         ),
         click.option(
             "--workers/--no-workers",
             default=None,
-            help="Have tasks carried out by the workers of --store, or here (default: by workers when there are any).",
+            help="Run tasks on the workers of --store, or here (default: on workers if there are any).",
         ),
         _record(),
         as_json("One event a line, as it happens."),
@@ -230,7 +230,7 @@ def wait_for(work: Coroutine[Any, Any, T]) -> T:
 
 
 def stay() -> None:
-    """For what goes on for long: from here on garbage is looked for, though not among all that was loaded before."""
+    """For long-running commands: enables garbage collection from here on, except for what is already loaded."""
     import gc
 
     gc.freeze()

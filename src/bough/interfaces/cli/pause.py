@@ -20,9 +20,9 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 def command(run: str | None, folder: Path, as_json: bool) -> None:
     """Pause a live run.
 
-    RUN (default: the latest) rests after its current effect (a model call, a tool, a check), and its process ends with
-    exit status 6; `bough runs` calls it paused. `bough resume` goes on where it was, now or in a week. When nobody is
-    carrying it out, there is nothing to pause: that is said and is no error.
+    RUN (default: the latest) pauses after its current effect (a model call, a tool, a check), and its process ends with
+    exit status 6; `bough runs` lists it as paused. `bough resume` continues where it left off, now or in a week. If RUN
+    is not running, this says so; that is not an error.
     """
     wait_for(_pause(run, folder, as_json))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.argument("goal", required=False)
 @in_dir
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
-@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
+@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests bough finds).")
 @click.option(
     "--max-depth", metavar="N", type=click.IntRange(1, 3), help="How deep the plan may be below the goal (default: 3)."
 )
@@ -47,9 +47,9 @@ def command(
 ) -> int:
     """Plan a goal without running it.
 
-    A fast model estimates how big the goal is; when it is more than one piece of work, a planner cuts it into steps,
-    each with what must be true at its end and how that is proven. The steps of a phase are planned when it starts.
-    Nothing is begun and nothing in the project is changed.
+    A fast model estimates the size of the goal; if it is more than one piece of work, a planner splits it into steps,
+    each with acceptance criteria and a check. The steps of a phase are planned when it starts. Nothing is run, and
+    nothing in the project changes.
     """
     from bough.app import Choices
     from bough.core.plan import goal_step

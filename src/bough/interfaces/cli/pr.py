@@ -18,14 +18,14 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 @run_argument
 @in_dir
 @click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
-@click.option("--steps", is_flag=True, help="A commit for each step, not one in all.")
+@click.option("--steps", is_flag=True, help="One commit per step.")
 @as_json("As a JSON object: the run, the branch, its commit and the file with the description.")
 def command(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
     """Put a run's work on a branch, with a description for a pull request.
 
-    The branch starts at HEAD; your files stay as they are. The description (the goal, the check and
-    its verdict, what speaks for each requirement, the files) is written to .bough/pr-RUN.md, and the lines for `git
-    push`, `gh` and `glab` are printed: nothing is sent anywhere.
+    The branch starts at HEAD; your files stay unchanged. The description (the goal, the check and its verdict, the
+    evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
+    `glab` are printed: nothing is pushed.
     """
     wait_for(_pr(run, folder, branch, steps, as_json))
 

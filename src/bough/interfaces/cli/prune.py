@@ -52,18 +52,18 @@ def _measure(units: Mapping[str, float], usual: str) -> Callable[..., float | No
     "size",
     metavar="SIZE",
     callback=_measure(SIZES, ""),
-    help="The oldest, until .bough has no more than this: 500M, 2G.",
+    help="Remove the oldest until .bough is at most this size: 500M, 2G.",
 )
 @click.option("--unfinished", is_flag=True, help="Also runs that could be resumed.")
-@click.option("--dry-run", is_flag=True, help="Only say which.")
+@click.option("--dry-run", is_flag=True, help="Only list them.")
 @as_json("As a JSON object: the runs, and bytes before and after.")
 def command(
     folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
 ) -> None:
     """Remove old runs.
 
-    By age, by the size of .bough, or both. Runs that can still be resumed stay, and so do live ones. What was applied
-    stays in your files; work that was not goes with its run.
+    By age, by the size of .bough, or both. Runs that can still be resumed are kept, and so are live ones. Applied
+    changes stay in your files; unapplied work is removed with its run.
     """
     age = 30 * DAY if age is None and size is None else age
     wait_for(_prune(folder, age, size, unfinished, dry_run, as_json))

@@ -20,14 +20,14 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 def command(run: str | None, folder: Path, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
-    One block a requirement of RUN (default: the latest): the tasks that cover it with their verdicts, commits and
-    tests, and the probes that examiners wrote without having seen the work being made.
+    One block per requirement of RUN (default: the latest): the tasks that cover it with their verdicts, commits and
+    tests, and the probes written by examiners who did not see the work being done.
 
     \b
     proven                     a probe passes, or your own check that failed before
     refuted                    a probe fails that the goal asks for
-    tested only by its author  its own tests pass, and nobody else has looked
-    not shown                  nothing speaks for it
+    tested only by its author  its own tests pass; nothing independent confirms it
+    not shown                  there is no evidence for it
 
     Exit status: 0 when nothing is refuted, else 3.
     """

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 @in_dir
 @click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
 @for_carrying_out
-@click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
+@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
 
-    It goes on at the first unfinished effect: nothing that is finished is done again. Models, limits and --network are
-    those it was started with unless they are given here; what it has spent is never reset. A run that is being carried
-    out is refused, naming who does it; of one that is over, the summary is shown. Exit status: as for `bough run`.
+    It continues at the first unfinished effect; nothing that is finished is done again. Models, limits and --network
+    are those it started with unless given here; what it has spent is never reset. A run that is already running is
+    refused, naming the process; for a finished run, the summary is shown. Exit status: as for `bough run`.
     """
     from bough.app import Choices
 
@@ -47,7 +47,7 @@ async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, 
 
 
 async def go_on(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
-    """Carry a run on while it is watched; the exit status."""
+    """Resume a run while it is watched; the exit status."""
     from bough.adapters.stores.workers import in_words, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN

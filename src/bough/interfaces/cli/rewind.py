@@ -24,17 +24,17 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 @run_argument
 @task_argument
 @in_dir
-@click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point from which it goes on; 0: before any.")
-@click.option("--say", metavar="TEXT", default="", help="What to do differently: a fresh agent is told.")
+@click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point to continue from; 0: before the first.")
+@click.option("--say", metavar="TEXT", default="", help="What to do differently; passed to a fresh agent.")
 @as_json("As JSON: the points, or where it was taken back to.")
 def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
 
-    Without --to: lists the points of TASK (default: the goal) that RUN (default: the latest) can be taken back to: the
-    ends of its rounds, and for a task with smaller steps the moments when one of them had come to its end. With it,
-    every task of the run is as it was at that moment, and `bough resume` goes on from there: what was finished by then
-    is kept, what began later begins anew. What came after stays in the journal and no longer counts, but for what it
-    cost. Your own files are not touched.
+    Without --to, lists the points of TASK (default: the goal) that RUN (default: the latest) can be rewound to: the
+    ends of its rounds and, for a task with smaller steps, the ends of those steps. With --to, every task of the run
+    returns to its state at that moment, and `bough resume` continues from there: what was finished by then is kept,
+    what started later starts over. Later events stay in the journal but no longer count, except for their cost. Your
+    own files are not touched.
     """
     if say and to is None:
         raise click.UsageError("--say goes with --to POINT: `bough rewind` lists the points")

@@ -21,8 +21,8 @@ from bough.interfaces.cli.options import as_json, complete_run, example, in_dir,
 def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
     """Remove runs, with their work.
 
-    Their events, checkouts and contents go for good; what was applied stays in your files. You are asked about work
-    that was never applied; without a terminal, --yes says so. A live run is not removed: stop it first.
+    Their events, checkouts and contents are deleted; applied changes stay in your files. You are asked about work that
+    was never applied; without a terminal, pass --yes. A live run is not removed: stop it first.
     """
     wait_for(_remove(runs, folder, yes, as_json))
 

@@ -37,11 +37,11 @@ class _Command(click.Command):
 @click.argument("goal", required=False)
 @in_dir
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
-@click.option("--workflow", metavar="F", help="Carry out a written plan: a TOML file, or the name of a listed one.")
+@click.option("--workflow", metavar="F", help="Run a workflow: a TOML file, or the name of a listed one.")
 @click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="An input of the workflow.")
 @click.option("--continue", "continues", metavar="RUN", default="", help="Follow up on a finished run.")
-@click.option("--fresh", is_flag=True, help="Do every step of the workflow, also those that an earlier run has done.")
-@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests that are found).")
+@click.option("--fresh", is_flag=True, help="Run every step of the workflow, even those an earlier run completed.")
+@click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests bough finds).")
 @click.option(
     "--max-depth",
     metavar="N",
@@ -58,20 +58,20 @@ class _Command(click.Command):
     "--best-of",
     metavar="N",
     type=click.IntRange(2, 64),
-    help="Make N fresh attempts at the goal, at once as far as --jobs goes; the first that is proven counts.",
+    help="Make N fresh attempts at the goal, up to --jobs at once; the first that passes wins.",
 )
 @click.option("--remote", metavar="GIT", default="", help="A git remote that all workers reach, for a large project.")
-@click.option("--flat", is_flag=True, default=None, help="Begin it as one piece of work, without a plan.")
-@click.option("--yes", is_flag=True, help="Take the plan that is proposed, and ask nothing else either.")
+@click.option("--flat", is_flag=True, default=None, help="Run it as one piece of work, without a plan.")
+@click.option("--yes", is_flag=True, help="Accept the proposed plan, and ask no questions.")
 @click.option(
     "--allow-test-changes",
     metavar="[=PATTERN]",
     multiple=True,
-    help="Existing tests may expect something else afterwards: all, or those whose name or file fits the pattern.",
+    help="Let existing tests change what they expect: all, or those whose name or file matches the pattern.",
 )
-@click.option("--web", is_flag=True, help="Show it in a browser too, while it is under way: see `bough serve`.")
+@click.option("--web", is_flag=True, help="Also show the run in a browser while it runs: see `bough serve`.")
 @for_carrying_out
-@click.option("--apply", "apply", is_flag=True, help="When it is completed, bring the changes into your files.")
+@click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(
     goal: str | None,
     folder: Path,
@@ -87,25 +87,26 @@ def command(
 ) -> int:
     """Work on a goal in a private workspace.
 
-    A fast model estimates how big the goal is; a large one is planned first, and you are asked about the plan. Then
-    models work on copies of the project with real tools; your files stay as they are until you say `bough apply`.
-    With --workflow a written plan is carried out instead; a step that an earlier run has done from the same beginning
-    (instructions, inputs, model and files) is taken over from there.
+    A fast model estimates the size of the goal; a large one is planned first, and you are asked about the plan. Then
+    models work on copies of the project with real tools; your files stay unchanged until you run `bough apply`. With
+    --workflow bough runs a plan you wrote instead; a step that an earlier run completed from the same starting point
+    (instructions, inputs, model and files) is reused.
 
-    With --continue the goal follows up on a run that is over: it begins with that run's work, applied or not, and its
-    agents know what was asked, done and learned there; models and check are that run's, unless you give others.
+    With --continue the goal follows up on a finished run: it starts from that run's work, applied or not, and its
+    agents know what was asked, done and learned there; models and check are that run's unless you give others.
 
-    bough itself runs the check and calls the goal done only when it passes; when it fails, the failure goes back for
-    repair, up to three times.
+    bough itself runs the check and calls the goal done only when it passes; when it fails, a fresh agent gets the
+    failure to repair, up to three times.
 
-    Ctrl-C stops after the current effect, twice stops now; `bough resume` goes on, also after a crash.
+    Ctrl-C stops after the current effect, a second Ctrl-C stops at once; `bough resume` continues the run, also after a
+    crash.
 
-    When tests as they were before the run do not pass on the new code, and nothing in the goal demands that, it waits
-    for you: `bough approve` lets it through or sends it back.
+    When the original tests do not pass on the new code, and nothing in the goal demands that they change, the run waits
+    for you: `bough approve` accepts the change or sends it back.
 
     Exit status: 0 completed and verified, 3 gave up, 4 budget spent, 5 finished but not verified (or nothing changed),
-    or waiting for `bough approve` or `bough answer`, 6 stopped or paused, 7 the model is unavailable or its quota used
-    up; 2 wrong usage, 1 an internal error.
+    or waiting for `bough approve` or `bough answer`, 6 stopped or paused, 7 model unavailable or quota exhausted; 2
+    wrong usage, 1 an internal error.
     """
     from bough.app import Choices
     from bough.core.plan import goal_step

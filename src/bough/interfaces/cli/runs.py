@@ -22,8 +22,8 @@ NEWEST = 20
 def command(folder: Path, everything: bool, as_json: bool) -> None:
     """List the runs of this project.
 
-    The newest is at the bottom. A run is `interrupted` when it is not over and no process is at work on it: `bough
-    resume` goes on with it.
+    The newest is last. A run is `interrupted` when it is unfinished and no process is running it: `bough resume`
+    continues it.
     """
     wait_for(_runs(folder, everything, as_json))
 

@@ -25,10 +25,10 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, w
 def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
     """Send a message to a run's agents.
 
-    Every agent at work on RUN (a name, the beginning of one, or `latest`) hears TEXT before its next round; agents that
-    begin later on the same tasks find it among what they are told. An agent that says it is done before it has heard it
-    goes on. Nobody has to be carrying the run out: then it is heard when the run is resumed. A run that waits for an
-    answer takes it as that.
+    Every agent working on RUN (a name, its beginning, or `latest`) sees TEXT before its next round; agents that start
+    later on the same tasks see it from the start. An agent that calls itself done before it has seen the message keeps
+    working. RUN does not have to be running: the message is delivered when it resumes. If RUN is waiting for an answer,
+    TEXT is the answer.
     """
     wait_for(_say(run, text, folder, task, as_json))
 

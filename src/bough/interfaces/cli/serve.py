@@ -15,10 +15,10 @@ from bough.interfaces.cli.options import as_json, example, in_dir, stay
     epilog=example("bough serve", "bough serve --open", "bough serve --all --port 8300"),
 )
 @in_dir
-@click.option("--all", "everything", is_flag=True, help="The runs of every project that you have run bough in.")
-@click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last one used here, or any.")
+@click.option("--all", "everything", is_flag=True, help="The runs of every project you have used bough in.")
+@click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last port used here, or any.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--new-token", is_flag=True, help="Make another key: pages that are open lose their access.")
+@click.option("--new-token", is_flag=True, help="Create a new token: open pages lose access.")
 @click.option("--open", "browse", is_flag=True, help="Open it in your browser.")
 @as_json("The address as a JSON object on one line.")
 @click.option("--until", metavar="PID", type=int, hidden=True, help="End when that process has ended.")
@@ -34,12 +34,12 @@ def command(
 ) -> int:
     """Show the runs in a browser, live, and steer them there.
 
-    Prints an address with a random token in it. Who has the address can read and steer the runs, so keep it to
-    yourself; without it, nothing is answered. Only programs on this machine reach it, unless you give --host: then
-    what is sent is not encrypted, so use it in a network that you trust, or through a tunnel.
+    Prints an address with a random token in it. Anyone with the address can read and steer the runs, so keep it
+    private; requests without the token are rejected. Only programs on this machine can reach it unless you pass --host;
+    the traffic is then unencrypted, so use a network you trust or a tunnel.
 
-    The address stays the same when you start it again, so that open pages go on. Ctrl-C ends it; runs go on.
-    Needs the extra: pip install 'bough[web]'.
+    The address survives a restart, so open pages keep working. Ctrl-C stops it; the runs continue. Needs the extra: pip
+    install 'bough[web]'.
     """
     from bough.core.errors import UsageError
 

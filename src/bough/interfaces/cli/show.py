@@ -16,15 +16,15 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 )
 @run_argument
 @in_dir
-@click.option("--depth", metavar="N", type=click.IntRange(0), help="No more than N levels below the goal.")
-@click.option("--flat", is_flag=True, help="Only the leaves, each with its whole path.")
+@click.option("--depth", metavar="N", type=click.IntRange(0), help="At most N levels below the goal.")
+@click.option("--flat", is_flag=True, help="Only the leaves, each with its full path.")
 @as_json("As a JSON object: the run and its tasks.")
 def command(run: str | None, folder: Path, depth: int | None, flat: bool, as_json: bool) -> None:
     """Show a run as a tree: states, rounds, checks, cost.
 
-    RUN is a run's name, the beginning of one, or `latest` (the default). For each task: its state, the rounds used and
-    granted (with those of the tasks below it; `own` are without), what came of its check, and what it cost; `in all`
-    counts the tasks below it too, also where --depth does not show them.
+    RUN is a run's name, its beginning, or `latest` (the default). For each task: its state, the rounds used and granted
+    (including the tasks below it; `own` excludes them), the result of its check, and its cost; `in all` includes the
+    tasks below it, even those that --depth hides.
     """
     wait_for(_show(run, folder, depth, flat, as_json))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def command(run: str | None, folder: Path, as_json: bool) -> int:
     """Show statistics: tasks, repairs, checks, time.
 
-    Over all runs of the project, or one of them. Warns when the numbers say that something should be done differently.
+    For all runs of the project, or for one. Warns when the numbers suggest a change.
     """
     return wait_for(_stats(run, folder, as_json))
 

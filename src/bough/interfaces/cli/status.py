@@ -29,9 +29,9 @@ from bough.interfaces.cli.options import (
 def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     """Show where a run or a task stands and what to do next.
 
-    RUN is a run's name, the beginning of one, or `latest` (the default); TASK is a path as `bough show` has it
-    (default: the goal). A task's path alone means one of the latest run. Shows its state and why, the verdict with
-    its evidence, the files changed so far, the notes kept and the tree below it.
+    RUN is a run's name, its beginning, or `latest` (the default); TASK is a path as shown by `bough show` (default: the
+    goal). A task path alone refers to the latest run. Shows its state and the reason, the verdict with its evidence,
+    the files changed so far, notes, and the tree below it.
     """
     wait_for(_status(run, task, folder, as_json))
 

@@ -16,14 +16,13 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 )
 @run_argument
 @in_dir
-@click.option("--now", is_flag=True, help="In the middle of what it does; nothing that is finished is lost.")
+@click.option("--now", is_flag=True, help="Interrupt the current effect; nothing that is finished is lost.")
 @as_json("As a JSON object: the run, and who was asked.")
 def command(run: str | None, folder: Path, now: bool, as_json: bool) -> None:
     """Ask a live run to stop.
 
-    It stops after the current effect (a model call, a tool, a check), or at once with --now; either way `bough
-    resume` goes on. When nobody is carrying RUN (default: the latest) out, there is nothing to stop: that is said and
-    is no error.
+    It stops after the current effect (a model call, a tool, a check), or at once with --now; either way `bough resume`
+    continues it. If RUN (default: the latest) is not running, this says so; that is not an error.
     """
     wait_for(_stop(run, folder, now, as_json))
 

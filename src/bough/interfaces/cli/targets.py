@@ -36,7 +36,7 @@ async def _has(journal: Journal, run: str, task: str) -> bool:
 
 
 async def standing(journal: Journal, run: RunView) -> tuple[str, str | None]:
-    """How a run stands, and who carries it out. Its status is `interrupted` when it is not over and nobody does."""
+    """The status of a run and the process that runs it. `interrupted`: unfinished, and no process runs it."""
     holder = await journal.store.holder(run.name, RUN)
     if holder is not None:
         return "running", in_words(holder)

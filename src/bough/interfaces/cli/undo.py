@@ -20,8 +20,8 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 def command(run: str | None, folder: Path, as_json: bool) -> None:
     """Remove an applied run's changes from your files.
 
-    The files that `bough apply` changed become what they were before; what you changed in them since is kept where it
-    can be merged, and otherwise nothing is written. A commit that `--commit` made stays: use `git revert` for it.
+    The files that `bough apply` changed are restored; what you changed in them since is kept where it can be merged,
+    otherwise nothing is written. A commit made by `--commit` stays: use `git revert` for it.
     """
     wait_for(_undo(run, folder, as_json))
 

@@ -22,16 +22,16 @@ NOT_VERIFIED = 5
 )
 @run_argument
 @in_dir
-@click.option("--check", metavar="CMD", default="", help="The command that proves it, in place of the run's own.")
-@click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no other may.")
+@click.option("--check", metavar="CMD", default="", help="The command that proves it, instead of the run's own.")
+@click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no others may.")
 @as_json("The verdict as a JSON object.")
 def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_json: bool) -> int:
     """Check a run's work again.
 
-    The check (the run's own, or the one you give) runs on what the run made, in a fresh checkout, with the same care as
-    before. A run that is over ends as the new verdict says; no model is asked, and nothing is changed.
+    The check (the run's own, or the one you give) runs on the run's result in a fresh checkout, as strictly as before.
+    The new verdict becomes the result of a finished run; no model is called, and nothing is changed.
 
-    Exit status: 0 it passes, 5 it does not.
+    Exit status: 0 if it passes, else 5.
     """
     verdict = wait_for(_verify(run, folder, check, accept_failing))
     if as_json:

@@ -22,13 +22,13 @@ from bough.interfaces.cli.options import as_json, confined, example, in_dir, pri
 )
 @in_dir
 @click.option("--slots", metavar="N", default=1, show_default=True, type=click.IntRange(1, 256), help="Tasks at once.")
-@click.option("--tag", "tags", metavar="TAG", multiple=True, help="What it has, for steps with `runs_on = [TAG]`.")
-@click.option("--name", metavar="NAME", help="What it is called (default: the machine and the folder).")
-@click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Seconds of silence after which it is gone.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag it offers, for steps with `runs_on = [TAG]`.")
+@click.option("--name", metavar="NAME", help="Its name (default: the machine and the folder).")
+@click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Heartbeat timeout in seconds.")
 @click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
 @confined
 @as_json("What it does, one object a line.")
-@click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish what it has, then end.")
+@click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish its tasks, then exit.")
 def command(
     folder: Path,
     slots: int,
@@ -43,12 +43,13 @@ def command(
 ) -> int:
     """Carry out tasks of runs that share a journal in PostgreSQL.
 
-    Start any number, on any number of machines, each in a folder of its own: an empty one, or a clone of the project
-    whose environment (`.venv`, `node_modules`) its tasks then use. Files come through the store. Keys, sandbox and
-    `[workspace] setup` are this machine's; models, limits and checks are the run's.
+    Start any number on any number of machines, each in its own folder: an empty one, or a clone of the project whose
+    environment (`.venv`, `node_modules`) its tasks then use. Files come through the store. Keys, sandbox and
+    `[workspace] setup` belong to this machine; models, limits and checks to the run.
 
-    Ctrl-C or SIGTERM drains it: it takes nothing more and ends when it has finished what it has; twice ends it at once.
-    Its tasks are then taken over by others, as after a crash. To upgrade, drain it and start the new version.
+    Ctrl-C or SIGTERM drains it: it takes no more tasks and exits when it has finished the current ones; a second signal
+    stops it at once, and other workers take over its tasks, as after a crash. To upgrade, drain it and start the new
+    version.
     """
     stay()
     from bough.core.errors import StoreError

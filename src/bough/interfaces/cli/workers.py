@@ -19,8 +19,7 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, w
 def command(folder: Path, as_json: bool) -> None:
     """List the workers of a shared journal and what they do.
 
-    For each: how many of its slots are in use, its tags, its version, how long it has been up, when its heart last
-    beat, and the tasks that it works on.
+    For each: slots in use, tags, version, uptime, time since its last heartbeat, and the tasks it is running.
     """
     wait_for(_workers(folder, as_json))
 

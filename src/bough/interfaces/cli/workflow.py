@@ -36,12 +36,12 @@ BROKEN = 2
 def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, ...], as_json: bool) -> int:
     """Check, list and show written plans.
 
-    A workflow is a TOML file with steps. `check` reads files (by default all that `list` finds) and names everything
-    that is wrong, with its line; `list` shows the workflows of this project, which are the TOML files in workflows/
-    and examples/workflows/, and those that come with bough; `show` draws the plan of one as a tree. FILE is a path, or
-    the name of a listed one. Nothing is run.
+    A workflow is a TOML file with steps. `check` reads files (by default all that `list` finds) and reports every
+    problem with its line; `list` shows this project's workflows (the TOML files in workflows/ and examples/workflows/)
+    and those that ship with bough; `show` draws one as a tree. FILE is a path, or the name of a listed workflow.
+    Nothing is run.
 
-    Exit status: 0, or 2 when something is wrong.
+    Exit status: 0, or 2 if there are problems.
     """
     if not folder.is_dir():
         raise click.UsageError(f"There is no folder {folder}")

@@ -112,7 +112,7 @@ class Teller:
         return self._tasks[task].rounds if task in self._tasks else 0
 
     def news(self, record: e.Record) -> Told | None:
-        """The same for someone who watches a run: rounds as a whole and turns of events; None for the rest."""
+        """The same for a live viewer: whole rounds and turning points; None for the rest."""
         told = self.tell(record)
         match record.event:
             case e.ModelAnswered() as event:
@@ -572,7 +572,7 @@ def _checkpoint_made(event: e.CheckpointMade, follow: _Follow) -> Told:
 def _child_merged(event: e.ChildMerged, follow: _Follow) -> Told:
     if event.conflicts:
         return (
-            f"its step {event.child} conflicts with what was finished beside it: {', '.join(event.conflicts)}",
+            f"its step {event.child} conflicts with work merged meanwhile: {', '.join(event.conflicts)}",
             "yellow",
         )
     assert event.verdict is not None, "a merge without conflicts is checked"

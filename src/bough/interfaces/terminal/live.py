@@ -1,9 +1,9 @@
 """The live tree: what a run is doing at this moment, drawn in place.
 
 Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
-terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is drawn
-anew; a terminal that goes away does not disturb the run; and whatever happens, the cursor is back and the frame is gone
-when the block ends.
+terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is redrawn; a
+terminal that goes away does not disturb the run; and whatever happens, the cursor is back and the frame is gone when
+the block ends.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Painter:
         self._widths: list[int] = []
         self._size = (0, 0)
         self._above: list[Line] = []
-        """What stays above the frames, to be written again where the screen is drawn anew."""
+        """What stays above the frames, to be written again when the screen is redrawn."""
         self._gone = False
 
     def keep(self, lines: Sequence[Line]) -> None:
@@ -70,7 +70,7 @@ class Painter:
         if same and painted == self._rows:
             return
         if same and self._rows:
-            there = min(len(self._rows), height)  # what is above the top of a window cannot be reached any more
+            there = min(len(self._rows), height)  # what is above the top of a window can no longer be reached
             fewer = there - len(painted)
             written = _up(there - 1) + "\n".join(row + ERASE_REST for row in painted)
             if fewer > 0:
@@ -112,7 +112,7 @@ def _up(count: int) -> str:
 
 
 class LiveDisplay:
-    """Shows a run on a terminal while it is carried out."""
+    """Shows a run on a terminal while it runs."""
 
     def __init__(self, paper: Paper, clock: Callable[[], float] = time.time) -> None:
         self._painter = Painter(paper)

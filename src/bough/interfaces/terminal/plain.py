@@ -11,7 +11,7 @@ from bough.interfaces.terminal.paper import Line, Paper
 
 
 class PlainDisplay:
-    """Writes the news of a run. When nobody reads any more, it falls silent; the run goes on."""
+    """Writes the news of a run. When the reader goes away it falls silent; the run continues."""
 
     def __init__(self, paper: Paper) -> None:
         self._paper = paper

@@ -1,4 +1,4 @@
-"""A plan as a tree, before anything is carried out: one row a step."""
+"""A plan as a tree, before anything runs: one row per step."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _order(step: Step) -> Iterator[Span]:
 
 
 def _way(step: Step) -> Iterator[Span]:
-    """How it is carried out."""
+    """How it runs."""
     match kind(step):
         case "compound" if (machine := step.machine) is not None:
             yield f"{many(len(step.steps), 'state')}, from {machine.start}, at most {machine.limit} turns", "cyan"

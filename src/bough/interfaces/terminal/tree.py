@@ -207,7 +207,7 @@ def table(run: RunView, width: int, chosen: Sequence[Row] | None = None) -> list
     drawn = rows(run) if chosen is None else chosen
     names = [cells(row.prefix) + 2 + cells(row.name) for row in drawn]
     columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
-    if not any(row.subtree.cost for row in drawn):  # Free, or nobody knows the price: then tokens say all there is.
+    if not any(row.subtree.cost for row in drawn):  # Free, or the price is unknown: then tokens say all there is.
         columns = tuple(column for column in columns if column[0] not in ("cost", "in all"))
     if not any(row.task.worker for row in drawn):
         columns = tuple(column for column in columns if column[0] != "worker")

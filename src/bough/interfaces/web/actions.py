@@ -100,7 +100,7 @@ async def answer(root: Path, name: str, body: bytes) -> str:
 
 
 async def resume(root: Path, name: str, body: bytes) -> str:
-    """In a process of its own, so that it goes on when the dashboard ends."""
+    """In its own process, so that it continues when the dashboard ends."""
     msgspec.json.decode(body, type=_Nothing)
     command = [sys.executable, "-m", "bough", "resume", name, "--dir", str(root), "--json"]
     process = await asyncio.create_subprocess_exec(

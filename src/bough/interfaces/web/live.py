@@ -24,7 +24,7 @@ KINDS = tuple(dict.fromkeys((*LIVE_KINDS, *CHART_KINDS, *PROPOSAL_KINDS, "Person
 PIECE = 2000
 """Events that are taken in at once: about 20 ms in which nobody else is answered."""
 BEAT = 0.1
-"""Seconds between looks at the journal of a run that is being carried out …"""
+"""Seconds between polls of the journal of a live run …"""
 REST = 1.0
 """… and of one that rests."""
 RESHAPING = (e.RunStarted, e.TaskCreated, e.Planned, e.PlanChanged)

@@ -386,7 +386,7 @@ def _came(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
         entry.update(helped=helped, came=words, after=round(at - entry["at"], 1))
 
 
-# ── how well it goes ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── statistics ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 async def statistics(lives: Lives, names: Sequence[str]) -> Json:

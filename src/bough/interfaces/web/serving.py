@@ -23,7 +23,7 @@ KEPT = "serve.json"
 
 
 class Kept(msgspec.Struct):
-    """So that pages that are open find the server again when it is started anew."""
+    """So that pages that are open find the server again when it is restarted."""
 
     port: int = 0
     token: str = ""

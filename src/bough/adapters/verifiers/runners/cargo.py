@@ -1,4 +1,4 @@
-"""cargo test and cargo nextest: told to go on after the first test program that fails, they name all tests."""
+"""cargo test and cargo nextest: told to continue after the first test program that fails, they name all tests."""
 
 from __future__ import annotations
 
