@@ -46,7 +46,7 @@ from bough.adapters.executors.fleet import Janitor, Member
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.core import events as e
 from bough.core.messages import Answer, Call
-from bough.core.states import State
+from bough.core.tree.task_state import State
 
 BOUGH = [sys.executable, "-m", "bough"]
 KEY = "sk-planted-0123456789abcdef"
@@ -498,7 +498,7 @@ def _queue_calls(url: str, found: Calls) -> None:
     from dbos._dbos import _get_dbos_instance
     from dbos._serialization import DBOSPortableJSONSerializer
 
-    from bough.adapters.stores.server import Server, split_schema
+    from bough.adapters.stores.postgresql_server import Server, split_schema
 
     plain, schema = split_schema(url)
     DBOS(

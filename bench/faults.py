@@ -35,8 +35,8 @@ from tests.engine import story, test_parallel, test_parallel_kill, test_workflow
 
 from bough import app
 from bough.core.errors import BoughError
-from bough.interfaces.views import Outcome
 from bough.testing import Fuse, ScriptedModel
+from bough.views.run_view import Outcome
 
 VICTIM = [sys.executable, str(Path(__file__).resolve()), "victim"]
 
@@ -61,7 +61,7 @@ def _parallel_model() -> ScriptedModel:
 
 
 async def _outcome(folder: Path) -> Outcome:
-    async with app.session(folder) as session:
+    async with app.open_session(folder) as session:
         return await session.outcome("test-run")
 
 
@@ -100,7 +100,7 @@ def project(shape: Shape) -> Iterator[Path]:
 
 def begun(folder: Path) -> bool:
     async def look() -> bool:
-        async with app.session(folder, create=True) as session:
+        async with app.open_session(folder, create=True) as session:
             return bool(await session.store.runs())
 
     return asyncio.run(look())

@@ -31,13 +31,13 @@ from msgspec import Struct
 from bough.adapters.executors.dbos import MANY, POLLED
 from bough.adapters.executors.fleet import LEASE
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
-from bough.core.plan import Step
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.journal.task_fold import evolve_task
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import evolve
-from bough.core.states import State
-from bough.core.task import Task
-from bough.core.tree import Begin, grant, moves
+from bough.core.tree.next_moves import Begin, compute_step_grant, list_moves
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
 
 COSTS = {
     "append": 0.44,
@@ -115,15 +115,15 @@ class Group(Struct, eq=False):
 
     def put(self, event: e.AnyEvent) -> None:
         self.at += 1
-        self.task = evolve(self.task, e.Record(self.at, "run", self.task.id, self.at, 0.0, event))
+        self.task = evolve_task(self.task, e.Record(self.at, "run", self.task.id, self.at, 0.0, event))
 
     def begin(self) -> str | None:
         """The next leaf that may begin, by the real scheduler."""
-        found = moves(self.task, {})
+        found = list_moves(self.task, {})
         if not found or not isinstance(found[0], Begin):
             return None
         step = found[0].step
-        self.put(e.ChildStarted(step.name, step.name, grant(self.task, step)))
+        self.put(e.ChildStarted(step.name, step.name, compute_step_grant(self.task, step)))
         return step.name
 
     def settle(self, name: str) -> None:

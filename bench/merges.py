@@ -32,7 +32,7 @@ from statistics import median
 from bough.adapters.workspaces.git import Repository, prepare_home
 from bough.adapters.workspaces.home import prepare_repository
 from bough.adapters.workspaces.merge import Joined, merge_trees
-from bough.core.lockfiles import remake
+from bough.core.merge.lockfiles import find_remake_command
 
 WHO = {f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 LARGEST = 400_000
@@ -171,7 +171,7 @@ class Bench:
         both_changed = self.changed_in(pair.base, pair.ours) & self.changed_in(pair.base, pair.theirs)
         moved = None
         # A lock file is made again, or somebody decides: it has no markers, and both are at hand.
-        for path in sorted(path for path in both_changed if not remake(path)):
+        for path in sorted(path for path in both_changed if not find_remake_command(path)):
             base, result = self.text(pair.base, path), self.text(merged, path)
             for side in (pair.ours, pair.theirs):
                 for hunk in added(base, self.text(side, path)):

@@ -33,9 +33,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tests.verification.cases import bash, carry_out, stubborn, verdict_of
 
-from bough.adapters.verifiers.testside import language, test_file
+from bough.adapters.verifiers.testside import find_language, is_test_file
 from bough.core import events as e
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel
 
 CONFIRMED_MOST = 3
@@ -65,8 +65,8 @@ def commits(repository: Path, most: int) -> list[str]:
         commit, *lines = [line for line in block.splitlines() if line.strip()]
         paths = [path for line in lines for path in line.split("\t")[1:]]
         code = [path for path in paths if path.endswith(".py") and path not in ("setup.py", "docs/conf.py")]
-        tests = [path for path in code if test_file(path)]
-        if tests and any(language(path) and not test_file(path) for path in code):
+        tests = [path for path in code if is_test_file(path)]
+        if tests and any(find_language(path) and not is_test_file(path) for path in code):
             found.append(commit)
         if len(found) == most:
             break

@@ -26,14 +26,25 @@ from typing import Any, ClassVar, cast
 from bough import app
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits
-from bough.core.grants import root_grant
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.grants import compute_root_rounds
+from bough.core.budget.ledger import Limits
 from bough.core.messages import Answer, Call, Prompt, ToolSpec
-from bough.core.plan import Plan, Step, most_leaves
+from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import Rules
-from bough.engine import schedule
-from bough.ports import Change, Judgement, Merged, Ports, Sandbox, ToolResult, Tools, Verifier, Workspace, Workspaces
+from bough.engine import run_loop
+from bough.ports import (
+    FileChange,
+    Judgement,
+    Merged,
+    Ports,
+    Sandbox,
+    ToolResult,
+    Tools,
+    Verifier,
+    Workspace,
+    Workspaces,
+)
 from bough.testing import ScriptedModel, call
 
 PHASES, JOBS = 4, 8
@@ -100,8 +111,8 @@ class StubWorkspaces:
         self.merges += 1
         return Merged(f"merged-{self.merges}")
 
-    async def changes(self, base: str, tree: str) -> list[Change]:
-        return [Change("A", "file.txt")]
+    async def changes(self, base: str, tree: str) -> list[FileChange]:
+        return [FileChange("A", "file.txt")]
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
         return "a diff"
@@ -157,14 +168,14 @@ async def scheduled(count: int, folder: Path) -> dict[str, Any]:
         verifier=cast(Verifier, StubVerifier()),
         clock=time.time,
         worker="bench",
-        prompt=app.prompt,
+        prompt=app.load_prompt,
         recorded=recorded,
     )
-    limits = Limits(root_grant(most_leaves(goal)))
+    limits = Limits(compute_root_rounds(count_most_leaves(goal)))
     first = e.RunStarted(Plan(goal), "base", "", {"main": "scripted"}, limits, Rules(), "bench", JOBS)
     before, began = time.process_time(), time.perf_counter()
-    await schedule.begin("run", first, ports)
-    run = await schedule.go_on("run", ports)
+    await run_loop.begin_run("run", first, ports)
+    run = await run_loop.continue_run("run", ports)
     cpu, seconds = time.process_time() - before, time.perf_counter() - began
     await store.close()
     assert run.end is not None and run.end.end == "completed", run
@@ -190,7 +201,7 @@ async def everything(count: int, folder: Path) -> dict[str, Any]:
     assert len([task for task in outcome.tree if task.state.value == "completed"]) == count + PHASES + 1
     orphans = list((folder / ".bough" / "work").glob("*/*"))
     assert not orphans, orphans
-    return figures(count, cpu, seconds) | {"rounds": outcome.spend.rounds, "ledger": root_grant(count)}
+    return figures(count, cpu, seconds) | {"rounds": outcome.spend.rounds, "ledger": compute_root_rounds(count)}
 
 
 def figures(count: int, cpu: float, seconds: float) -> dict[str, Any]:

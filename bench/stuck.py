@@ -2,7 +2,8 @@
 
     python bench/stuck.py CORPUS.jsonl[.xz] --out FIRES.jsonl
 
-Runs the detector of the engine (`bough.core.stuck.see`) over recorded runs of real agents and writes the steps at which
+Runs the detector of the engine (`bough.core.stuck.detector.observe_round`) over recorded runs of real agents and writes
+the steps at which
 it raises a signal, one object a line: {"id": run, "fires": [step, …]}. It reads the steps in order and starts afresh
 after a signal, as the engine does. A line of the corpus is one run: `id` and `steps`, each with `turn` (steps of one
 turn were issued together), `thought`, `tool`, `args`, `args_sha`, `observation`, `obs_sha`, `error`.
@@ -21,7 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bough.core.stuck import Act, StuckRules, Turn, Watch, afresh, see
+from bough.core.stuck.detector import Act, StuckRules, Turn, Watch, observe_round, reset_watch
 
 Run = dict[str, Any]
 Step = dict[str, Any]
@@ -95,13 +96,13 @@ def fires(run: Run, rules: StuckRules, patterns: Counter[str]) -> list[int]:
     watch, raised = Watch(), []
     for end, turn in turns(run):
         if turn is None:
-            watch = afresh(watch)
+            watch = reset_watch(watch)
             continue
-        watch, signal = see(watch, turn, rules)
+        watch, signal = observe_round(watch, turn, rules)
         if signal is not None:
             patterns[signal.pattern] += 1
             raised.append(end)
-            watch = afresh(watch)
+            watch = reset_watch(watch)
     return raised
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer
-from bough.core.plan import goal_step
+from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
 
 SERVERS: dict[str, tuple[str, tuple[str, ...], tuple[Answer, ...]]] = {
@@ -66,9 +66,9 @@ async def run(name: str, home: Path) -> str:
     choices = app.Choices(model=ScriptedModel([*calls, fix, call("done", summary="adds")]), flat=True)
     records: list[e.Record] = []
     began = time.monotonic()
-    async with app.session(project, create=True, choices=choices) as session:
-        watch = app.Watch(recorded=records.append)
-        outcome = await session.start(goal_step(GOAL, check=CHECK), choices, watch)
+    async with app.open_session(project, create=True, choices=choices) as session:
+        watch = app.RunObserver(recorded=records.append)
+        outcome = await session.start(build_goal_step(GOAL, check=CHECK), choices, watch)
     seconds = time.monotonic() - began
     listed = next(record.event for record in records if isinstance(record.event, e.ToolServersListed))
     if listed.failed:

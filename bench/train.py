@@ -22,7 +22,7 @@ from pathlib import Path
 import bough
 from bough import Step
 from bough.core.messages import Answer, Prompt, Replied
-from bough.engine import train
+from bough.engine import merge_queue
 from bough.testing import ScriptedModel, call
 
 KINDS = {
@@ -54,7 +54,7 @@ def quoted(text: str) -> str:
 
 
 def measure(kind: str, steps: int, seconds: float, ahead: int, fails: bool) -> float:
-    train.AHEAD = ahead
+    merge_queue.AHEAD = ahead
     check = KINDS[kind].format(seconds=seconds, python=sys.executable)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         subprocess.run(["git", "init", "-q", folder], check=True)
@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1.0)
     parser.add_argument("--repeat", type=int, default=1, help="the fastest of so many counts (1)")
     chosen = parser.parse_args()
-    most = train.AHEAD
+    most = merge_queue.AHEAD
     print(f"{chosen.steps} steps, checks of {chosen.seconds:g} s, {os.cpu_count()} processors\n")
     print("| checks | one by one | ahead | |\n| --- | --- | --- | --- |")
     for kind in KINDS:

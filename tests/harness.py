@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Replied, Result
-from bough.core.plan import Plan, Step, goal_step
-from bough.engine import schedule
-from bough.interfaces.views import Outcome
+from bough.core.planning.plan import Plan, Step, build_goal_step
+from bough.engine import run_loop
 from bough.ports import Model, Ports
 from bough.testing import Fuse, ScriptedModel
+from bough.views.run_view import Outcome
 
 CALC = "def add(a, b):\n    return a - b\n"
 FIXED = "def add(a, b):\n    return a + b\n"
@@ -69,7 +69,7 @@ class Journal:
 @asynccontextmanager
 async def ports_in(session: app.Session, model: Model, fuse: Fuse | None = None) -> AsyncIterator[Ports]:
     choices = app.Choices(model=model)
-    async with session._ports(choices.models(session.config.models), choices, app.Watch()) as ports:
+    async with session._ports(choices.models(session.config.models), choices, app.RunObserver()) as ports:
         yield fuse.wrap(ports) if fuse else ports
 
 
@@ -83,9 +83,9 @@ async def begin(
     jobs: int = 1,
 ) -> str:
     """Start a run with the fuse in; returns its name."""
-    async with app.session(folder, create=True) as session, ports_in(session, model, fuse) as ports:
+    async with app.open_session(folder, create=True) as session, ports_in(session, model, fuse) as ports:
         first = e.RunStarted(
-            plan=Plan(goal_step(goal, check=check) if isinstance(goal, str) else goal),
+            plan=Plan(build_goal_step(goal, check=check) if isinstance(goal, str) else goal),
             base=await session.workspaces.take(),
             folder="",
             models={"main": model.name, "strong": model.name},
@@ -94,22 +94,22 @@ async def begin(
             version="test",
             jobs=jobs,
         )
-        await schedule.begin("test-run", first, ports)
-        return (await schedule.go_on("test-run", ports)).name
+        await run_loop.begin_run("test-run", first, ports)
+        return (await run_loop.continue_run("test-run", ports)).name
 
 
 async def resume(folder: Path, model: Model, fuse: Fuse | None = None) -> Outcome:
-    async with app.session(folder) as session, ports_in(session, model, fuse) as ports:
+    async with app.open_session(folder) as session, ports_in(session, model, fuse) as ports:
         run = await session.run("test-run")
         if run.end is not None:
             return await session.outcome("test-run")
         again = e.RunResumed(ports.worker, run.limits, run.models)
-        await schedule.resume("test-run", again, ports)
+        await run_loop.resume_run("test-run", again, ports)
         return await session.outcome("test-run")
 
 
 async def journal_of(folder: Path, run: str | None = None) -> Journal:
-    async with app.session(folder) as session:
+    async with app.open_session(folder) as session:
         return Journal(await session.store.read(await session.find(run)))
 
 
@@ -120,16 +120,16 @@ def carry_out(
     goal: str = "Make add add.",
     check: str | None = CHECK,
     choices: app.Choices | None = None,
-    watch: app.Watch | None = None,
+    watch: app.RunObserver | None = None,
 ) -> tuple[Outcome, Journal]:
     """A whole run from outside, as a program would make it."""
     model: Any = script if hasattr(script, "ask") else ScriptedModel(script)
 
     async def work() -> tuple[Outcome, Journal]:
-        async with app.session(folder, create=True) as session:
+        async with app.open_session(folder, create=True) as session:
             chosen = choices or app.Choices()
             chosen = replace(chosen, model=chosen.model or model)
-            outcome = await session.start(goal_step(goal, check=check), chosen, watch or app.Watch())
+            outcome = await session.start(build_goal_step(goal, check=check), chosen, watch or app.RunObserver())
             return outcome, Journal(await session.store.read(outcome.run))
 
     return asyncio.run(work())

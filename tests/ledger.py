@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import astuple
 
 from bough.core import events as e
-from bough.core.budget import Spend
-from bough.core.ids import CONTROL, GOAL, RUN, below
-from bough.core.state import evolve, fold
-from bough.core.task import Task
-from bough.interfaces.views import LIVE_KINDS, view
+from bough.core.budget.ledger import Spend
+from bough.core.ids import CONTROL, GOAL, RUN, child_path
+from bough.core.journal.task_fold import evolve_task, fold_task
+from bough.core.tree.task import Task
+from bough.views.run_view import LIVE_KINDS, view_run
 
 
 def assert_ledger(records: Iterable[e.Record]) -> dict[str, Task]:
@@ -30,9 +30,9 @@ def assert_ledger(records: Iterable[e.Record]) -> dict[str, Task]:
         stream = streams.setdefault(record.task, [])
         stream.append(record)
         if isinstance(record.event, e.TaskRewound):
-            tasks[record.task] = fold(record.task, stream)
+            tasks[record.task] = fold_task(record.task, stream)
         else:
-            tasks[record.task] = evolve(tasks.get(record.task, Task(record.task)), record)
+            tasks[record.task] = evolve_task(tasks.get(record.task, Task(record.task)), record)
         # While a run is taken back its tasks are not in step with each other, nor are grants that are changed together.
         after = everything[number + 1].event if number + 1 < len(everything) else None
         if not reopened and not (isinstance(record.event, e.ChildStarted) and isinstance(after, e.ChildStarted)):
@@ -48,7 +48,7 @@ def _assert_level(task: Task, tasks: dict[str, Task], record: e.Record) -> None:
     committed = task.spend.rounds + sum(grant.rounds for grant in task.reserved.values())
     assert committed <= task.limits.rounds, f"{where}: {committed} of {task.limits.rounds} rounds"
     for started in task.running.values():
-        used = spent_for(below(task.id, started.task), tasks).rounds
+        used = spent_for(child_path(task.id, started.task), tasks).rounds
         assert used <= started.grant.rounds, f"{where}: {started.task} used {used} of {started.grant.rounds}"
 
 
@@ -65,7 +65,7 @@ def whole(path: str, tasks: dict[str, Task]) -> Spend:
     """What a task has spent with everything below it, whether it was charged for that yet or not."""
     task = tasks[path]
     uncharged = [
-        spent_for(below(path, started.task), tasks).minus(task.charged.get(started.task, Spend()))
+        spent_for(child_path(path, started.task), tasks).minus(task.charged.get(started.task, Spend()))
         for started in task.running.values()
     ]
     return reduce(Spend.plus, uncharged, task.spend)
@@ -75,6 +75,6 @@ def _assert_total(tasks: dict[str, Task], records: list[e.Record]) -> None:
     """What the goal was charged is what the events say was used."""
     if GOAL not in tasks:
         return
-    seen = view("run", (r for r in records if type(r.event).__name__ in LIVE_KINDS)).spend
+    seen = view_run("run", (r for r in records if type(r.event).__name__ in LIVE_KINDS)).spend
     assert astuple(whole(GOAL, tasks)) == pytest.approx(astuple(seen), abs=1e-6)
     assert seen.rounds <= tasks[GOAL].limits.rounds

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.consents import Consents
-from bough.app.consent import consent
+from bough.adapters.consent_store import Consents
+from bough.app.settings_consent import make_consent
 from bough.core.errors import BoughError
 
 WISHES = {"budget.rounds": "1000", "models.main": "openai:x"}
@@ -33,7 +33,7 @@ def test_the_person_is_asked_once_for_each_folder(tmp_path: Path, env: dict[str,
         return answer
 
     def allow(folder: str, wishes: Mapping[str, str]) -> set[str]:
-        return set(consent(tmp_path / folder, env, ask=ask, tell=ignored.append)(wishes))
+        return set(make_consent(tmp_path / folder, env, ask=ask, tell=ignored.append)(wishes))
 
     for _ in range(2):
         assert allow("a", WISHES) == (set(WISHES) if answer else set())
@@ -47,10 +47,10 @@ def test_the_person_is_asked_once_for_each_folder(tmp_path: Path, env: dict[str,
 
 
 def test_nobody_there_is_no_answer(tmp_path: Path, env: dict[str, str]) -> None:
-    assert not consent(tmp_path, env)(WISHES)
+    assert not make_consent(tmp_path, env)(WISHES)
     assert not Consents(env).path.exists()
-    assert consent(tmp_path, env, trust=True)(WISHES)
-    assert set(consent(tmp_path, env)(WISHES)) == set(WISHES)
+    assert make_consent(tmp_path, env, trust=True)(WISHES)
+    assert set(make_consent(tmp_path, env)(WISHES)) == set(WISHES)
 
 
 def test_answers_are_kept_where_no_repository_is(tmp_path: Path) -> None:

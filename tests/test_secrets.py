@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bough.testing import call
-from bough.testing.scripted import together
+from bough.testing.scripted import combine_answers
 from tests.harness import CHECK, make_project
 from tests.wire import WireModel
 
@@ -28,7 +28,7 @@ def bough(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 SCRIPT = [
-    together(call("bash", command="env; cat /proc/self/environ"), call("read", path="settings.py")),
+    combine_answers(call("bash", command="env; cat /proc/self/environ"), call("read", path="settings.py")),
     call("bash", command=f"echo the key is {KEY}; for i in $(seq 20000); do echo {TOKEN}; done"),
     call("note", kind="decision", text=f"the key is {KEY}"),
     call("edit", path="calc.py", old="a - b", new="a + b"),

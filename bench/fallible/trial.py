@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bough import app
 from bough.core import events as e
-from bough.core.escalation import LadderRules
-from bough.core.plan import goal_step
-from bough.interfaces.views import Outcome
+from bough.core.ladder.escalation import LadderRules
+from bough.core.planning.plan import build_goal_step
+from bough.views.run_view import Outcome
 from fallible.goals import Goal, goal
 from fallible.serving import FallibleModel
 
@@ -170,9 +170,9 @@ async def _run(made: Goal, folder: Path, url: str, arm: Arm, rounds: int) -> tup
         base_url=url,
         rounds=rounds,
     )
-    step = goal_step(made.instructions, check=made.check, criteria=made.criteria)
-    async with app.session(folder, create=True) as session:
-        outcome = await session.start(step, choices, app.Watch())
+    step = build_goal_step(made.instructions, check=made.check, criteria=made.criteria)
+    async with app.open_session(folder, create=True) as session:
+        outcome = await session.start(step, choices, app.RunObserver())
         records = await session.store.read(outcome.run)
         if outcome.completed:
             await session.apply(outcome.run)

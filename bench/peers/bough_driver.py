@@ -38,14 +38,14 @@ async def rounds(n: int, base_url: str, folder: Path) -> None:
 
 async def agents(count: int, n: int, base_url: str, folder: Path) -> None:
     """So many runs at once in one project: one journal and one set of workspaces for all of them."""
-    from bough.app import Choices, Watch, session
-    from bough.core.plan import goal_step
+    from bough.app import Choices, RunObserver, open_session
+    from bough.core.planning.plan import build_goal_step
 
     _project(n, folder)
-    step = goal_step(GOAL, check=None, criteria=(), requires_testing=False)
+    step = build_goal_step(GOAL, check=None, criteria=(), requires_testing=False)
     choices = Choices(model=f"openai:{MODEL}", base_url=base_url, rounds=2 * n + 10)
-    async with session(folder, create=True) as opened:
-        outcomes = await asyncio.gather(*(opened.start(step, choices, Watch()) for _ in range(count)))
+    async with open_session(folder, create=True) as opened:
+        outcomes = await asyncio.gather(*(opened.start(step, choices, RunObserver()) for _ in range(count)))
     assert all(outcome.completed for outcome in outcomes), outcomes
 
 

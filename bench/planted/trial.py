@@ -23,10 +23,10 @@ from types import TracebackType
 from typing import Any
 
 from bough import app
-from bough.adapters.verifiers.probes import passed_together
+from bough.adapters.verifiers.probe_commands import find_passed
 from bough.core import events as e
-from bough.core.plan import goal_step
-from bough.core.probes import Probe
+from bough.core.acceptance.probes import Probe
+from bough.core.planning.plan import build_goal_step
 from planted.works import Variant, laid_out, tests_said
 
 Document = dict[str, Any]
@@ -185,9 +185,9 @@ async def trial(variant: Variant, ask: Ask) -> Document:
         (folder / "conftest.py").write_text("")
         with Stage(variant, ask) as stage:
             choices = app.Choices(model="openai:planted", base_url=stage.base_url, flat=True)
-            async with app.session(folder, create=True, choices=app.Choices(trust_config=True)) as session:
-                goal = goal_step(variant.work.goal, check=CHECK)
-                outcome = await session.start(goal, choices, app.Watch())
+            async with app.open_session(folder, create=True, choices=app.Choices(trust_config=True)) as session:
+                goal = build_goal_step(variant.work.goal, check=CHECK)
+                outcome = await session.start(goal, choices, app.RunObserver())
                 records = await session.store.read(outcome.run)
     told = await asyncio.to_thread(judged, variant, [record.event for record in records])
     return told | {"status": outcome.status, "seconds": round(time.monotonic() - began, 1)}
@@ -233,7 +233,7 @@ def _passing(variant: Variant, chosen: list[Probe], folder: Path, bug: str = "")
         place = folder / probe.path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(probe.text)
-    return passed_together(chosen, tests_said(folder, *(probe.path for probe in chosen))) if chosen else set()
+    return find_passed(chosen, tests_said(folder, *(probe.path for probe in chosen))) if chosen else set()
 
 
 def _tokens(events: list[e.AnyEvent]) -> Document:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from bough.api import load_workflow, resume, run, run_sync
     from bough.core.errors import BoughError
-    from bough.core.plan import Plan, Step
-    from bough.interfaces.views import Outcome
+    from bough.core.planning.plan import Plan, Step
+    from bough.views.run_view import Outcome
 
 __version__ = "0.1.0"
 
@@ -24,9 +24,9 @@ __all__ = ["BoughError", "Outcome", "Plan", "Step", "__version__", "load_workflo
 
 _HOMES = {
     "BoughError": "bough.core.errors",
-    "Outcome": "bough.interfaces.views",
-    "Plan": "bough.core.plan",
-    "Step": "bough.core.plan",
+    "Outcome": "bough.views.run_view",
+    "Plan": "bough.core.planning.plan",
+    "Step": "bough.core.planning.plan",
     "load_workflow": "bough.api",
     "resume": "bough.api",
     "run": "bough.api",

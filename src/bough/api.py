@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypedDict, Unpack
 
-from bough.app import Choices, Watch, session
-from bough.core.plan import Plan, Step, goal_step
-from bough.interfaces.views import Outcome
+from bough.app import Choices, RunObserver, open_session
+from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.ports import Model
+from bough.views.run_view import Outcome
 
 
-class Chosen(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
     """What may be chosen for a run; what is left out is as configured."""
 
     model: str | Model
@@ -56,8 +56,8 @@ async def run(
     criteria: tuple[str, ...] = (),
     requires_testing: bool = True,
     apply: bool = False,
-    watch: Watch | None = None,
-    **chosen: Unpack[Chosen],
+    watch: RunObserver | None = None,
+    **chosen: Unpack[RunOptions],
 ) -> Outcome:
     """Carry a goal out in a private workspace of the project around `dir`, and say how it ended.
 
@@ -68,10 +68,10 @@ async def run(
     """
     step = goal
     if isinstance(step, str):
-        step = goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
+        step = build_goal_step(step, check=check, criteria=criteria, requires_testing=requires_testing)
     choices = Choices(**chosen)
-    async with session(dir, create=True, choices=choices, tell=_warn) as opened:
-        outcome = await opened.start(step, choices, watch or Watch())
+    async with open_session(dir, create=True, choices=choices, tell=_warn) as opened:
+        outcome = await opened.start(step, choices, watch or RunObserver())
         if apply and outcome.completed:
             await opened.apply(outcome.run)
         return outcome
@@ -88,13 +88,13 @@ def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
 
 
 async def resume(
-    run: str | None = None, *, dir: Path | str = ".", watch: Watch | None = None, **chosen: Unpack[Chosen]
+    run: str | None = None, *, dir: Path | str = ".", watch: RunObserver | None = None, **chosen: Unpack[RunOptions]
 ) -> Outcome:
     """Go on with a run (by default the latest) at its first unfinished effect."""
     choices = Choices(**chosen)
-    async with session(dir, choices=choices) as opened:
+    async with open_session(dir, choices=choices) as opened:
         name = await opened.find(run)
-        return await (await opened.as_begun(name, choices)).resume(name, choices, watch or Watch())
+        return await (await opened.as_begun(name, choices)).resume(name, choices, watch or RunObserver())
 
 
 def run_sync(
@@ -103,8 +103,8 @@ def run_sync(
     dir: Path | str = ".",
     check: str | None = None,
     apply: bool = False,
-    watch: Watch | None = None,
-    **chosen: Unpack[Chosen],
+    watch: RunObserver | None = None,
+    **chosen: Unpack[RunOptions],
 ) -> Outcome:
     """`run` for programs without an event loop."""
     return asyncio.run(run(goal, dir=dir, check=check, apply=apply, watch=watch, **chosen))

@@ -18,17 +18,17 @@ import msgspec
 from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
-from bough.core.agents import AgentSettings
-from bough.core.budget import Limits
+from bough.core.budget.ledger import Limits
+from bough.core.budget.model_price import ModelPrice
 from bough.core.errors import UsageError
-from bough.core.escalation import LadderRules
-from bough.core.meant import meant
-from bough.core.plan import PlanningRules
-from bough.core.prices import ModelPrice
+from bough.core.ladder.escalation import LadderRules
+from bough.core.planning.plan import PlanningRules
 from bough.core.rules import AcceptanceRules, CheckRules, CompactionRules, Rules
 from bough.core.servers import ToolServer, described, read
-from bough.core.services import Service
-from bough.core.signals import StuckRules
+from bough.core.settings.agent_settings import AgentSettings
+from bough.core.settings.service import Service
+from bough.core.spelling import suggest_word
+from bough.core.stuck.signals import StuckRules
 
 
 class Preset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -216,23 +216,23 @@ Allow = Callable[[Mapping[str, str]], Collection[str]]
 """Which of a repository's wishes (`budget.rounds` and its value) the person allows."""
 
 
-def load(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
+def load_config(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> Config:
     """The settings that hold in a project folder. Wishes that are not allowed are as if nobody had them."""
     merged: Table = {}
-    for _, table in layers(folder, env, allow):
+    for _, table in list_layers(folder, env, allow):
         for section, values in table.items():
             merged.setdefault(section, {}).update(values)
-    return _converted(merged)
+    return _convert(merged)
 
 
-def layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
+def list_layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: ()) -> list[tuple[str, Table]]:
     """What sets something, and what it sets, the weakest first: the person's file, the repository's, variables."""
-    home, mine = _from_person(env)
-    place, table = _from_file(folder)
+    home, mine = _read_person_file(env)
+    place, table = _read_repository_file(folder)
     if servers := _tool_servers(folder):
         table = {**table, "mcp": {**servers, **table.get("mcp", {})}}
-    own = _from_env(env)
-    wishes = _wishes(table, mine)
+    own = _read_env(env)
+    wishes = _find_wishes(table, mine)
     asked = {name: value for name, value in wishes.items() if not _is_set(own, name) and not _is_set(mine, name)}
     for name in wishes.keys() - set(allow(asked) if asked else ()):
         section, _, key = name.partition(".")
@@ -240,7 +240,7 @@ def layers(folder: Path, env: Mapping[str, str], allow: Allow = lambda wishes: (
     return [(home, mine), (place, table), ("environment", own)]
 
 
-def person_file(env: Mapping[str, str]) -> Path | None:
+def find_person_file(env: Mapping[str, str]) -> Path | None:
     """Where a person keeps settings for all their projects; None for somebody without a home."""
     base, home = env.get("XDG_CONFIG_HOME", ""), env.get("HOME", "")
     if not base.startswith("/") and not home:
@@ -248,12 +248,12 @@ def person_file(env: Mapping[str, str]) -> Path | None:
     return (Path(base) if base.startswith("/") else Path(home) / ".config") / "bough" / "config.toml"
 
 
-def _from_person(env: Mapping[str, str]) -> tuple[str, Table]:
-    path = person_file(env)
+def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
+    path = find_person_file(env)
     if path is None:
         return "", {}
     try:
-        text = _text(path)
+        text = _read_text(path)
         import tomllib  # not quickly loaded
 
         table = tomllib.loads(text)
@@ -263,10 +263,10 @@ def _from_person(env: Mapping[str, str]) -> tuple[str, Table]:
         raise UsageError(f"{path} cannot be read: is it yours?") from None
     except ValueError as error:
         raise UsageError(f"{path} is not valid TOML: {error}.") from None
-    return str(path), _checked(table, str(path), of_the_person=True)
+    return str(path), _check_table(table, str(path), of_the_person=True)
 
 
-def _wishes(table: Table, mine: Table) -> dict[str, str]:
+def _find_wishes(table: Table, mine: Table) -> dict[str, str]:
     """What of a repository's settings goes beyond the person's and the defaults, chooses a model or starts a program.
     As they are understood, not as they are written: `"1000"` is a number too."""
     starts = {f"mcp.{name}": described(server) for name, server in table.get("mcp", {}).items()}
@@ -276,7 +276,7 @@ def _wishes(table: Table, mine: Table) -> dict[str, str]:
 def _larger(table: Table, mine: Table) -> dict[str, str]:
     if not any(section in (*BOUNDS, "models", "builders") for section in table):
         return {}
-    understood, defaults = _converted(table), _converted(mine)
+    understood, defaults = _convert(table), _convert(mine)
     found = {}
     for name in [f"{section}.{key}" for section in table.keys() - NAMED for key in table[section]]:
         section, _, key = name.partition(".")
@@ -288,7 +288,7 @@ def _larger(table: Table, mine: Table) -> dict[str, str]:
     return found
 
 
-def usual(name: str) -> str:
+def find_default(name: str) -> str:
     """What a setting is when nobody says otherwise."""
     section, _, key = name.partition(".")
     if section in NAMED:
@@ -302,7 +302,7 @@ def _is_set(table: Table, name: str) -> bool:
     return key in table.get(section, {})
 
 
-def _converted(table: Table) -> Config:
+def _convert(table: Table) -> Config:
     _check_numbers(table)
     try:
         loaded = msgspec.convert(table, Config, strict=False)
@@ -335,11 +335,11 @@ def _refuse_outside(chosen: WorkspaceSettings) -> None:
             raise UsageError(f"[workspace] {key}: `{name}` is not a path within the project.")
 
 
-def _from_file(folder: Path) -> tuple[str, Table]:
+def _read_repository_file(folder: Path) -> tuple[str, Table]:
     """The repository's file, and what it sets."""
     for path, within in ((folder / "bough.toml", ()), (folder / "pyproject.toml", ("tool", "bough"))):
         try:
-            text = _text(path)
+            text = _read_text(path)
             if within and within[-1] not in text:
                 continue
             import tomllib  # not quickly loaded
@@ -354,19 +354,19 @@ def _from_file(folder: Path) -> tuple[str, Table]:
         for key in within:
             table = table.get(key, {})
         if table:
-            return str(path), _checked(table, str(path))
+            return str(path), _check_table(table, str(path))
     return str(folder / "bough.toml"), {}
 
 
 def _tool_servers(folder: Path) -> dict[str, Any]:
     """Those of the repository's `.mcp.json`, which many tools share."""
     try:
-        return read(_text(folder / ".mcp.json"))
+        return read(_read_text(folder / ".mcp.json"))
     except (FileNotFoundError, UnicodeDecodeError):
         return {}
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Of a plain file, and not of a pipe that nobody writes to or a device without an end."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -379,10 +379,10 @@ def _text(path: Path) -> str:
         return file.read(LONGEST).decode()
 
 
-def _checked(table: Any, place: str, *, of_the_person: bool = False) -> Table:
+def _check_table(table: Any, place: str, *, of_the_person: bool = False) -> Table:
     for section, values in table.items():
         if section not in SECTIONS and section not in NAMED:
-            raise UsageError(f"{place}: there is no section [{section}].{_nearest(section, [*SECTIONS, *NAMED])}")
+            raise UsageError(f"{place}: there is no section [{section}].{_find_nearest(section, [*SECTIONS, *NAMED])}")
         if not isinstance(values, dict):
             raise UsageError(f"{place}: `{section}` is a section: write [{section}] and its keys below it.")
         if section == "agents" and not of_the_person:
@@ -392,47 +392,48 @@ def _checked(table: Any, place: str, *, of_the_person: bool = False) -> Table:
             )
         for key in () if section in NAMED else values:
             if key not in SECTIONS[section]:
-                raise UsageError(f"{place}: [{section}] has no key `{key}`.{_nearest(key, SECTIONS[section])}")
+                raise UsageError(f"{place}: [{section}] has no key `{key}`.{_find_nearest(key, SECTIONS[section])}")
             if of_the_person:
                 continue
             if (section, key) in PERSON_ONLY:
                 raise UsageError(
                     f"{place}: `{section}.{key}` is not for a repository to set; "
-                    f"set {variable(section, key)} in your environment, or put it into your own file (`bough config`)."
+                    f"set {make_variable_name(section, key)} in your environment, or put it into your "
+                    f"own file (`bough config`)."
                 )
             if section == "models" and "@http" in str(values[key]):
                 raise UsageError(
                     f"{place}: an address behind a model's name is not for a repository to set; "
-                    f"set {variable(section, key)} in your environment."
+                    f"set {make_variable_name(section, key)} in your environment."
                 )
     return {section: dict(values) for section, values in table.items()}
 
 
-def _from_env(env: Mapping[str, str]) -> Table:
-    known = {variable(section, key): (section, key) for section, keys in SECTIONS.items() for key in keys}
-    del known[variable("models", "presets")]
+def _read_env(env: Mapping[str, str]) -> Table:
+    known = {make_variable_name(section, key): (section, key) for section, keys in SECTIONS.items() for key in keys}
+    del known[make_variable_name("models", "presets")]
     table: Table = {}
     for name, value in env.items():
         if not name.startswith("BOUGH_") or name in NOT_SETTINGS:
             continue
         if name not in known:
-            raise UsageError(f"The environment variable {name} sets nothing.{_nearest(name, list(known))}")
+            raise UsageError(f"The environment variable {name} sets nothing.{_find_nearest(name, list(known))}")
         section, key = known[name]
         many = [part for part in value.split(":") if part]
         table.setdefault(section, {})[key] = many if (section, key) in MANY else value
     return table
 
 
-def variable(section: str, key: str) -> str:
+def make_variable_name(section: str, key: str) -> str:
     return f"BOUGH_{section}_{key}".upper()
 
 
-def _nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
-    close = meant(word, words)
+def _find_nearest(word: str, words: list[str] | tuple[str, ...]) -> str:
+    close = suggest_word(word, words)
     return f" Did you mean `{close}`?" if close else f" It knows: {', '.join(words)}."
 
 
-def schema() -> dict[str, Any]:
+def make_schema() -> dict[str, Any]:
     """The JSON schema of `bough.toml`, for editors."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "bough.toml"} | msgspec.json.schema(
         Config

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, field
 
-from bough.core.acceptance import Check, Failure, Verdict
-from bough.core.edges import Edge
+from bough.core.acceptance.probes import Form, Probe, Probed
+from bough.core.acceptance.verdict import Check, Failure, Verdict
+from bough.core.active_files import Edge
 from bough.core.events import AnyEvent, BaseChecked, Halt, Record, TaskCreated, ToolServersListed
 from bough.core.messages import Answer, AnswerProtocol, Call, Prompt, ToolSpec, Usage
 from bough.core.messages import Stop as Stopped
-from bough.core.plan import Step, Tier
-from bough.core.probes import Form, Probe, Probed
+from bough.core.planning.plan import Step, Tier
 
 if TYPE_CHECKING:  # Only named here: looking at a run needs none of them.
     import asyncio
 
-    from bough.core.planning.estimate import Advice
+    from bough.core.journal.run_fold import Run
+    from bough.core.planning.size_estimate import Advice
     from bough.core.rules import Rules
-    from bough.core.run import Run
-    from bough.core.task import Task
+    from bough.core.tree.task import Task
 
 
 class Claim(Struct, frozen=True):
@@ -273,7 +273,7 @@ class Contents(Protocol):
         ...
 
 
-class Change(Struct, frozen=True):
+class FileChange(Struct, frozen=True):
     """One path that differs between two trees. `kind`: A(dded), M(odified), D(eleted), T(ype changed)."""
 
     kind: str
@@ -318,7 +318,7 @@ class Workspaces(Protocol):
         uses them."""
         ...
 
-    async def changes(self, base: str, tree: str) -> list[Change]: ...
+    async def changes(self, base: str, tree: str) -> list[FileChange]: ...
 
     async def paths(self, tree: str) -> list[str]:
         """Every file of a tree."""
@@ -350,7 +350,7 @@ class Workspaces(Protocol):
         """What of the changes reaches beyond its file: hooks, CI, links that lead out …"""
         ...
 
-    async def apply(self, base: str, tree: str) -> list[Change]:
+    async def apply(self, base: str, tree: str) -> list[FileChange]:
         """Bring the changes from `base` to `tree` into the person's files. Refuses as a whole, naming the files, when
         one of them is no longer as it was at `base`; their index and refs stay as they are."""
         ...
@@ -592,7 +592,7 @@ async def nothing_runs(workspace: Workspace) -> None:
     """Nothing runs there."""
 
 
-def _silent(task: str, text: str) -> None:
+def _ignore_progress(task: str, text: str) -> None:
     """Progress goes nowhere."""
 
 
@@ -622,7 +622,7 @@ class Ports(Struct, frozen=True):
     fence: Fence = field(default_factory=Fence)
     timer: Callable[[], float] = monotonic
     """Measures how long things take: unlike the clock it cannot be set."""
-    progress: Callable[[str, str], None] = _silent
+    progress: Callable[[str, str], None] = _ignore_progress
     """Transient news of a task for whoever watches: text as it streams in, a command's last line."""
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None

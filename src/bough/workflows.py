@@ -8,10 +8,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.core.errors import NotFound, UsageError
-from bough.core.plan import Plan
+from bough.core.planning.plan import Plan
 from bough.core.workflow.loading import Workflow, load
-from bough.core.workflow.problems import decoded, nearest
-from bough.core.workflow.texts import filled
+from bough.core.workflow.placeholders import fill_places
+from bough.core.workflow.problems import decode_text, suggest_nearest
 
 PLACES = ("workflows", "examples/workflows")
 """Folders of a project in which workflows are looked for."""
@@ -48,7 +48,7 @@ def located(said: str, folder: Path, root: Path) -> Path:
     known = {path.stem: path for path in (*shipped(), *reversed(found(root)))}
     if said in known:
         return known[said]
-    hint = nearest(said, known) if known else "`bough workflow --help` says where they are looked for."
+    hint = suggest_nearest(said, known) if known else "`bough workflow --help` says where they are looked for."
     raise NotFound(f"There is no workflow `{said}` here: {hint}")
 
 
@@ -78,8 +78,8 @@ def plan_of(said: str | Path, folder: Path, inputs: Mapping[str, str]) -> Plan:
     return Plan(
         replace(
             goal,
-            instructions=filled(goal.instructions, {}, {}),
-            criteria=tuple(filled(text, {}, {}) for text in goal.criteria),
+            instructions=fill_places(goal.instructions, {}, {}),
+            criteria=tuple(fill_places(text, {}, {}) for text in goal.criteria),
         )
     )
 
@@ -96,7 +96,7 @@ def reader(root: Path) -> Callable[[str], str]:
                 raise UsageError("it is not a file")
             if path.stat().st_size > LARGEST:
                 raise UsageError(f"it has more than {LARGEST:,} bytes")
-            return decoded(path.read_bytes(), file)
+            return decode_text(path.read_bytes(), file)
         except OSError as error:
             raise UsageError(error.strerror or "it cannot be read") from None
 

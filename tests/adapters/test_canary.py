@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bough.adapters.verifiers.advice import advise
-from bough.adapters.verifiers.canary import assert_nothing, made_wrong, not_asked
+from bough.adapters.verifiers.canary import asserts_nothing, explain_not_asked, falsify_expectations
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,10 @@ from bough.adapters.verifiers.canary import assert_nothing, made_wrong, not_aske
 )
 def test_python(body: str, wrong: str) -> None:
     text = f"def test_a():\n    {body}\n"
-    assert made_wrong({"t.py": text}, ["t.py::test_a"]) == ({"t.py": f"def test_a():\n    {wrong}\n"}, {"t.py::test_a"})
+    assert falsify_expectations({"t.py": text}, ["t.py::test_a"]) == (
+        {"t.py": f"def test_a():\n    {wrong}\n"},
+        {"t.py::test_a"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,51 +52,53 @@ def test_python(body: str, wrong: str) -> None:
     ],
 )
 def test_what_is_not_sure_to_be_asked_is_left_alone(body: str) -> None:
-    assert made_wrong({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"]) == ({}, set())
+    assert falsify_expectations({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"]) == ({}, set())
 
 
 def test_two_tests_of_one_name_are_two_tests() -> None:
     text = (
         "class A:\n    def test_a(self):\n        assert f() == 1\n\n\nclass B:\n    def test_a(self):\n        f()\n"
     )
-    assert made_wrong({"t.py": text}, ["t.py::B::test_a"]) == ({}, set())
-    assert made_wrong({"t.py": text}, ["t.py::A::test_a"])[1] == {"t.py::A::test_a"}
-    assert made_wrong({"t.py": text}, ["t.A.test_a"])[1] == {"t.A.test_a"}
+    assert falsify_expectations({"t.py": text}, ["t.py::B::test_a"]) == ({}, set())
+    assert falsify_expectations({"t.py": text}, ["t.py::A::test_a"])[1] == {"t.py::A::test_a"}
+    assert falsify_expectations({"t.py": text}, ["t.A.test_a"])[1] == {"t.A.test_a"}
     script = 'test("a", () => {\n  assert.equal(f(), 1);\n});\ntest("a", () => {\n  f();\n});\n'
-    assert made_wrong({"t.test.js": script}, ["t.test.js::a"]) == ({}, set())
+    assert falsify_expectations({"t.test.js": script}, ["t.test.js::a"]) == ({}, set())
 
 
 def test_cases_other_tests_scripts_and_documentation() -> None:
     text = '@pytest.mark.parametrize("a, b", [(1, 2), pytest.param(3, 4)])\ndef test_a(a, b):\n    assert f(a) == b\n'
-    (wrong,), _ = made_wrong({"t.py": text}, ["t.py::test_a[1-2]"])[0].values(), None
+    (wrong,), _ = falsify_expectations({"t.py": text}, ["t.py::test_a[1-2]"])[0].values(), None
     assert "[(1, 3), pytest.param(3, 5)]" in wrong
-    assert made_wrong({"t.py": text}, ["u.py::test_a"]) == ({}, set())
+    assert falsify_expectations({"t.py": text}, ["u.py::test_a"]) == ({}, set())
     script = "assert f() == 1\nassert g() == 2\n"
-    assert made_wrong({"check.py": script}, [], "check.py")[0] == {"check.py": "assert f() == 1\nassert g() == 3\n"}
+    assert falsify_expectations({"check.py": script}, [], "check.py")[0] == {
+        "check.py": "assert f() == 1\nassert g() == 3\n"
+    }
     module = 'def add(a):\n    """\n    >>> add(1)\n    2\n    """\n'
-    assert "2~7919" in made_wrong({"calc.py": module}, ["calc.py::calc.add"])[0]["calc.py"]
+    assert "2~7919" in falsify_expectations({"calc.py": module}, ["calc.py::calc.add"])[0]["calc.py"]
 
 
 def test_javascript_and_rust() -> None:
     text = 'test("adds", () => {\n  assert.strictEqual(add(2, 3), 5);\n  if (x) {\n    assert.equal(y, 1);\n  }\n});\n'
-    assert made_wrong({"a.test.js": text}, ["a.test.js::adds"])[0] == {"a.test.js": text.replace("5)", "6)")}
+    assert falsify_expectations({"a.test.js": text}, ["a.test.js::adds"])[0] == {"a.test.js": text.replace("5)", "6)")}
     jest = 'it("adds", () => {\n  expect(add(2, 3)).toBe("5");\n});\n'
-    assert made_wrong({"a.test.js": jest}, ["a.test.js::calc > adds"])[0] == {
+    assert falsify_expectations({"a.test.js": jest}, ["a.test.js::calc > adds"])[0] == {
         "a.test.js": jest.replace('"5"', '"5~7919"')
     }
     rust = "#[test]\nfn adds() {\n    assert_eq!(add(2, 3), 5);\n}\n"
-    wrong, done = made_wrong({"src/lib.rs": rust}, ["calc:src/lib.rs::tests::adds"])
+    wrong, done = falsify_expectations({"src/lib.rs": rust}, ["calc:src/lib.rs::tests::adds"])
     assert (wrong["src/lib.rs"], done) == (rust.replace("5)", "6)"), {"calc:src/lib.rs::tests::adds"})
 
 
 def test_what_cannot_be_asked_is_said() -> None:
-    assert not_asked({"a_test.go": ""}, ["a_test.go::TestAdd"]) == "expected values cannot be made wrong in go"
-    assert not_asked({"t.py": ""}, []) == ""
+    assert explain_not_asked({"a_test.go": ""}, ["a_test.go::TestAdd"]) == "expected values cannot be made wrong in go"
+    assert explain_not_asked({"t.py": ""}, []) == ""
 
 
 def test_tests_that_assert_nothing() -> None:
     def nothing(body: str) -> bool:
-        return assert_nothing({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"])
+        return asserts_nothing({"t.py": f"def test_a():\n    {body}\n"}, ["t.py::test_a"])
 
     assert nothing("pass")
     assert nothing("assert True")

@@ -7,7 +7,7 @@ from typing import Any
 
 from acp.schema import ToolCallProgress, ToolCallStart
 
-from bough.adapters.agents.deeds import Deed, at_once, call_of, result_of
+from bough.adapters.agents.tool_calls import Deed, find_simultaneous, make_call, make_result
 from bough.core.rules import Rules
 
 ROOT = "/w/task"
@@ -28,28 +28,28 @@ def test_an_edit_with_its_texts() -> None:
     deed = told(begun)
     assert not deed.ready(0.5, 1.0) and deed.ready(1.5, 1.0), "its input may still come"
     deed = told(begun, {"rawInput": {"file_path": f"{ROOT}/a.py"}, "content": [diff]}, {"status": "completed"})
-    assert json.loads(call_of(deed, ROOT).arguments) == {"path": "a.py", "old": "x", "new": "y"}
-    assert result_of(deed, Rules(), ROOT).output == "a.py is written." and deed.writes
+    assert json.loads(make_call(deed, ROOT).arguments) == {"path": "a.py", "old": "x", "new": "y"}
+    assert make_result(deed, Rules(), ROOT).output == "a.py is written." and deed.writes
 
 
 def test_a_command_whose_output_comes_in_pieces() -> None:
     given = {"command": ["bash", "-lc", f"cd {ROOT} && ls"]}
     pieces = [{"_meta": {"terminal_output_delta": {"data": text}}} for text in ("a\n", "b\n")]
     deed = told({"title": "ls", "kind": "execute", "rawInput": given}, *pieces, {"status": "failed"})
-    assert json.loads(call_of(deed, ROOT).arguments) == {"command": "cd . && ls"}
-    result = result_of(deed, Rules(), ROOT)
+    assert json.loads(make_call(deed, ROOT).arguments) == {"command": "cd . && ls"}
+    result = make_result(deed, Rules(), ROOT)
     assert (result.output, result.ok) == ("a\nb", False)
 
 
 def test_one_that_does_not_say_what_it_is() -> None:
     deed = told({"title": "developer: shell", "rawInput": {"command": "ls"}})
-    assert call_of(deed, ROOT).name == "bash" and deed.writes
+    assert make_call(deed, ROOT).name == "bash" and deed.writes
     deed = told({"title": "Think", "kind": "think", "rawInput": "x" * 100_000})
-    assert len(call_of(deed, ROOT).arguments) < 30_000 and not deed.writes
-    assert "goes on" in result_of(deed, Rules(), ROOT).output
+    assert len(make_call(deed, ROOT).arguments) < 30_000 and not deed.writes
+    assert "goes on" in make_result(deed, Rules(), ROOT).output
 
 
 def test_calls_that_run_at_once_are_one_round() -> None:
     first, second, third = (Deed(str(n), 0.0, order=n) for n in (1, 2, 4))
     first.ended = 3
-    assert at_once([third, second, first]) == [first, second]
+    assert find_simultaneous([third, second, first]) == [first, second]

@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers.dependents import dependents
-from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.make import targets
-from bough.core.acceptance import Check
-from bough.core.plan import Step
+from bough.adapters.verifiers.dependents import find_dependents
+from bough.adapters.verifiers.discover import discover_check
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.make import find_targets
+from bough.core.acceptance.verdict import Check
+from bough.core.planning.plan import Step
 
 STEP = Step("insert-line", "Insert a line.")
 
 
 def find(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check | None:
-    return discover(step, task, list(files), files.get)
+    return discover_check(step, task, list(files), files.get)
 
 
 def found(files: dict[str, str], task: str = "buffer/insert-line", step: Step = STEP) -> Check:
@@ -214,7 +214,7 @@ def test_real_targets_of_a_makefile(makefile: str) -> None:
 )
 def test_what_only_looks_like_a_target(makefile: str) -> None:
     outside = {"../outside.mk": "test-insert-line:\n", "Makefile": makefile}
-    assert discover(STEP, "insert-line", ["Makefile"], outside.get) is None
+    assert discover_check(STEP, "insert-line", ["Makefile"], outside.get) is None
 
 
 def test_make_reads_the_first_of_its_files() -> None:
@@ -296,7 +296,7 @@ def test_environments_of_tox_and_nox_on_the_disk(files: dict[str, str], on_disk:
     where the checkout's own packages come first anyway."""
     tree = {**files, "tests/test_a.py": PYTEST_FILE}
     disk = {**tree, f"{on_disk}/pyvenv.cfg": "home = /usr/bin\n"}
-    check = discover(STEP, "goal", list(tree), disk.get)
+    check = discover_check(STEP, "goal", list(tree), disk.get)
     assert check is not None
     assert check.command == command
     assert not why or check.why == why
@@ -353,13 +353,13 @@ def test_the_nearest_project_counts() -> None:
     }
 
     def standing(folder: str) -> Check | None:
-        return discover(Step("goal", "x"), "goal", files, files.get, folder)
+        return discover_check(Step("goal", "x"), "goal", files, files.get, folder)
 
     web, deep, docs = standing("web"), standing("web/src/deep"), standing("docs")
     assert web is not None and web.command == "cd web && npm test"
     assert deep == web
     assert docs is None, "a project without tests is not proven by another's"
-    own = discover(Step("goal", "x"), "goal", files, files.get, "web", "make verify")
+    own = discover_check(Step("goal", "x"), "goal", files, files.get, "web", "make verify")
     assert own is not None and own.command == "make verify"
 
 
@@ -408,7 +408,7 @@ def test_the_runner_behind_a_command_of_the_steps(command: str, runner: str) -> 
 def test_a_large_workspace_is_looked_through_quickly() -> None:
     files = {f"pkg{n % 50}/mod{n}/file{n}.py": "" for n in range(20_000)}
     files["pkg1/pyproject.toml"] = ""
-    look = Look(list(files), files.get)
+    look = ProjectFiles(list(files), files.get)
     assert len(look.files) == 20_001
     assert find(files) is None
 
@@ -425,7 +425,7 @@ def test_no_content_of_a_file_breaks_it(files: dict[str, str]) -> None:
 
 @given(st.text())
 def test_targets_are_words(text: str) -> None:
-    _, names = targets(Look(["Makefile"], {"Makefile": text}.get))
+    _, names = find_targets(ProjectFiles(["Makefile"], {"Makefile": text}.get))
     assert all(name and not any(c.isspace() for c in name) for name in names)
 
 
@@ -479,4 +479,4 @@ def test_what_is_found_can_be_run(files: dict[str, str], tool: str, tmp_path: Pa
 )
 def test_who_needs_the_project(own: tuple[str, str], other: tuple[str, str]) -> None:
     files = {f"lib/{own[0]}": own[1], f"app/{other[0]}": other[1], f"third/{other[0]}": "name = 'my-lib-too'\n"}
-    assert dependents(Look(files, files.get), "lib") == ["app"]
+    assert find_dependents(ProjectFiles(files, files.get), "lib") == ["app"]

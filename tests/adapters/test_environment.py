@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces.environment import editable_sources, find_environment
+from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
 
 
 def named(path: Path) -> str:
@@ -47,4 +47,4 @@ def test_environments_that_tools_keep_elsewhere(tmp_path: Path, tool: str) -> No
         f"MAPPING: dict[str, str] = {{'cart': '{project}/lib/cart', 'odd': '{project}/lib/other'}}\nNAMESPACES = {{}}\n"
     )
     (site / "__editable___cart_1_0_finder.py").write_text(finder)
-    assert editable_sources(found, project) == ("src", "lib")
+    assert find_editable_sources(found, project) == ("src", "lib")

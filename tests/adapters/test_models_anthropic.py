@@ -12,8 +12,8 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.faults import Endpoint
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
-from bough.core.trail import Trail
 from tests.wire import KEY, Item, Raw, Seen, Whole, WireModel, sse
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
@@ -21,7 +21,7 @@ NAME = "anthropic:claude-x"
 
 
 def prompt(*messages: Said | Replied | Result) -> Prompt:
-    return Prompt("goal#1#1", "You are an agent.", Trail(messages or (Said("Begin."),)), (READ,))
+    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages or (Said("Begin."),)), (READ,))
 
 
 def ask(script: Sequence[Item], *prompts: Prompt) -> tuple[list[Answer], list[Seen], str]:

@@ -13,16 +13,16 @@ from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.dialect import Options
 from bough.adapters.models.faults import Endpoint
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Call, Prompt, Replied, Result, Said, ToolSpec, Usage
-from bough.core.trail import Trail
 from tests.wire import KEY, Item, Raw, Seen, Slow, Whole, WireModel, sse
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}}, False)
 
 
 def prompt(*messages: Said | Replied | Result, tools: tuple[ToolSpec, ...] = (READ,)) -> Prompt:
-    return Prompt("goal#1#1", "You are an agent.", Trail(messages or (Said("Begin."),)), tools)
+    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages or (Said("Begin."),)), tools)
 
 
 def ask(script: Sequence[Item], *prompts: Prompt, usage_option: bool = True) -> tuple[list[Answer], list[Seen], str]:
@@ -333,7 +333,7 @@ def test_many_agents_share_one_model() -> None:
         return Answer(text=f"{len(request['messages'])} {request['messages'][1]['content']}")
 
     async def agent(model: ChatModel, number: int) -> None:
-        trail: Trail[Any] = Trail((Said(f"agent {number}"),))
+        trail: PersistentList[Any] = PersistentList((Said(f"agent {number}"),))
         for turn in range(6):
             reply = await model.ask(Prompt(f"{number}#{turn}", f"system {number}", trail, (READ,)), lambda text: None)
             assert reply.text == f"{2 + 2 * turn} agent {number}"

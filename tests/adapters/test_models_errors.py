@@ -12,7 +12,7 @@ import pytest
 
 from bough.adapters.models import wire as wires
 from bough.adapters.models.chat import ChatModel
-from bough.adapters.models.faults import Endpoint, of_link, of_status, retry_after
+from bough.adapters.models.faults import Endpoint, explain_link_error, explain_status, parse_retry_after
 from bough.adapters.models.link import Unreachable
 from bough.core.errors import Passing, Refused, TooLong, UsageError
 from tests.conformance.models import PROMPT, fails, failure, model
@@ -67,7 +67,7 @@ def test_long_words_of_a_provider_are_cut() -> None:
 
 def test_a_part_of_the_key_is_struck_out_too() -> None:
     at = Endpoint("openai:m", f"https://user:{KEY}@host.example:8443/v1?key={KEY}", KEY, "OPENAI_API_KEY")
-    error = of_status(at, 401, {}, f"Incorrect API key provided: {KEY[:9]}****cdef.".encode())
+    error = explain_status(at, 401, {}, f"Incorrect API key provided: {KEY[:9]}****cdef.".encode())
     assert KEY[:9] not in str(error) and "host.example:8443" in str(error)
     assert "Incorrect API key provided: [key]" in str(error)
     assert KEY not in repr(at)
@@ -105,7 +105,7 @@ def test_a_proxy_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_certificate_that_is_not_accepted_is_final() -> None:
     problem = Unreachable("certificate verify failed: self-signed certificate")
     problem.__cause__ = ssl.SSLCertVerificationError("self-signed")
-    error = of_link(Endpoint("openai:m", "https://host.example/v1", KEY), problem, 5)
+    error = explain_link_error(Endpoint("openai:m", "https://host.example/v1", KEY), problem, 5)
     assert isinstance(error, Refused) and "certificate of host.example was not accepted" in str(error)
 
 
@@ -136,11 +136,11 @@ def test_an_answer_without_end_is_stopped(monkeypatch: pytest.MonkeyPatch) -> No
     ],
 )
 def test_how_long_to_wait(headers: dict[str, str], wait: float | None) -> None:
-    assert retry_after(headers) == wait
+    assert parse_retry_after(headers) == wait
 
 
 def test_how_long_to_wait_by_a_date() -> None:
-    wait = retry_after({"retry-after": formatdate(time() + 30, usegmt=True)})
+    wait = parse_retry_after({"retry-after": formatdate(time() + 30, usegmt=True)})
     assert wait is not None and 25 < wait <= 30
 
 

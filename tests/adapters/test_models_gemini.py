@@ -8,8 +8,8 @@ from typing import Any
 from bough.adapters.models import wire as wires
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.gemini import FOREIGN, GeminiModel, GeminiReader
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec, Usage
-from bough.core.trail import Trail
 
 NAME = "gemini:gemini-x"
 READ = ToolSpec("read", "Reads a file.", {"type": "object"}, False)
@@ -17,7 +17,7 @@ READ = ToolSpec("read", "Reads a file.", {"type": "object"}, False)
 
 def request(*messages: Message, name: str = NAME, **more: Any) -> dict[str, Any]:
     model = GeminiModel(wires.Client(), Endpoint(name, "http://127.0.0.1:1"), 1)
-    prompt = Prompt("goal#1#7", "You are an agent.", Trail(messages or (Said("Begin."),)), (READ,), **more)
+    prompt = Prompt("goal#1#7", "You are an agent.", PersistentList(messages or (Said("Begin."),)), (READ,), **more)
     decoded: dict[str, Any] = json.loads(model.body(prompt))
     return decoded
 

@@ -14,7 +14,7 @@ import pytest
 
 from bough.adapters.models.http import HttpLink
 from bough.adapters.models.link import BadAddress, Link, LinkError, Silent, Timeouts, Unreachable
-from bough.adapters.models.wire import Client, everything
+from bough.adapters.models.wire import Client, read_everything
 
 T = TypeVar("T")
 
@@ -70,7 +70,7 @@ class Server:
 
 async def post(link: Link, url: str, body: bytes, quiet: float = 5) -> tuple[int, bytes]:
     async with link.exchange("POST", url, [(b"accept", b"*/*")], body, Timeouts(5, quiet)) as reply:
-        return reply.status, await everything(reply.pieces)
+        return reply.status, await read_everything(reply.pieces)
 
 
 def told(
@@ -269,6 +269,6 @@ def test_silence_is_limited_once_an_answer_has_begun_and_not_before() -> None:
                 pass
         with pytest.raises(Silent):
             async with link.exchange("POST", url, [], b"two", patient) as reply:
-                await everything(reply.pieces)
+                await read_everything(reply.pieces)
 
     told(lambda: Server(b"", slow), use)

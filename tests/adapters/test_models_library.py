@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from bough.adapters.models import wire as wires
-from bough.adapters.models.providers import make_model, reachable
+from bough.adapters.models.providers import make_model, probe_model
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Passing, Refused, TooLong, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec, Usage
-from bough.core.trail import Trail
 from tests.wire import Item, Raw, Seen, Status, WireModel, sse
 
 CLAUDE = "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -32,7 +32,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPat
     for name in (CLAUDE, "vertex:gemini-2.5-pro"):
         with pytest.raises(UsageError, match=rf"pip install 'bough\[{name.partition(':')[0]}\]'"):
             make_model(name, client=wires.Client(), timeout=5, env={})
-        assert not asyncio.run(reachable(name, client=wires.Client(), env={})).ok
+        assert not asyncio.run(probe_model(name, client=wires.Client(), env={})).ok
 
 
 with_the_extra = pytest.mark.skipif(
@@ -42,7 +42,7 @@ with_the_extra = pytest.mark.skipif(
 
 
 def prompt(*messages: Message) -> Prompt:
-    return Prompt("goal#1#1", "You are an agent.", Trail(messages), (READ,))
+    return Prompt("goal#1#1", "You are an agent.", PersistentList(messages), (READ,))
 
 
 def ask(
@@ -172,7 +172,7 @@ def test_somebody_who_is_not_signed_in(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     with pytest.raises(Refused, match="sign in to AWS"):
         ask(CLAUDE, [], {"AWS_REGION": "eu-west-1"}, monkeypatch)
-    found = asyncio.run(reachable(CLAUDE, client=wires.Client(), env={"AWS_REGION": "eu-west-1"}))
+    found = asyncio.run(probe_model(CLAUDE, client=wires.Client(), env={"AWS_REGION": "eu-west-1"}))
     assert found.ok and "is set up" in found.sentence
 
 

@@ -15,8 +15,8 @@ from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Prefixes
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec
-from bough.core.trail import Trail
 from tests.wire import KEY, WireModel
 
 TOOLS = tuple(ToolSpec(name, "Does it.", {"type": "object"}, False) for name in ("read", "done"))
@@ -106,7 +106,7 @@ def test_bodies_are_what_a_naive_encoding_gives(growth: list[tuple[int, list[Mes
     kept_chat, kept_anthropic = chat(), anthropic()
     for model in (kept_chat, kept_anthropic):
         model._prefixes._most, model._prefixes._room = most, room
-    trails: list[Trail[Message]] = [Trail((Said("Begin."),))]
+    trails: list[PersistentList[Message]] = [PersistentList((Said("Begin."),))]
     for which, more in growth:
         trails.append(trails[-1 - which % len(trails)].then(*more))
         prompt = Prompt("k", "system", trails[-1], TOOLS)
@@ -129,7 +129,7 @@ def test_a_long_conversation_at_the_wire(dialect: str) -> None:
             model = ChatModel(client, Endpoint("openai:m", f"{url}/v1", KEY), 5)
         else:
             model = AnthropicModel(client, Endpoint("anthropic:m", url, KEY), 5)
-        trail: Trail[Message] = Trail((Said("Begin."),))
+        trail: PersistentList[Message] = PersistentList((Said("Begin."),))
         for turn in range(60):
             prompts.append(Prompt(f"goal#1#{turn}", "system", trail, TOOLS))
             answer = await model.ask(prompts[-1], lambda text: None)
@@ -151,7 +151,7 @@ def test_a_long_conversation_at_the_wire(dialect: str) -> None:
 
 def test_a_round_encodes_what_is_new_however_long_the_rest_is() -> None:
     for model in (chat(), anthropic()):
-        trail: Trail[Message] = Trail((Said("Begin."),))
+        trail: PersistentList[Message] = PersistentList((Said("Begin."),))
         for turn in range(400):
             before = model._prefixes.encoded
             model.body(Prompt("k", "system", trail, TOOLS))
@@ -165,7 +165,7 @@ def test_a_round_encodes_what_is_new_however_long_the_rest_is() -> None:
 
 def test_tools_and_system_may_change_within_a_conversation() -> None:
     for model in (chat(), anthropic()):
-        trail: Trail[Message] = Trail((Said("Begin."),))
+        trail: PersistentList[Message] = PersistentList((Said("Begin."),))
         seen = []
         for system, tools in (
             ("a", TOOLS),
@@ -190,16 +190,16 @@ def test_tools_and_system_may_change_within_a_conversation() -> None:
 
 
 def test_an_empty_conversation_and_no_system() -> None:
-    prompt = Prompt("k", "", Trail(), ())
+    prompt = Prompt("k", "", PersistentList(), ())
     assert json.loads(chat().body(prompt))["messages"] == []
     assert json.loads(anthropic().body(prompt))["messages"] == []
-    prompt = Prompt("k", "", Trail((Said("x"),)), ())
+    prompt = Prompt("k", "", PersistentList((Said("x"),)), ())
     assert json.loads(chat().body(prompt))["messages"] == [{"role": "user", "content": "x"}]
 
 
 def test_what_is_kept_is_bounded() -> None:
     prefixes = Prefixes(lambda message, before: (b"x" * 10, "more"), most=3, room=95)
-    trails: list[Trail[Message]] = [Trail((Said("a"), Said("b"))) for _ in range(5)]
+    trails: list[PersistentList[Message]] = [PersistentList((Said("a"), Said("b"))) for _ in range(5)]
     for trail in trails:
         prefixes.bytes_of(trail)
     assert len(prefixes._kept) == 3 and prefixes._size == 60

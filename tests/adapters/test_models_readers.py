@@ -16,8 +16,8 @@ from bough.adapters.models.dialect import BaseReader, HttpModel
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.gemini import GeminiModel, GeminiReader
 from bough.adapters.models.responses import ResponsesModel, ResponsesReader
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Prompt, Replied, Said
-from bough.core.trail import Trail
 
 LEAF = st.one_of(
     st.none(),
@@ -132,7 +132,7 @@ def check(reader: BaseReader, model: HttpModel, events: list[Any]) -> None:
     answer = reader.answer()
     assert msgspec.json.decode(msgspec.json.encode(answer), type=type(answer)) == answer
     said = Replied(answer.text, answer.calls, answer.extra)
-    json.loads(model.body(Prompt("k", "s", Trail((Said("x"), said, Said("y"))), ())))
+    json.loads(model.body(Prompt("k", "s", PersistentList((Said("x"), said, Said("y"))), ())))
 
 
 @settings(max_examples=150, deadline=None)

@@ -10,8 +10,8 @@ import pytest
 from bough.adapters.models import wire as wires
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.responses import ResponsesModel, ResponsesReader
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, ToolSpec
-from bough.core.trail import Trail
 
 NAME = "openai-responses:gpt-x"
 READ = ToolSpec("read", "Reads a file.", {"type": "object"}, False)
@@ -20,7 +20,7 @@ REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_conten
 
 def request(*messages: Message, name: str = NAME) -> dict[str, Any]:
     model = ResponsesModel(wires.Client(), Endpoint(name, "http://127.0.0.1:1"), 1)
-    prompt = Prompt("goal#1#7", "You are an agent.", Trail(messages or (Said("Begin."),)), (READ,))
+    prompt = Prompt("goal#1#7", "You are an agent.", PersistentList(messages or (Said("Begin."),)), (READ,))
     decoded: dict[str, Any] = json.loads(model.body(prompt))
     return decoded
 

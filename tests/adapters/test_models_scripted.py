@@ -6,15 +6,15 @@ import asyncio
 
 import pytest
 
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Call, Prompt, Said
-from bough.core.trail import Trail
 from bough.ports import Model
-from bough.testing.scripted import ScriptedModel, ScriptExhausted, call, raw_call, say, together
+from bough.testing.scripted import ScriptedModel, ScriptExhausted, call, combine_answers, raw_call, say
 
 
 def prompt(key: str = "goal#1#1") -> Prompt:
-    return Prompt(key, "system", Trail((Said("Begin."),)), ())
+    return Prompt(key, "system", PersistentList((Said("Begin."),)), ())
 
 
 def ask(model: Model, times: int = 1) -> list[Answer]:
@@ -35,7 +35,7 @@ def test_answers_come_in_order_and_prompts_are_kept() -> None:
 
 
 def test_calls_together_have_ids_of_their_own() -> None:
-    (answer,) = ask(ScriptedModel([together(say("Both."), call("read", path="a"), raw_call("read", "{broken"))]))
+    (answer,) = ask(ScriptedModel([combine_answers(say("Both."), call("read", path="a"), raw_call("read", "{broken"))]))
     assert answer.text == "Both."
     assert [(c.id, c.arguments) for c in answer.calls] == [("call_1_0", '{"path":"a"}'), ("call_1_1", "{broken")]
 

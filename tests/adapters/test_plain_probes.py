@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers.probes import example_of, form_of, plain_command, read_plainly
-from bough.core.acceptance import Check
+from bough.adapters.verifiers.probe_commands import find_example, find_form, make_plain_command, read_plain_results
+from bough.core.acceptance.verdict import Check
 
 SIGNS = {
     "env": "process.env.NODE_TEST_CONTEXT",
@@ -28,9 +28,9 @@ test('probe', async () => {
 
 
 def plainly(folder: Path, check: str, framework: str, *paths: str) -> dict[str, str]:
-    command = plain_command(Check(check, ""), framework, "token", paths)
+    command = make_plain_command(Check(check, ""), framework, "token", paths)
     done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, check=False)
-    return {path: outcome for path, (outcome, _) in read_plainly(done.stdout, "token").items()}
+    return {path: outcome for path, (outcome, _) in read_plain_results(done.stdout, "token").items()}
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="there is no node here")
@@ -64,8 +64,8 @@ def test_what_cannot_be_said_without_the_runner_is_unclear(tmp_path: Path) -> No
 
 
 def test_the_example_is_a_test_of_what_was_changed() -> None:
-    form = form_of(Check("python3 -m pytest", "", "pytest"), ["lib/recipes.py"])
+    form = find_form(Check("python3 -m pytest", "", "pytest"), ["lib/recipes.py"])
     paths = ["tests/conftest.py", "tests/test_more.py", "tests/test_recipes.py", "lib/more.py", "lib/recipes.py"]
-    assert example_of(form, paths, ["lib/recipes.py", "tests/test_more.py"]) == "tests/test_recipes.py"
-    assert example_of(form, paths, ["lib/other.py"]) == "tests/test_more.py"
-    assert example_of(form, ["lib/more.py"], ["lib/more.py"]) == ""
+    assert find_example(form, paths, ["lib/recipes.py", "tests/test_more.py"]) == "tests/test_recipes.py"
+    assert find_example(form, paths, ["lib/other.py"]) == "tests/test_more.py"
+    assert find_example(form, ["lib/more.py"], ["lib/more.py"]) == ""

@@ -12,9 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from bough.adapters.executors.fleet import Janitor, Member, drain, workers
+from bough.adapters.executors.fleet import Janitor, Member, drain, list_present_workers
 from bough.adapters.stores.postgresql import PostgresStore
-from bough.adapters.stores.server import Server, without_password
+from bough.adapters.stores.postgresql_server import Server, strip_password
 from bough.adapters.workspaces.exchange import SharedWorkspaces
 from bough.adapters.workspaces.home import prepare_home
 from bough.core.errors import StoreError, UsageError
@@ -75,7 +75,7 @@ def test_what_was_committed_without_word_of_it_is_not_done_again(
 
 
 def test_an_address_is_shown_without_its_password() -> None:
-    assert without_password("postgresql://me:pw@db:5/x?schema=a&password=b") == "postgresql://me@db:5/x?schema=a"
+    assert strip_password("postgresql://me:pw@db:5/x?schema=a&password=b") == "postgresql://me@db:5/x?schema=a"
     with pytest.raises(UsageError, match="no name of a schema"):
         Server("postgresql://db/x?schema=a-b")
 
@@ -96,7 +96,7 @@ def test_a_silent_worker_is_struck_off_with_its_claims(store: PostgresStore) -> 
         alive, silent = member(store.server, "alive"), member(store.server, "silent")
         janitor = Janitor(store.server)
         async with store.claim("run", "a", alive.id, LEASE), store.claim("run", "b", silent.id, LEASE):
-            listed = {each.name: each.tasks for each in await store.transact(workers)}
+            listed = {each.name: each.tasks for each in await store.transact(list_present_workers)}
             assert listed == {"alive": (("run", "a"),), "silent": (("run", "b"),)}
             until = time.monotonic() + 30
             while janitor.look() != {alive.id}:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.protected import disagreements, for_certain, mended, with_expectations
-from bough.core.acceptance import Case, CaseOutcome, Disagreement, Report
+from bough.adapters.verifiers.baseline import Baseline
+from bough.adapters.verifiers.original_tests import add_expectations, find_disagreements, find_mended, is_certain
+from bough.core.acceptance.verdict import Case, CaseOutcome, Disagreement, Report
 
 
-def known(status: int = 0, passed: int = 0, failed: int = 0, **outcomes: CaseOutcome) -> Known:
+def known(status: int = 0, passed: int = 0, failed: int = 0, **outcomes: CaseOutcome) -> Baseline:
     cases = tuple(Case(f"t.py::{name}", outcome, "assert 1 == 2") for name, outcome in outcomes.items())
     passed = passed or sum(case.outcome == "passed" for case in cases)
     failed = failed or sum(case.outcome in ("failed", "error") for case in cases)
     how = "junit" if cases else "closing line" if passed or failed else "exit status"
-    return Known(Report(how, cases, passed, failed), closed=True, exit_status=status)  # type: ignore[arg-type]
+    return Baseline(Report(how, cases, passed, failed), closed=True, exit_status=status)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -34,21 +34,21 @@ def known(status: int = 0, passed: int = 0, failed: int = 0, **outcomes: CaseOut
         (known(2), known(2), []),
     ],
 )
-def test_who_disagrees(base: Known, then: Known, who: list[str]) -> None:
-    assert [*disagreements(base, then)] == who
+def test_who_disagrees(base: Baseline, then: Baseline, who: list[str]) -> None:
+    assert [*find_disagreements(base, then)] == who
 
 
 def test_cases_may_have_other_names() -> None:
-    def cases(*ids: str) -> Known:
-        return Known(Report("junit", tuple(Case(id, "passed") for id in ids), len(ids)), closed=True, exit_status=0)
+    def cases(*ids: str) -> Baseline:
+        return Baseline(Report("junit", tuple(Case(id, "passed") for id in ids), len(ids)), closed=True, exit_status=0)
 
-    assert not disagreements(cases("t.py::a[1]"), cases("t.py::a[2]"))
+    assert not find_disagreements(cases("t.py::a[1]"), cases("t.py::a[2]"))
 
 
 def test_what_cannot_be_asked() -> None:
     case = Case("t.py", "error", "ImportError: cannot import name 'add' from 'calc'")
-    then = Known(Report("junit", (case,), 0, 1), closed=True, exit_status=2)
-    (one,) = disagreements(known(a="passed", b="passed"), then).values()
+    then = Baseline(Report("junit", (case,), 0, 1), closed=True, exit_status=2)
+    (one,) = find_disagreements(known(a="passed", b="passed"), then).values()
     assert (one.test, one.asked) == ("t.py", False)
 
 
@@ -62,27 +62,27 @@ def test_what_cannot_be_asked() -> None:
         (known(), known(), []),
     ],
 )
-def test_which_tests_the_work_has_mended(base: Known, then: Known, which: list[str]) -> None:
-    assert [*mended(base, then)] == which
+def test_which_tests_the_work_has_mended(base: Baseline, then: Baseline, which: list[str]) -> None:
+    assert [*find_mended(base, then)] == which
 
 
 def test_a_file_that_could_not_be_loaded_is_mended_with_all_its_tests() -> None:
-    base = Known(Report("junit", (Case("t.py", "error", "ImportError"),), 0, 1), closed=True, exit_status=2)
-    assert mended(base, known(a="passed", b="passed")) == ("t.py::a", "t.py::b")
+    base = Baseline(Report("junit", (Case("t.py", "error", "ImportError"),), 0, 1), closed=True, exit_status=2)
+    assert find_mended(base, known(a="passed", b="passed")) == ("t.py::a", "t.py::b")
 
 
 def test_what_fails_as_it_did_is_certain() -> None:
     base = known(1, a="failed")
-    assert for_certain(base, disagreements(base, known(1, a="failed")))
-    assert not for_certain(known(a="passed"), disagreements(known(a="passed"), known(1, a="failed")))
+    assert is_certain(base, find_disagreements(base, known(1, a="failed")))
+    assert not is_certain(known(a="passed"), find_disagreements(known(a="passed"), known(1, a="failed")))
 
 
 def test_expectations_before_and_after() -> None:
     old = "def test_a():\n    x = 1\n    assert f() == 2\n\n\ndef test_b():\n    assert g() == 3\n"
     new = "def test_a():\n    x = 1\n    assert f() == 5\n\n\ndef test_b():\n    assert g() == 4\n"
-    made = with_expectations(Disagreement("t.py::test_a", "t.py"), {"t.py": old}, {"t.py": new})
+    made = add_expectations(Disagreement("t.py::test_a", "t.py"), {"t.py": old}, {"t.py": new})
     assert (made.was, made.now) == ("    assert f() == 2", "    assert f() == 5")
-    gone = with_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": old}, {})
+    gone = add_expectations(Disagreement("t.py::test_b", "t.py"), {"t.py": old}, {})
     assert (gone.was, gone.now) == ("def test_b():\n    assert g() == 3", "")
-    unittest = with_expectations(Disagreement("t.Adding.test_b"), {"t.py": old}, {"t.py": new})
+    unittest = add_expectations(Disagreement("t.Adding.test_b"), {"t.py": old}, {"t.py": new})
     assert (unittest.path, unittest.now) == ("t.py", "    assert g() == 4")

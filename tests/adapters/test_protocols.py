@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.models.capabilities import Capabilities, capabilities
+from bough.adapters.models.capabilities import Capabilities, read_capabilities
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.protocols import KnownProtocols, family_of
-from bough.adapters.models.providers import endpoint, parse
+from bough.adapters.models.protocols import KnownProtocols, find_family_protocol
+from bough.adapters.models.providers import find_endpoint, parse_model_name
 from bough.adapters.models.wire import Client
-from bough.app.knowledge import knowledge
-from bough.config import load
+from bough.app.model_knowledge import gather_knowledge
+from bough.config import load_config
 from bough.core.errors import UsageError
 
 OLLAMA = {
@@ -66,7 +66,7 @@ def asked(answers: dict[str, Any], ollama: bool) -> Capabilities:
     async def ask(url: str) -> Capabilities:
         client = Client()
         try:
-            return await capabilities(client, Endpoint("ollama:qwen", f"{url}/v1"), ollama)
+            return await read_capabilities(client, Endpoint("ollama:qwen", f"{url}/v1"), ollama)
         finally:
             await client.close()
 
@@ -105,7 +105,7 @@ def test_llama_cpp_says_what_it_serves_and_others_say_nothing() -> None:
     ],
 )
 def test_families(name: str, protocol: str | None) -> None:
-    assert family_of(name) == protocol
+    assert find_family_protocol(name) == protocol
 
 
 def test_the_evidence_counts_in_its_order(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_server_s_window_counts_unless_less_is_wanted(tmp_path: Path) -> None:
     async def look(url: str) -> None:
         client = Client()
         name = f"openai:mine@{url}/v1"
-        found = await knowledge([name], home=tmp_path, base_url=None, client=client, env={}, setting="auto")
+        found = await gather_knowledge([name], home=tmp_path, base_url=None, client=client, env={}, setting="auto")
         await client.close()
         assert found.window(name, 0) == 12288 and found.window(name, 4096) == 4096
         assert found.protocols.of("openai:mine").protocol == "tools"
@@ -140,12 +140,12 @@ def test_a_server_s_window_counts_unless_less_is_wanted(tmp_path: Path) -> None:
 
 def test_an_address_behind_a_name() -> None:
     name = "openai:small@http://127.0.0.1:8080/v1"
-    assert parse(name, None, {}) == ("openai", "small")
-    assert endpoint(name, "http://elsewhere/v1", {}).base_url == "http://127.0.0.1:8080/v1"
-    assert parse("small@http://127.0.0.1:8080/v1", None, {}) == ("openai", "small")
+    assert parse_model_name(name, None, {}) == ("openai", "small")
+    assert find_endpoint(name, "http://elsewhere/v1", {}).base_url == "http://127.0.0.1:8080/v1"
+    assert parse_model_name("small@http://127.0.0.1:8080/v1", None, {}) == ("openai", "small")
 
 
 def test_a_repository_may_not_set_an_address(tmp_path: Path) -> None:
     (tmp_path / "bough.toml").write_text('[models]\nstrong = "openai:x@http://evil.example/v1"\n')
     with pytest.raises(UsageError, match="not for a repository"):
-        load(tmp_path, {})
+        load_config(tmp_path, {})

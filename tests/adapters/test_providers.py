@@ -14,27 +14,27 @@ from bough.adapters.models import wire as wires
 from bough.adapters.models.anthropic import AnthropicModel
 from bough.adapters.models.chat import ChatModel
 from bough.adapters.models.gemini import GeminiModel
-from bough.adapters.models.prices import price
+from bough.adapters.models.prices import compute_price
 from bough.adapters.models.providers import (
     LIBRARY,
     PROVIDERS,
-    Probe,
-    endpoint,
+    Reachability,
+    find_endpoint,
+    list_secrets,
     make_model,
-    parse,
-    reachable,
-    secrets_of,
+    parse_model_name,
+    probe_model,
 )
 from bough.adapters.models.recording import RecordingModel, ReplayModel
 from bough.adapters.models.responses import ResponsesModel
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Prompt, Said, Usage
-from bough.core.trail import Trail
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel
 from tests.wire import KEY, Seen, Status, WireModel
 
-PROMPT = Prompt("goal#1#1", "system", Trail((Said("Begin."),)), ())
+PROMPT = Prompt("goal#1#1", "system", PersistentList((Said("Begin."),)), ())
 KEYS = {variable: KEY for provider in PROVIDERS.values() for variable in provider.keys}
 
 
@@ -61,7 +61,7 @@ def test_every_provider_makes_a_model(provider: str) -> None:
     assert model.name == f"{provider}:some/model:1b"
     classes = {"anthropic": AnthropicModel, "gemini": GeminiModel, "openai-responses": ResponsesModel}
     assert type(model) is classes.get(provider, ChatModel)
-    at = endpoint(model.name, None, KEYS)
+    at = find_endpoint(model.name, None, KEYS)
     assert at.base_url == PROVIDERS[provider].base_url
     assert at.model == "some/model:1b"
     assert at.key == (KEY if PROVIDERS[provider].keys else "")
@@ -90,7 +90,7 @@ def test_a_missing_key_says_which_variable_to_set() -> None:
 
 
 def test_the_second_name_of_a_key_counts_too() -> None:
-    assert endpoint("google:gemini", None, {"GOOGLE_API_KEY": KEY}).key == KEY
+    assert find_endpoint("google:gemini", None, {"GOOGLE_API_KEY": KEY}).key == KEY
 
 
 def test_a_given_endpoint_needs_no_key_and_no_provider() -> None:
@@ -200,13 +200,13 @@ def keyring(no_keyring: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("keyring")
 def test_keys_from_the_keyring() -> None:
-    assert endpoint("xai:grok", None, {}).key == "from-the-keyring-0123"
-    assert endpoint("xai:grok", None, {"XAI_API_KEY": KEY}).key == KEY
+    assert find_endpoint("xai:grok", None, {}).key == "from-the-keyring-0123"
+    assert find_endpoint("xai:grok", None, {"XAI_API_KEY": KEY}).key == KEY
     with pytest.raises(Refused, match="or keep it in the keyring"):
-        endpoint("mistral:m", None, {})
+        find_endpoint("mistral:m", None, {})
     # What a person keeps for a provider is not sent to another place.
-    assert endpoint("openai:m", "http://127.0.0.1:1/v1", {}).key == ""
-    assert secrets_of({}, ["xai:grok", "ollama:q", "replay:x"]) == ["from-the-keyring-0123"]
+    assert find_endpoint("openai:m", "http://127.0.0.1:1/v1", {}).key == ""
+    assert list_secrets({}, ["xai:grok", "ollama:q", "replay:x"]) == ["from-the-keyring-0123"]
 
 
 def test_secrets_of_an_environment() -> None:
@@ -236,15 +236,15 @@ def test_secrets_of_an_environment() -> None:
         "GITHUB_TOKEN",
         "OPENAI_API_KEY",
     )
-    assert secrets_of(env) == sorted((env[name] for name in names), key=lambda value: (-len(value), value))
-    assert secrets_of({"A_KEY": "  padded-secret-1  "}) == ["padded-secret-1"]
+    assert list_secrets(env) == sorted((env[name] for name in names), key=lambda value: (-len(value), value))
+    assert list_secrets({"A_KEY": "  padded-secret-1  "}) == ["padded-secret-1"]
 
 
-def probe(name: str, wire: WireModel, env: Mapping[str, str], base_url: str | None = None) -> Probe:
-    async def go() -> Probe:
+def probe(name: str, wire: WireModel, env: Mapping[str, str], base_url: str | None = None) -> Reachability:
+    async def go() -> Reachability:
         client = wires.Client()
         try:
-            return await reachable(name, base_url=base_url or wire.base_url, client=client, env=env)
+            return await probe_model(name, base_url=base_url or wire.base_url, client=client, env=env)
         finally:
             await client.close()
 
@@ -253,7 +253,7 @@ def probe(name: str, wire: WireModel, env: Mapping[str, str], base_url: str | No
 
 def test_whether_a_model_is_reachable() -> None:
     with WireModel(models=["qwen3", "models/gemini-x"]) as wire:
-        assert probe("openai:qwen3", wire, {"OPENAI_API_KEY": KEY}) == Probe(
+        assert probe("openai:qwen3", wire, {"OPENAI_API_KEY": KEY}) == Reachability(
             True, f"openai:qwen3 is there ({wire.base_url[7:-3]})"
         )
         assert probe("openai:gemini-x", wire, {}).ok
@@ -270,7 +270,7 @@ def test_what_a_probe_says_of_what_is_not_there(tmp_path: Path) -> None:
         missing = probe("replay:" + str(tmp_path / "none"), wire, {})
         assert not missing.ok and "there is no file" in missing.sentence
         assert probe("openai:any", wire, {}).ok  # An empty listing proves nothing against the model.
-        unset = asyncio.run(reachable("openai:m", client=wires.Client(), env={}))
+        unset = asyncio.run(probe_model("openai:m", client=wires.Client(), env={}))
         assert not unset.ok and "OPENAI_API_KEY" in unset.sentence
     assert not probe("openai:m", wire, {}).ok
     assert "Nothing answers" in probe("openai:m", wire, {}).sentence
@@ -278,28 +278,32 @@ def test_what_a_probe_says_of_what_is_not_there(tmp_path: Path) -> None:
 
 def test_prices() -> None:
     usage = Usage(input=1_000_000, output=1000)
-    cost = price("openai", "gpt-4o-mini", usage)
+    cost = compute_price("openai", "gpt-4o-mini", usage)
     assert cost is not None and 0.1 < cost < 1
-    cached = price("openai", "gpt-4o-mini", Usage(input=1_000_000, output=1000, cache_read=900_000))
+    cached = compute_price("openai", "gpt-4o-mini", Usage(input=1_000_000, output=1000, cache_read=900_000))
     assert cached is not None and cached < cost
-    assert price("openai", "no-such-model-at-all", usage) is None
-    assert price("ollama", "gpt-4o-mini", usage) is None
-    assert price("replay", "x", usage) is None
-    assert price("openai", "gpt-4o-mini", Usage()) is None
-    assert price("anthropic", "claude-sonnet-4-5", Usage(input=10, output=1, cache_read=500)) is not None
+    assert compute_price("openai", "no-such-model-at-all", usage) is None
+    assert compute_price("ollama", "gpt-4o-mini", usage) is None
+    assert compute_price("replay", "x", usage) is None
+    assert compute_price("openai", "gpt-4o-mini", Usage()) is None
+    assert compute_price("anthropic", "claude-sonnet-4-5", Usage(input=10, output=1, cache_read=500)) is not None
 
 
 def test_the_price_of_a_name_that_stands_for_several_is_that_of_who_answered() -> None:
-    from bough.adapters.models.providers import _price
+    from bough.adapters.models.providers import _compute_price
 
     usage = Usage(1000, 10)
-    assert _price("openai", "some-alias", usage, "gpt-4o-mini") == price("openai", "gpt-4o-mini", usage) is not None
+    assert (
+        _compute_price("openai", "some-alias", usage, "gpt-4o-mini")
+        == compute_price("openai", "gpt-4o-mini", usage)
+        is not None
+    )
 
 
 def test_parse() -> None:
-    assert parse("ollama:qwen3:8b", None, {}) == ("ollama", "qwen3:8b")
-    assert parse(" local ", "http://x", {}) == ("openai", "local")
-    assert parse("replay:a:b", None, {}) == ("replay", "a:b")
+    assert parse_model_name("ollama:qwen3:8b", None, {}) == ("ollama", "qwen3:8b")
+    assert parse_model_name(" local ", "http://x", {}) == ("openai", "local")
+    assert parse_model_name("replay:a:b", None, {}) == ("replay", "a:b")
 
 
 def test_a_refusal_by_the_provider_reaches_the_caller() -> None:

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.adapters.verifiers import runners
-from bough.adapters.verifiers.reading import read_lines, report
-from bough.adapters.verifiers.runners import Progress, counting, cut_short, readable
-from bough.adapters.verifiers.trimming import failures, trim, trimmed
-from bough.core.acceptance import Case, Report
+from bough.adapters.verifiers.failure_text import describe_failure, describe_failures, trim_case
+from bough.adapters.verifiers.report_reader import read_closing_lines, read_results
+from bough.adapters.verifiers.runners import Progress, count_progress, is_cut_short, make_readable
+from bough.core.acceptance.verdict import Case, Report
 
 RUNNERS = ["", *(runner.name for runner in runners.RUNNERS)]
 
@@ -141,12 +141,12 @@ OUTSIDE = b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><testsuites>
 )
 def test_what_is_no_report_is_not_read(xml: bytes) -> None:
     assert read_junit(xml) is None
-    assert report(xml, "", 0, "pytest").how == "exit status"
+    assert read_results(xml, "", 0, "pytest").how == "exit status"
 
 
 def test_an_empty_report_is_no_tests_and_not_no_report() -> None:
     assert read_junit(junit()) == ()
-    assert report(junit(), "", 0, "pytest") == Report("junit")
+    assert read_results(junit(), "", 0, "pytest") == Report("junit")
 
 
 def test_a_report_with_control_characters_and_broken_text_is_read() -> None:
@@ -174,7 +174,7 @@ def test_no_bytes_break_the_readers_of_reports(body: bytes) -> None:
     for each in (body, b"<testsuites>" + body + b"</testsuites>", b'{"testResults": ' + body + b"}"):
         read_junit(each)
         read_jest(each)
-        report(each, "", 0, "")
+        read_results(each, "", 0, "")
 
 
 @given(st.text(), st.text(), st.text())
@@ -220,7 +220,7 @@ def test_jest_json() -> None:
         Case("src/a.test.js::off", "skipped"),
         Case("src/b.test.js", "error", "SyntaxError: x", "SyntaxError: x\nmore"),
     )  # fmt: skip
-    said = report(json.dumps(body).encode(), "", 1, "jest", "/w")
+    said = read_results(json.dumps(body).encode(), "", 1, "jest", "/w")
     assert (said.how, said.passed, said.failed, said.skipped) == ("junit", 1, 2, 2)
 
 
@@ -312,7 +312,7 @@ SAID: list[tuple[str, str, tuple[int, int, int]]] = [
 def test_closing_lines(runner: str, closing: str, counts: tuple[int, int, int]) -> None:
     for output in (closing, f"some output\n\n{closing}\n", closing.replace("\n", "\r\n"), f"\x1b[32m{closing}\x1b[0m"):
         for asked in {runner, ""}:
-            said = read_lines(output, asked)
+            said = read_closing_lines(output, asked)
             assert said is not None
             assert said.how == "closing line"
             assert (said.passed, said.failed, said.skipped) == counts
@@ -352,41 +352,41 @@ def test_closing_lines(runner: str, closing: str, counts: tuple[int, int, int]) 
 )
 def test_words_that_are_no_closing_lines(output: str) -> None:
     for runner in RUNNERS:
-        assert read_lines(output, runner) is None, runner
-    assert report(None, output, 0, "") == Report("exit status")
+        assert read_closing_lines(output, runner) is None, runner
+    assert read_results(None, output, 0, "") == Report("exit status")
 
 
 def test_of_two_closing_lines_the_worse_counts_stand() -> None:
     """A test's own hook prints another one after pytest's: it cannot better anything."""
     for output in ("no tests ran in 0.01s\n99 passed in 0.01s", "99 passed in 0.01s\nno tests ran in 0.01s"):
-        assert report(None, output, 0, "pytest") == Report("closing line", passed=0)
-    assert report(None, "1 failed, 2 passed in 0.1s\n3 passed in 0.1s", 1, "pytest").failed == 1
+        assert read_results(None, output, 0, "pytest") == Report("closing line", passed=0)
+    assert read_results(None, "1 failed, 2 passed in 0.1s\n3 passed in 0.1s", 1, "pytest").failed == 1
 
 
 def test_a_report_cannot_better_the_closing_line() -> None:
     forged = junit('<testcase name="a"/>', '<testcase name="b"/>')
-    said = report(forged, "no tests ran in 0.01s", 0, "pytest")
+    said = read_results(forged, "no tests ran in 0.01s", 0, "pytest")
     assert (said.how, said.passed, said.failed) == ("junit", 0, 0)
-    said = report(forged, "1 failed, 1 passed in 0.01s", 0, "pytest")
+    said = read_results(forged, "1 failed, 1 passed in 0.01s", 0, "pytest")
     assert (said.passed, said.failed) == (1, 1)
     bad = junit('<testcase name="a"><failure/></testcase>')
-    assert report(bad, "5 passed in 0.01s", 0, "pytest").failed == 1
+    assert read_results(bad, "5 passed in 0.01s", 0, "pytest").failed == 1
 
 
 def test_the_report_of_a_command_that_was_killed_is_not_believed() -> None:
-    assert report(junit('<testcase name="a"/>'), "", None, "pytest") == Report("exit status")
+    assert read_results(junit('<testcase name="a"/>'), "", None, "pytest") == Report("exit status")
 
 
 def test_errors_are_failures() -> None:
-    said = report(None, "=== 3 passed, 1 error in 0.10s ===", 1, "pytest")
+    said = read_results(None, "=== 3 passed, 1 error in 0.10s ===", 1, "pytest")
     assert (said.passed, said.failed) == (3, 1)
 
 
 @given(st.text(), st.sampled_from(RUNNERS))
 def test_no_text_breaks_the_readers_of_lines(output: str, runner: str) -> None:
-    read_lines(output, runner, "/w")
-    readable(output, runner)
-    counting(Progress(), output, runner)
+    read_closing_lines(output, runner, "/w")
+    make_readable(output, runner)
+    count_progress(Progress(), output, runner)
 
 
 FRAGMENTS = [
@@ -400,18 +400,18 @@ FRAGMENTS = [
 
 @given(st.lists(st.sampled_from(FRAGMENTS), max_size=30), st.sampled_from(RUNNERS))
 def test_no_mixture_of_runners_lines_breaks_anything(lines: list[str], runner: str) -> None:
-    said = report(None, "\n".join(lines), 1, runner, "/w")
+    said = read_results(None, "\n".join(lines), 1, runner, "/w")
     assert min(said.passed, said.failed, said.skipped) >= 0
     names = [case.id for case in said.cases]
     assert len(names) == len(set(names))
     for case in said.cases:
-        assert len(trim(case, lambda path: "a\nb\n")) <= 1_500
+        assert len(describe_failure(case, lambda path: "a\nb\n")) <= 1_500
 
 
 def test_long_outputs_are_read_in_time() -> None:
     nasty = ["a " * 2_000, "1 passed, " * 400, "=" * 4_000, "ok " * 1_000, "{" * 4_000, "    " * 1_000, "- # " * 1_000]
     started = time.monotonic()
-    read_lines("\n".join(nasty * 500) + "\n3 passed in 0.1s", "")
+    read_closing_lines("\n".join(nasty * 500) + "\n3 passed in 0.1s", "")
     assert time.monotonic() - started < 5
 
 
@@ -427,7 +427,7 @@ def test_long_outputs_are_read_in_time() -> None:
     ],
 )
 def test_a_run_that_stopped_early(output: str, so: bool) -> None:
-    assert cut_short(output) is so
+    assert is_cut_short(output) is so
 
 
 # Single tests in the output
@@ -458,7 +458,7 @@ not an event
 
 
 def test_go_test_json() -> None:
-    said = report(None, GO_JSON, 1, "go", "/w")
+    said = read_results(None, GO_JSON, 1, "go", "/w")
     assert {case.id: case.outcome for case in said.cases} == {
         "example.com/m/a::TestGood": "passed",
         "example.com/m/a::TestBad": "failed",
@@ -471,15 +471,15 @@ def test_go_test_json() -> None:
     assert cases["example.com/m/a::TestBad/empty_line"].message == "a_test.go:12: got 1, want 2"
     assert cases["example.com/m/b"].message == "b/b.go:3:2: undefined: x"
     assert cases["example.com/m/a::TestGood"].seconds == 0.25
-    assert "=== RUN   TestGood\n--- PASS: TestGood (0.00s)\n" in readable(GO_JSON, "go")
-    assert "Action" not in readable(GO_JSON, "go")
+    assert "=== RUN   TestGood\n--- PASS: TestGood (0.00s)\n" in make_readable(GO_JSON, "go")
+    assert "Action" not in make_readable(GO_JSON, "go")
 
 
 def test_a_go_test_that_never_ended_is_an_error() -> None:
     cut = '{"Action":"run","Package":"p","Test":"TestX"}\n{"Action":"fail","Package":"p"}'
-    assert [(case.id, case.outcome) for case in report(None, cut, 1, "go").cases] == [("p::TestX", "error")]
+    assert [(case.id, case.outcome) for case in read_results(None, cut, 1, "go").cases] == [("p::TestX", "error")]
     only_begun = '{"Action":"run","Package":"p","Test":"TestX"}'
-    assert report(None, only_begun, None, "go") == Report("exit status")
+    assert read_results(None, only_begun, None, "go") == Report("exit status")
 
 
 def test_go_test_without_json() -> None:
@@ -487,7 +487,7 @@ def test_go_test_without_json() -> None:
         "=== RUN   TestA\n--- PASS: TestA (0.10s)\n=== RUN   TestB\n--- FAIL: TestB (0.00s)\n    a_test.go:9: no\nFAIL\n"
         "FAIL\texample.com/m/a\t0.002s\nFAIL\texample.com/m/b [build failed]\nok  \texample.com/m/c\t0.1s\nFAIL\n"
     )
-    said = report(None, output, 1, "")
+    said = read_results(None, output, 1, "")
     assert [(case.id, case.outcome, case.message) for case in said.cases] == [
         ("example.com/m/a::TestA", "passed", ""),
         ("example.com/m/a::TestB", "failed", "a_test.go:9: no"),
@@ -501,7 +501,7 @@ def test_pytests_summary_names_failures_when_there_is_no_report() -> None:
         "=========== short test summary info ============\nFAILED tests/test_a.py::test_x[a - b] - assert [1] - 2\n"
         "ERROR tests/test_b.py - ImportError\n==== 1 failed, 2 passed, 1 error in 0.10s ====\n"
     )
-    said = report(None, output, 1, "pytest")
+    said = read_results(None, output, 1, "pytest")
     assert [(case.id, case.outcome) for case in said.cases] == [
         ("tests/test_a.py::test_x[a - b]", "failed"),
         ("tests/test_b.py", "error"),
@@ -515,7 +515,7 @@ def test_unittest_of_older_pythons() -> None:
         f"{'-' * 70}\nTraceback (most recent call last):\nAssertionError: no\n\n{'-' * 70}\nRan 2 tests in 0.001s\n\n"
         "FAILED (failures=1)\n"
     )
-    said = report(None, output, 1, "unittest")
+    said = read_results(None, output, 1, "unittest")
     assert [(case.id, case.outcome, case.message) for case in said.cases] == [
         ("tests.t.TestX.test_a", "passed", ""),
         ("tests.t.TestX.test_b", "failed", "AssertionError: no"),
@@ -528,7 +528,7 @@ def test_cargo_nextest() -> None:
         "     Summary [   0.005s] 2 tests run: 1 passed, 1 failed, 0 skipped\n"
         "        FAIL [   0.004s] (2/2) tiny::whole outer\n"
     )
-    said = report(None, output, 100, "cargo")
+    said = read_results(None, output, 100, "cargo")
     assert [(case.id, case.outcome) for case in said.cases] == [
         ("tiny::tests::adds", "passed"),
         ("tiny:whole::outer", "failed"),
@@ -541,7 +541,7 @@ def test_documentation_tests_keep_their_ids_when_lines_move() -> None:
         lines = [f"test src/lib.rs - add (line {first}) ... ok", f"test src/lib.rs - add (line {second}) ... FAILED"]
         output = "\n".join(["   Doc-tests tiny", *(reversed(lines) if swapped else lines)])
         closing = "test result: FAILED. 1 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s"
-        return {case.id: case.outcome for case in report(None, f"{output}\n{closing}", 101, "cargo").cases}
+        return {case.id: case.outcome for case in read_results(None, f"{output}\n{closing}", 101, "cargo").cases}
 
     wanted = {"tiny:doc::src/lib.rs - add": "passed", "tiny:doc::src/lib.rs - add#2": "failed"}
     assert names(3, 9, False) == names(30, 100, True) == wanted
@@ -565,7 +565,7 @@ def test_the_code_around_the_innermost_place_is_shown() -> None:
         "NameError: b"
     )
     case = Case("t.A.x", "error", "NameError: b", trace)
-    told = trim(case, files(src__add_dot_py=CODE, tests__test_a_dot_py=CODE))
+    told = describe_failure(case, files(src__add_dot_py=CODE, tests__test_a_dot_py=CODE))
     assert told == (
         "ERROR t.A.x\nNameError: b\nTraceback (most recent call last):\n"
         '  File "tests/test_a.py", line 3, in test_x\n    add(1)\n  File "src/add.py", line 10, in add\n    return a\n'
@@ -573,12 +573,12 @@ def test_the_code_around_the_innermost_place_is_shown() -> None:
         "       7 | line 7\n       8 | line 8\n       9 | line 9\n  >   10 | line 10\n      11 | line 11\n"
         "      12 | line 12\n      13 | line 13"
     )
-    assert trim(trimmed(case, files(src__add_dot_py=CODE)), lambda path: None).count("the code at") == 1
+    assert describe_failure(trim_case(case, files(src__add_dot_py=CODE)), lambda path: None).count("the code at") == 1
 
 
 def test_the_code_of_other_languages() -> None:
     def excerpt(name: str, trace: str, **known: str) -> str:
-        return trimmed(Case(name, "failed", "m", trace), files(**known)).trace
+        return trim_case(Case(name, "failed", "m", trace), files(**known)).trace
 
     node = "Error: x\n    at f (node:internal/a:1:2)\n    at g (src/a.mjs:4:5)\n    at h (src/b.mjs:9:1)"
     told = excerpt("a::b", node, src__a_dot_mjs=CODE, src__b_dot_mjs=CODE)
@@ -594,19 +594,19 @@ def test_the_code_of_other_languages() -> None:
 def test_pytest_shows_the_code_itself() -> None:
     trace = "def test_x():\n        x = 1\n>       assert x == 2\nE       assert 1 == 2\n\ntests/test_a.py:3: AssertionError"
     message = "assert 1 == 2\nE  more"
-    told = trimmed(Case("tests/test_a.py::test_x", "failed", message, trace), files(tests__test_a_dot_py=CODE))
+    told = trim_case(Case("tests/test_a.py::test_x", "failed", message, trace), files(tests__test_a_dot_py=CODE))
     assert told.trace == trace
 
 
 @given(st.text(), st.text(max_size=3_000), st.text(max_size=8_000), st.text())
 def test_a_failure_is_bounded_whatever_it_holds(name: str, message: str, trace: str, code: str) -> None:
     case = Case(name[:400], "failed", message[:1_000], trace[:6_000] + "\na.py:1: x")
-    assert len(trim(case, lambda path: code)) <= 1_500
+    assert len(describe_failure(case, lambda path: code)) <= 1_500
 
 
 def test_only_the_first_ten_failures_are_told_in_full() -> None:
     cases = [Case(f"t::{n}", "failed", f"message {n}") for n in range(25)] + [Case("t::good", "passed")]
-    told = failures(cases, lambda path: None)
+    told = describe_failures(cases, lambda path: None)
     assert told.count("FAILED t::") == 10
     assert told.endswith("… and 15 more that failed.")
     assert "good" not in told
@@ -639,21 +639,21 @@ def test_only_the_first_ten_failures_are_told_in_full() -> None:
 def test_progress(runner: str, lines: list[str], told: str) -> None:
     so_far = Progress()
     for line in lines:
-        so_far = counting(so_far, line, runner)
+        so_far = count_progress(so_far, line, runner)
     assert str(so_far) == told
 
 
 def test_a_long_output_is_read_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time and memory are bounded, however much a check prints; what a runner says last still counts."""
     seen: list[int] = []
-    closing = runners.closing
+    closing = runners.read_closing
 
-    def watched(lines: Sequence[str], runner: str) -> tuple[str, runners.Said] | None:
+    def watched(lines: Sequence[str], runner: str) -> tuple[str, runners.ClosingLine] | None:
         seen.append(len(lines))
         return closing(lines, runner)
 
-    monkeypatch.setattr(runners, "closing", watched)
+    monkeypatch.setattr(runners, "read_closing", watched)
     output = "y\n" * 2_000_000 + "=== 3 passed in 0.01s ===\n"
     for runner, most in (("", 40_000), ("pytest", 1_000_000)):
-        assert report(None, output, 0, runner).passed == 3
+        assert read_results(None, output, 0, runner).passed == 3
         assert seen.pop() <= most

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.models.recording import Line, RecordingModel, ReplayModel, fingerprint, read
+from bough.adapters.models.recording import (
+    RecordedAnswer,
+    RecordingModel,
+    ReplayModel,
+    fingerprint_prompt,
+    read_recording,
+)
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Passing, Refused, UsageError
 from bough.core.messages import Answer, Call, Prompt, Replied, Said, ToolSpec, Usage
-from bough.core.trail import Trail
 from bough.ports import Model
 from bough.testing.scripted import ScriptedModel, call, say
 from tests.wire import KEY
@@ -26,7 +32,7 @@ ANSWERS = [
 
 
 def prompt(key: str, text: str = "Begin.") -> Prompt:
-    return Prompt(key, "system", Trail((Said(text),)), (ToolSpec("read", "", {}, False),))
+    return Prompt(key, "system", PersistentList((Said(text),)), (ToolSpec("read", "", {}, False),))
 
 
 def ask(model: Model, *keys: str) -> list[Answer]:
@@ -58,7 +64,9 @@ def test_the_file_is_a_header_and_one_line_an_answer(tmp_path: Path) -> None:
     assert header == {"bough-recording": 1, "model": "openai:m", "note": "made for a test"}
     assert [line["key"] for line in lines] == ["goal#1#1", "goal#1#2"]
     assert set(lines[0]) == {"key", "model", "answer", "seconds", "prompt"}
-    assert lines[0]["prompt"] == fingerprint(prompt("goal#1#1")) != fingerprint(prompt("goal#1#1", "Other."))
+    assert (
+        lines[0]["prompt"] == fingerprint_prompt(prompt("goal#1#1")) != fingerprint_prompt(prompt("goal#1#1", "Other."))
+    )
 
 
 def test_several_answers_of_one_call_come_in_order_and_none_twice(tmp_path: Path) -> None:
@@ -104,7 +112,7 @@ def test_failures_are_not_recorded(tmp_path: Path) -> None:
         await model.ask(prompt("goal#1#1"), lambda text: None)
 
     asyncio.run(go())
-    assert [line.answer.text for line in read(path)[1]] == ["ok"]
+    assert [line.answer.text for line in read_recording(path)[1]] == ["ok"]
 
 
 def test_a_recording_goes_on_after_a_crash_in_mid_write(tmp_path: Path) -> None:
@@ -112,10 +120,10 @@ def test_a_recording_goes_on_after_a_crash_in_mid_write(tmp_path: Path) -> None:
     record(path, ANSWERS[:1], "goal#1#1")
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"key": "goal#1#2", "ans')
-    assert [line.key for line in read(path)[1]] == ["goal#1#1"]
+    assert [line.key for line in read_recording(path)[1]] == ["goal#1#1"]
     record(path, ANSWERS[1:2], "goal#1#2")
     assert path.read_bytes().startswith(whole)
-    assert [line.key for line in read(path)[1]] == ["goal#1#1", "goal#1#2"]
+    assert [line.key for line in read_recording(path)[1]] == ["goal#1#1", "goal#1#2"]
 
 
 def test_another_file_is_never_written_to(tmp_path: Path) -> None:
@@ -161,7 +169,7 @@ def test_secrets_are_struck_out(tmp_path: Path) -> None:
 
     assert KEY in asyncio.run(go())[1].text
     assert KEY not in path.read_text() and "slashed-secret" not in path.read_text()
-    assert read(path)[1][1].answer.text == "It is [struck out], or [struck out]."
+    assert read_recording(path)[1][1].answer.text == "It is [struck out], or [struck out]."
 
 
 def test_agents_at_once_never_mix_their_lines(tmp_path: Path) -> None:
@@ -172,7 +180,7 @@ def test_agents_at_once_never_mix_their_lines(tmp_path: Path) -> None:
         await asyncio.gather(*(models[n % 2].ask(prompt(f"task{n}#1#1"), lambda text: None) for n in range(40)))
 
     asyncio.run(go())
-    header, lines = read(path)
+    header, lines = read_recording(path)
     assert header.model == "a:m" and len(lines) == 40
     assert all(line.answer.text == line.key * 5000 for line in lines)
     assert {line.model for line in lines} == {"a:m", "b:m"}
@@ -208,11 +216,11 @@ def test_pace_makes_an_answer_look_alive(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_prompts_are_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
-    asked = Prompt("k", "a secret system", Trail((Said("a secret brief"), Replied("x"))), ())
+    asked = Prompt("k", "a secret system", PersistentList((Said("a secret brief"), Replied("x"))), ())
 
     async def go() -> None:
         await RecordingModel(ScriptedModel([say("ok")], "openai:m"), path).ask(asked, lambda text: None)
 
     asyncio.run(go())
     assert "secret" not in path.read_text()
-    assert isinstance(read(path)[1][0], Line)
+    assert isinstance(read_recording(path)[1][0], RecordedAnswer)

@@ -13,10 +13,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bough.adapters.stores.redacted import SHORTEST, STRUCK, RedactedStore
-from bough.adapters.stores.secrets import in_addresses, in_files
+from bough.adapters.stores.secrets import find_in_addresses, find_in_files
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits
 from bough.core.events import (
     AnyEvent,
     CheckFinished,
@@ -30,9 +30,9 @@ from bough.core.events import (
     encode,
 )
 from bough.core.messages import Call
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.states import State
+from bough.core.tree.task_state import State
 from bough.testing.memory import MemoryStore
 
 PLAIN = "sk-planted-0123456789"
@@ -171,13 +171,13 @@ def test_env_files_and_addresses(tmp_path: Path) -> None:
     (tmp_path / ".env.example").write_text("API_TOKEN=change-me-please\n")
     os.mkfifo(tmp_path / ".env.local")
     (tmp_path / ".env.link").symlink_to("/etc/passwd")
-    assert list(in_files(tmp_path)) == ["from-a-file-1", "pass-word-2"]
+    assert list(find_in_files(tmp_path)) == ["from-a-file-1", "pass-word-2"]
     for name in ("apps/web/.env", "node_modules/x/.env", "a/b/c/.env", "settings/local"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"API_TOKEN=of-{name}\n")
-    found = list(in_files(tmp_path, "settings/local"))
+    found = list(find_in_files(tmp_path, "settings/local"))
     assert found == ["from-a-file-1", "pass-word-2", "of-apps/web/.env", "of-settings/local"]
-    assert set(in_addresses({"DATABASE_URL": "mysql://u:p%40ss-word@h/d", "HOME": "/h"})) == {
+    assert set(find_in_addresses({"DATABASE_URL": "mysql://u:p%40ss-word@h/d", "HOME": "/h"})) == {
         "p%40ss-word",
         "p@ss-word",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.adapters.verifiers.renames import in_new_names
+from bough.adapters.verifiers.renames import apply_new_names
 
 BEFORE = {
     "calc.py": "def add(a, b):\n    return a - b\n",
@@ -13,7 +13,7 @@ RENAMED = "from calc import plus\n\n\ndef test_add():\n    assert plus(2, 3) == 
 
 def asked(calc: str, test: str, **more: str) -> dict[str, str]:
     after = {"calc.py": calc, "test_calc.py": test, **{f"{name}.py": text for name, text in more.items()}}
-    return in_new_names(BEFORE, after, ["test_calc.py"])
+    return apply_new_names(BEFORE, after, ["test_calc.py"])
 
 
 def test_a_function_with_another_name_is_asked_by_it() -> None:
@@ -23,7 +23,7 @@ def test_a_function_with_another_name_is_asked_by_it() -> None:
 
 def test_a_module_with_another_name_is_asked_in_its_place() -> None:
     after = {"sums.py": BEFORE["calc.py"], "test_sums.py": BEFORE["test_calc.py"].replace("calc", "sums")}
-    found = in_new_names(BEFORE, after, ["test_calc.py", "test_sums.py"])
+    found = apply_new_names(BEFORE, after, ["test_calc.py", "test_sums.py"])
     assert found == {"test_calc.py": after["test_sums.py"]}
 
 
@@ -40,11 +40,11 @@ def test_a_name_that_the_product_does_not_define_is_none() -> None:
 def test_what_the_test_itself_calls_so_is_not_mixed_up_with_it() -> None:
     before = {**BEFORE, "test_calc.py": BEFORE["test_calc.py"] + "    plus = 1\n"}
     after = {"calc.py": "def plus(a, b):\n    return a\n", "test_calc.py": RENAMED}
-    assert in_new_names(before, after, ["test_calc.py"]) == {}
+    assert apply_new_names(before, after, ["test_calc.py"]) == {}
 
 
 def test_two_names_for_one_are_no_name() -> None:
     before = {**BEFORE, "test_more.py": BEFORE["test_calc.py"]}
     calc = "def plus(a, b):\n    return a\n\n\ndef five(a, b):\n    return 5\n"
     after = {"calc.py": calc, "test_calc.py": RENAMED, "test_more.py": RENAMED.replace("plus", "five")}
-    assert in_new_names(before, after, ["test_calc.py", "test_more.py"]) == {}
+    assert apply_new_names(before, after, ["test_calc.py", "test_more.py"]) == {}

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.protected import disagreements, refuted, says_something
-from bough.adapters.verifiers.reading import report
-from bough.adapters.verifiers.rulings import Ran, before, rewritten, ruling
-from bough.core.acceptance import Case, CaseOutcome, Check, Report
+from bough.adapters.verifiers.baseline import Baseline
+from bough.adapters.verifiers.original_tests import find_disagreements, has_results, hash_refutation
+from bough.adapters.verifiers.report_reader import read_results
+from bough.adapters.verifiers.rulings import Ran, decide_ruling, describe_baseline, find_rewritten
+from bough.core.acceptance.verdict import Case, CaseOutcome, Check, Report
 from bough.ports import Finished
 
 PYTEST = Check("pytest -q", "the step's test_command", "pytest")
@@ -30,30 +30,30 @@ def ran(passed: int, *, status: int = 0, failed: int = 0, how: str = "junit") ->
     ],
 )
 def test_a_pass_says_what_it_proves(base: Ran, now: Ran, says: str) -> None:
-    assert ruling(PYTEST, now, base.known(), "") == (says, True)
+    assert decide_ruling(PYTEST, now, base.known(), "") == (says, True)
 
 
 def test_a_pass_says_how_many_tests_were_mended() -> None:
     def cases(*outcomes: CaseOutcome) -> tuple[Case, ...]:
         return tuple(Case(f"t.py::test_{number}", outcome) for number, outcome in enumerate(outcomes))
 
-    base = Known(Report("junit", cases("passed", "failed", "error"), passed=1, failed=2), closed=True, exit_status=1)
+    base = Baseline(Report("junit", cases("passed", "failed", "error"), passed=1, failed=2), closed=True, exit_status=1)
     now = ran(4)
     now = replace(now, report=replace(now.report, cases=cases("passed", "passed", "passed", "passed")))
     says = "the check passed (4 tests passed, 2 of which failed before, 1.5 s)"
-    assert ruling(PYTEST, now, base, "") == (says, True)
+    assert decide_ruling(PYTEST, now, base, "") == (says, True)
 
 
 @pytest.mark.parametrize(("status", "same"), [(0, ", as it did before the work"), (1, "")])
 def test_a_command_without_tests_says_whether_it_passed_before(status: int, same: str) -> None:
     base = ran(0, status=status, how="exit status").known()
-    reason, passed = ruling(Check("make", "given"), ran(0, how="exit status"), base, "")
+    reason, passed = decide_ruling(Check("make", "given"), ran(0, how="exit status"), base, "")
     assert passed and reason == f"the check passed (exit status 0, single tests not known, 1.5 s){same}"
 
 
 def test_a_base_that_is_not_known_is_not_spoken_of() -> None:
-    killed = Known(Report("exit status"), closed=False, exit_status=None)
-    assert ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
+    killed = Baseline(Report("exit status"), closed=False, exit_status=None)
+    assert decide_ruling(PYTEST, ran(3), killed, "")[0] == "the check passed (3 tests passed, 1.5 s)"
 
 
 UNPROVEN = "so it says nothing about what is new: add tests that fail without it."
@@ -67,17 +67,17 @@ FAILING = Report("junit", (FAILED, Case("t.py::test_b", "passed")), passed=1, fa
         (ran(3).known(), f"Before your work it passes (3 tests), {UNPROVEN}"),
         (ran(0, how="exit status").known(), f"Before your work it passes, {UNPROVEN}"),
         (
-            Known(FAILING, closed=True, exit_status=1),
+            Baseline(FAILING, closed=True, exit_status=1),
             "Before your work it fails with exit status 1 (1 tests fail, 1 pass): t.py::test_a. "
             "They are there already, and your work has to make them pass. The first says: assert 1 == 2",
         ),
         (ran(0, status=2, how="exit status").known(), "Before your work it fails with exit status 2."),
-        (Known(Report("exit status"), closed=False, exit_status=None), ""),
-        (Known(Report("exit status"), closed=False, exit_status=137), ""),
+        (Baseline(Report("exit status"), closed=False, exit_status=None), ""),
+        (Baseline(Report("exit status"), closed=False, exit_status=137), ""),
     ],
 )
-def test_what_an_agent_is_told_of_the_base(known: Known, says: str) -> None:
-    assert before(known) == says
+def test_what_an_agent_is_told_of_the_base(known: Baseline, says: str) -> None:
+    assert describe_baseline(known) == says
 
 
 GO = """\
@@ -110,8 +110,8 @@ JEST = """\
 
 
 def said(text: str, runner: str, junit: str = "", status: int = 1) -> Ran:
-    read = report(junit.encode() or None, text, status, runner, "/w")
-    return Ran(Finished(status, text.encode(), 0.1, ""), read, text, closed=True, refuted=refuted(text))
+    read = read_results(junit.encode() or None, text, status, runner, "/w")
+    return Ran(Finished(status, text.encode(), 0.1, ""), read, text, closed=True, refuted=hash_refutation(text))
 
 
 @pytest.mark.parametrize(
@@ -124,9 +124,9 @@ def said(text: str, runner: str, junit: str = "", status: int = 1) -> Ran:
 )
 def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: str, what: str) -> None:
     base = said(text, runner, junit).known()
-    assert says_something(base)
+    assert has_results(base)
     slower = said(text.replace("4ms", "17ms"), runner, junit)
-    assert [*disagreements(base, slower.known())] == [what]
+    assert [*find_disagreements(base, slower.known())] == [what]
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_what_is_refuted_as_it_was_at_the_base(runner: str, text: str, junit: st
     ],
 )
 def test_what_breaks_in_another_way_or_was_never_refuted_shows_nothing(runner: str, base: str, again: str) -> None:
-    assert not disagreements(said(base, runner).known(), said(again, runner).known())
+    assert not find_disagreements(said(base, runner).known(), said(again, runner).known())
 
 
 def test_code_that_is_written_anew_while_it_is_tested() -> None:
     before = {"a.js": "exports.add = (a, b) => a - b;\n", "b.js": "f( 'x' )\n", "data.json": "{}\n", "venv/c.js": "1\n"}
     after = {"a.js": "exports.add = (a, b) => a + b;\n", "b.js": 'f("x");\n', "data.json": "{1}\n", "venv/c.js": "2\n"}
-    assert rewritten(before, after) == ("a.js",)
+    assert find_rewritten(before, after) == ("a.js",)

@@ -15,11 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.verifiers import reading
-from bough.adapters.verifiers.runners import RUNNERS, Progress, counting, cut_short, instrument, recognise, refused
+from bough.adapters.verifiers import report_reader
+from bough.adapters.verifiers.runners import (
+    RUNNERS,
+    Progress,
+    count_progress,
+    has_refused,
+    instrument,
+    is_cut_short,
+    recognise,
+)
 from bough.adapters.verifiers.runners import narrow as rerun
-from bough.core.acceptance import Report
-from bough.core.commandline import parts
+from bough.core.acceptance.verdict import Report
+from bough.core.shell_syntax import split_commands
 
 REPORT = Path("/scratch/r.xml")
 
@@ -113,12 +121,12 @@ def test_recognise(command: str, runner: str) -> None:
     ],
 )  # fmt: skip
 def test_parts_of_a_line(line: str, words: list[list[str]]) -> None:
-    assert [[word.text for word in part] for part in parts(line)] == words
+    assert [[word.text for word in part] for part in split_commands(line)] == words
 
 
 @given(st.text(alphabet="ab '\"\\|&;<>()$`#=\n\tpytest", max_size=40))
 def test_any_line_is_taken_apart_or_left_alone(line: str) -> None:
-    for part in parts(line):
+    for part in split_commands(line):
         for word in part:
             assert 0 <= word.start < word.end <= len(line)
     for runner in ("", *(each.name for each in RUNNERS)):
@@ -129,7 +137,7 @@ def test_any_line_is_taken_apart_or_left_alone(line: str) -> None:
 
 @given(st.lists(st.text(alphabet="ab c'\"\\$|", min_size=1), min_size=1, max_size=4))
 def test_words_are_those_of_a_shell(words: list[str]) -> None:
-    taken = parts(shlex.join(["x", *words]))
+    taken = split_commands(shlex.join(["x", *words]))
     assert [word.text for word in taken[0]] == ["x", *words]
 
 
@@ -203,7 +211,7 @@ def test_tox_is_told_to_hand_the_options_on() -> None:
     ],
 )
 def test_a_runner_that_refuses_what_was_added(output: str, status: int | None, so: bool) -> None:
-    assert refused(output, status) is so
+    assert has_refused(output, status) is so
 
 
 # Running again, by table
@@ -297,7 +305,7 @@ def run(command: str, folder: Path, scratch: Path, runner: str | None = None) ->
     )
     output = ran.stdout.decode(errors="replace")
     body = report.read_bytes() if report.exists() else None
-    said = reading.report(body, output, ran.returncode, kind, str(folder))
+    said = report_reader.read_results(body, output, ran.returncode, kind, str(folder))
     return Ran(said, output, ran.returncode, body is not None)
 
 
@@ -400,9 +408,9 @@ def test_pytest_below_make_reports_too_and_a_pipe_hides_nothing(tmp_path: Path) 
     assert (ran.status, ran.wrote) == (0, True), "the pipe swallows pytest's exit status"
     assert ran.outcomes() == PYTEST_OUTCOMES
     assert ran.report.failed == 7
-    assert not cut_short(ran.output)
+    assert not is_cut_short(ran.output)
     hidden = run("make first", folder, tmp_path / "scratch")
-    assert cut_short(hidden.output), "an -x that cannot be seen is told by pytest"
+    assert is_cut_short(hidden.output), "an -x that cannot be seen is told by pytest"
 
 
 def test_ids_do_not_depend_on_the_place_of_the_checkout(tmp_path: Path) -> None:
@@ -433,7 +441,7 @@ def test_pytest_with_strict_settings(tmp_path: Path) -> None:
         ran = run(command, folder, tmp_path / "scratch")
         assert (ran.status, ran.outcomes()) == (0, {"test_a.py::test_x": "passed"}), command
     hidden = run("make test", folder, tmp_path / "scratch")
-    assert refused(hidden.output, hidden.status), "so it is run again as it was written"
+    assert has_refused(hidden.output, hidden.status), "so it is run again as it was written"
 
 
 def test_no_tests_of_pytests_is_none_passed(tmp_path: Path) -> None:
@@ -583,7 +591,7 @@ def test_node_that_is_given_reporters_already_is_left_alone(tmp_path: Path) -> N
     assert (ran.wrote, ran.report.how, ran.report.passed) == (False, "closing line", 1)
     hidden = write(tmp_path / "hidden", {"package.json": '{"scripts": {"test": "node --test --test-reporter=tap"}}'})
     ran = run("npm test", hidden, tmp_path / "scratch", runner="node")
-    assert refused(ran.output, ran.status), "so it is run again as it was written"
+    assert has_refused(ran.output, ran.status), "so it is run again as it was written"
 
 
 CRATE = {
@@ -653,7 +661,7 @@ def test_progress_of_real_runs(tmp_path: Path) -> None:
     def progress(lines: Sequence[str], runner: str) -> str:
         so_far = Progress()
         for line in lines:
-            so_far = counting(so_far, line, runner)
+            so_far = count_progress(so_far, line, runner)
         return str(so_far)
 
     folder = write(tmp_path / "work", {**PYTEST_SUITE, **NODE_SUITE})

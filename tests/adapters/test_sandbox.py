@@ -19,7 +19,7 @@ import pytest
 from bough.adapters.sandboxes import crew, kernel, namespaces
 from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
-from bough.adapters.sandboxes.levels import Level, Mode, find_level
+from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.process import MARK, ProcessSandbox, make_sandbox
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, Mount, Sandbox
@@ -83,7 +83,7 @@ def shell(
 def alive(token: str) -> list[int]:
     """Processes, not zombies, with this word among their arguments."""
     found = []
-    for pid in kernel.processes():
+    for pid in kernel.list_processes():
         try:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
         except OSError:
@@ -348,9 +348,9 @@ def test_when_its_supervisor_is_killed_a_command_is_ended_and_the_next_one_runs(
 ) -> None:
     def kill_supervisor(line: str) -> None:
         chain = [*alive(token)][:1]
-        while (parent := kernel._parent(chain[-1])) not in (0, 1, os.getpid()):
+        while (parent := kernel._find_parent(chain[-1])) not in (0, 1, os.getpid()):
             chain.append(parent)
-        assert chain[-1] == kernel._parent(chain[-2])  # the spawner, and below it
+        assert chain[-1] == kernel._find_parent(chain[-2])  # the spawner, and below it
         os.kill(chain[-2], signal.SIGKILL)
 
     finished = shell(sandbox, checkout, f"sleep {token} & sleep 0.2; echo ready; wait", progress=kill_supervisor)
@@ -361,10 +361,10 @@ def test_when_its_supervisor_is_killed_a_command_is_ended_and_the_next_one_runs(
 
 @linux
 def test_the_spawner_is_started_again_when_it_dies(checkout: Checkout) -> None:
-    before = set(kernel.children())
+    before = set(kernel.list_children())
     sandbox = make_sandbox("auto", make_env(os.environ))
     assert shell(sandbox, checkout, "true").exit_status == 0
-    for child in set(kernel.children()) - before:
+    for child in set(kernel.list_children()) - before:
         os.kill(child, signal.SIGKILL)
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     sandbox._crew._idle.pop().close()
@@ -374,15 +374,15 @@ def test_the_spawner_is_started_again_when_it_dies(checkout: Checkout) -> None:
 @linux
 def test_the_sandbox_itself_leaves_nothing(checkout: Checkout) -> None:
     gc.collect()
-    before, handles = set(kernel.children()), len(list(Path("/proc/self/fd").iterdir()))
+    before, handles = set(kernel.list_children()), len(list(Path("/proc/self/fd").iterdir()))
     sandbox = make_sandbox("auto", make_env(os.environ))
     for _ in range(20):
         shell(sandbox, checkout, "true")
     shell(sandbox, checkout, "sleep 9", timeout=0.05)
-    assert set(kernel.children()) > before
+    assert set(kernel.list_children()) > before
     del sandbox
     gc.collect()
-    assert set(kernel.children()) == before
+    assert set(kernel.list_children()) == before
     assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 
@@ -409,7 +409,7 @@ def test_keepers_make_the_same_place_at_the_same_moment(
     monkeypatch.setattr(namespaces, "_create", create_second)
     place = os.open(tmp_path, os.O_PATH)
     try:
-        os.close(namespaces._step(place, "cache", folder))
+        os.close(namespaces._open_step(place, "cache", folder))
     finally:
         os.close(place)
     assert (tmp_path / "cache").is_dir() == folder
@@ -444,7 +444,7 @@ def test_auto_confines_as_far_as_the_kernel_can() -> None:
 
 def test_landlock_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bough.adapters.sandboxes.levels.probe", lambda: "forbidden here")
-    assert find_level("auto") == Level("landlock", kernel.landlock_abi(), "forbidden here")
+    assert find_level("auto") == SandboxLevel("landlock", kernel.landlock_abi(), "forbidden here")
     with pytest.raises(UsageError, match="cannot be confined on this system: forbidden here"):
         make_sandbox("namespaces", {})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.sandboxes.approval import approved_sandbox, fitting, visible
+from bough.adapters.sandboxes.approval import escape_invisible, find_matching_pattern, require_approval
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.ports import Finished
 from tests.adapters.test_sandbox import make_checkout
@@ -30,16 +30,16 @@ PATTERNS = ("git push", "npm*publish", "*deploy*")
     ],
 )
 def test_a_pattern_fits_a_part_of_the_line(line: str, pattern: str | None) -> None:
-    assert fitting(PATTERNS, ["bash", "-c", line]) == pattern
+    assert find_matching_pattern(PATTERNS, ["bash", "-c", line]) == pattern
 
 
 def test_a_program_with_arguments_is_a_line_too() -> None:
-    assert fitting(PATTERNS, ["git", "push"]) == "git push"
+    assert find_matching_pattern(PATTERNS, ["git", "push"]) == "git push"
 
 
 def test_nothing_is_hidden_from_the_person() -> None:
-    assert visible("git push evil\rls\x1b[2K\u202e") == "git push evil\\rls\\x1b[2K\\u202e"
-    assert visible("x" * 3_000).endswith(" … (1,000 more characters)")
+    assert escape_invisible("git push evil\rls\x1b[2K\u202e") == "git push evil\\rls\\x1b[2K\\u202e"
+    assert escape_invisible("x" * 3_000).endswith(" … (1,000 more characters)")
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_only_a_yes_lets_it_run(tmp_path: Path, answer: str | None, runs: bool, 
         return answer
 
     sandbox = make_sandbox("none", {"PATH": "/usr/bin:/bin"})
-    asked = approved_sandbox(sandbox, PATTERNS, None if answer == "nobody there" else permit)
+    asked = require_approval(sandbox, PATTERNS, None if answer == "nobody there" else permit)
 
     checkout = make_checkout(tmp_path)
 
@@ -77,4 +77,4 @@ def test_only_a_yes_lets_it_run(tmp_path: Path, answer: str | None, runs: bool, 
     assert shown == ([] if answer == "nobody there" else [line])
     assert asyncio.run(run("echo hello")).output == b"hello\n"
     assert "Commands like `git push`, `npm*publish`, `*deploy*` run only when the person allows them." in asked.says
-    assert approved_sandbox(sandbox, (), permit) is sandbox
+    assert require_approval(sandbox, (), permit) is sandbox

@@ -11,7 +11,7 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.kernel import landlock_abi
-from bough.adapters.sandboxes.levels import Level
+from bough.adapters.sandboxes.levels import SandboxLevel
 from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
 from bough.ports import Mount
 from tests.adapters.test_sandbox import Checkout, make_checkout, shell
@@ -204,7 +204,7 @@ def test_processes_outside_cannot_be_signalled(sandbox: ProcessSandbox, checkout
 def test_older_versions_of_landlock_confine_as_far_as_they_go(checkout: Checkout, outside: Path, abi: int) -> None:
     """Each version has its own set of rights and size of structure; the kernel takes all that it grew out of."""
     sandbox = make_sandbox("landlock", make_env(os.environ))
-    sandbox.level = Level("landlock", abi)
+    sandbox.level = SandboxLevel("landlock", abi)
     assert shell(sandbox, checkout, "echo fine > inside.txt && rm inside.txt").exit_status == 0
     assert shell(sandbox, checkout, f"echo mine > {outside}/new.txt").exit_status != 0
     assert shell(sandbox, checkout, f"rm -f {outside}/file.txt").exit_status != 0

@@ -11,7 +11,7 @@ import pytest
 from bough.adapters.sandboxes import crew, groups
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
-from bough.adapters.sandboxes.limits import FILE, PROCESSES, hit, memory
+from bough.adapters.sandboxes.limits import FILE, PROCESSES, describe_hit, find_memory_limit
 from bough.adapters.sandboxes.process import make_sandbox
 from tests.adapters.test_sandbox import make_checkout, shell
 
@@ -22,7 +22,7 @@ def test_a_command_is_limited_and_bough_is_not(mode: Mode, tmp_path: Path) -> No
     checkout = make_checkout(tmp_path)
     lines = "sleep 0.1; ulimit -f; ulimit -d; ulimit -c; cat /proc/self/oom_score_adj"
     said = shell(sandbox, checkout, f"bash -c '{lines}'").output.split()
-    assert [int(word) for word in said] == [FILE >> 10, memory() >> 10, 0, 800]
+    assert [int(word) for word in said] == [FILE >> 10, find_memory_limit() >> 10, 0, 800]
     assert Path("/proc/self/oom_score_adj").read_text().strip() != "800"
 
 
@@ -31,13 +31,13 @@ def test_a_file_that_grows_too_big_is_named(tmp_path: Path) -> None:
     line = f"sleep 0.1; dd if=/dev/zero of=big bs=1 count=2 seek={FILE - 1} 2>/dev/null"
     finished = shell(sandbox, make_checkout(tmp_path), line)
     assert finished.exit_status == 153
-    assert "8 GB" in hit(finished.exit_status, finished.killed)
+    assert "8 GB" in describe_hit(finished.exit_status, finished.killed)
 
 
 def test_memory_is_named() -> None:
-    assert "memory" in hit(137, "")
-    assert hit(137, "after 120 s") == ""
-    assert hit(0, "") == ""
+    assert "memory" in describe_hit(137, "")
+    assert describe_hit(137, "after 120 s") == ""
+    assert describe_hit(0, "") == ""
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="the kernel does not limit root")
@@ -71,7 +71,7 @@ class Tree:
                 Path(path, name).touch()
 
         monkeypatch.setattr(os, "mkdir", make)
-        return groups.enter(str(self.mounts), str(self.own))
+        return groups.enter_group(str(self.mounts), str(self.own))
 
 
 def test_all_commands_together_are_limited_where_a_part_of_the_tree_is_ours(
@@ -87,15 +87,15 @@ def test_all_commands_together_are_limited_where_a_part_of_the_tree_is_ours(
     assert [path.name for path in place.glob("bough-*")] == [f"bough-{os.getpid()}"]
     place /= f"bough-{os.getpid()}"
     assert group.path == str(place)
-    assert (place / "memory.max").read_text() == str(memory())
+    assert (place / "memory.max").read_text() == str(find_memory_limit())
     assert (place / "pids.max").read_text() == str(PROCESSES)
     assert (place / "cgroup.procs").read_text() == str(os.getpid())
     before = group.hits()
     assert group.hit_since(before) == ""
     (place / "pids.events").write_text("max 3\n")
-    assert group.hit_since(before) == "processes" and "4,096" in groups.words("processes")
+    assert group.hit_since(before) == "processes" and "4,096" in groups.describe_limit("processes")
     (place / "memory.events").write_text("low 0\nhigh 0\nmax 9\noom 1\noom_kill 1\n")
-    assert group.hit_since(before) == "memory" and "GB" in groups.words("memory")
+    assert group.hit_since(before) == "memory" and "GB" in groups.describe_limit("memory")
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_without_one_the_limits_of_single_processes_stay(
     for path, controllers in delegated.items():
         tree.delegate(path, controllers)
     assert tree.enter(monkeypatch) is None
-    assert groups.enter(str(tmp_path / "nothing"), str(tree.own)) is None
+    assert groups.enter_group(str(tmp_path / "nothing"), str(tree.own)) is None
 
 
 def test_the_model_is_told_which_limit_was_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

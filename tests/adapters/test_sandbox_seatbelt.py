@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bough.adapters.sandboxes import levels
-from bough.adapters.sandboxes.levels import Level, find_level
-from bough.adapters.sandboxes.network import OFF, Network, in_words
+from bough.adapters.sandboxes.levels import SandboxLevel, find_level
+from bough.adapters.sandboxes.network import OFF, Network, describe_confinement
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.sandboxes.seatbelt import Seatbelt
 from bough.core.errors import UsageError
@@ -143,8 +143,8 @@ def test_on_a_mac_it_is_taken_and_said_to_be_untried(
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(levels.os, "access", lambda path, mode: path == "/usr/bin/sandbox-exec")  # type: ignore[attr-defined]
     level = find_level("auto")
-    assert level == Level("seatbelt", why_not_more="macOS has no namespaces")
-    assert "tried on no Mac yet" in in_words(level, Network("off"))
+    assert level == SandboxLevel("seatbelt", why_not_more="macOS has no namespaces")
+    assert "tried on no Mac yet" in describe_confinement(level, Network("off"))
     sandbox = make_sandbox("auto", {"HOME": str(tmp_path), "PATH": "/usr/bin"})
     request = sandbox._request(["true"], checkout, {}, ())
     assert request["argv"][:2] == ["/usr/bin/sandbox-exec", "-p"] and request["argv"][3:] == ["true"]

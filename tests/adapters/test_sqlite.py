@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 import pytest
 
+from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.adapters.stores.workers import worker_id
 from bough.core.errors import NotFound, StoreError
 from bough.core.events import FORMAT, DoneClaimed, NoteKept, Record, StopRequested
 from bough.core.ids import CONTROL, GOAL
@@ -227,7 +227,7 @@ def test_a_journal_without_chains_can_be_read_where_nothing_can_be_written(
     path, records = filled(tmp_path, 3)
     unchain(path)
     before = path.read_bytes()
-    monkeypatch.setattr("bough.adapters.stores.database._switch_to_wal", refuse)
+    monkeypatch.setattr("bough.adapters.stores.sqlite_file._switch_to_wal", refuse)
     assert with_store(path, lambda store: store.read("run"), create=False) == records
     assert with_store(path, lambda store: store.verify(), create=False) == (3, 3)
     assert path.read_bytes() == before
@@ -367,7 +367,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.adapters.stores.workers import worker_id
+from bough.adapters.stores.liveness import worker_id
 from bough.core.events import NoteKept
 
 async def main() -> None:

@@ -236,7 +236,7 @@ def test_a_read_only_folder_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_locked_file_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bough.adapters.stores.database.BUSY", 0.1)
+    monkeypatch.setattr("bough.adapters.stores.sqlite_file.BUSY", 0.1)
     path, _ = filled(tmp_path)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bough.adapters.verifiers.testside import Restored, restored
-from bough.ports import Change
+from bough.adapters.verifiers.testside import Restored, restore_test_side
+from bough.ports import FileChange
 
 PYTEST = "python -m pytest -q"
 Files = dict[str, str]
@@ -16,8 +16,8 @@ Files = dict[str, str]
 def put_back(before: Files, after: Files, command: str = PYTEST, reported: tuple[str, ...] = ()) -> Restored:
     paths = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
     kinds = ("A" if path not in before else "D" if path not in after else "M" for path in paths)
-    return restored(
-        [Change(kind, path) for kind, path in zip(kinds, paths, strict=True)], before, after, command, reported
+    return restore_test_side(
+        [FileChange(kind, path) for kind, path in zip(kinds, paths, strict=True)], before, after, command, reported
     )
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.adapters.tools.text import clean, cut_line, head_and_tail
+from bough.adapters.tools.output_text import cut_line, cut_middle, decode_output
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.core.events import DoneClaimed, NoteKept, encode
 from bough.core.messages import Call
@@ -154,7 +154,7 @@ def test_an_empty_or_endless_one_is_a_fault(checkout: Checkout, name: str, argum
 
 @given(text=st.text(alphabet="ab\n", max_size=3000), limit=st.integers(200, 1500))
 def test_a_cut_text_fits_and_keeps_its_ends(text: str, limit: int) -> None:
-    shown, cut = head_and_tail(text, limit)
+    shown, cut = cut_middle(text, limit)
     assert len(shown) <= limit
     assert cut is (len(text) > limit)
     if cut:
@@ -168,7 +168,7 @@ def test_a_cut_text_fits_and_keeps_its_ends(text: str, limit: int) -> None:
 
 def test_a_cut_text_says_how_much_is_missing_and_is_cut_between_lines() -> None:
     text = "\n".join(f"line {n}" for n in range(1000))
-    shown, _ = head_and_tail(text, 1000)
+    shown, _ = cut_middle(text, 1000)
     before, after = shown.split("[… ")
     missing = int(after.split(" lines")[0].replace(",", ""))
     assert before.splitlines()[0] == "line 0" and shown.endswith("line 999")
@@ -197,9 +197,9 @@ def test_a_long_line_is_cut_in_the_middle() -> None:
     ],
 )
 def test_output_is_cleaned_of_what_terminals_want(raw_bytes: bytes, seen: str) -> None:
-    assert clean(raw_bytes) == seen
+    assert decode_output(raw_bytes) == seen
 
 
 def test_cleaning_is_quick_whatever_comes() -> None:
     for piece in (b"\x1b[", b"\x1b]", b"a\r", b"\r", b"a\b", b"\x1bP", b"x" * 99 + b"\r", b"x"):
-        clean(piece * (2_000_000 // len(piece)) + b"\n\r\x1b\b")
+        decode_output(piece * (2_000_000 // len(piece)) + b"\n\r\x1b\b")

@@ -6,7 +6,7 @@ from base64 import b64decode
 
 import pytest
 
-from bough.adapters.tools.images import picture_in
+from bough.adapters.tools.images import read_image_info
 
 IMAGES = {
     "png": "iVBORw0KGgoAAAANSUhEUgAAAAMAAAACCAIAAAASFvFNAAAAFUlEQVR4nGM8ISfHwMDAwMDAxAADABMuAQhqwGVhAAAAAElFTkSuQmCC",
@@ -36,14 +36,14 @@ def raws() -> dict[str, bytes]:
 @pytest.mark.parametrize("name", raws())
 def test_what_is_an_image(name: str) -> None:
     raw = raws()[name]
-    found = picture_in(raw)
+    found = read_image_info(raw)
     assert found is not None and (found.width, found.height) == (3, 2)
     assert found.kind == f"image/{name.split()[-1]}"
     # A part of one is none: a provider would refuse it. Nor does any cut raise.
     for end in range(len(raw) - 1):
-        assert picture_in(raw[:end]) is None, end
+        assert read_image_info(raw[:end]) is None, end
 
 
 @pytest.mark.parametrize("raw", [b"", b"text", b"\0" * 40, b"\x89PNG", b"RIFF\0\0\0\0WEBPVP8 ", b"GIF89a\0\0\0\0;"])
 def test_what_is_none(raw: bytes) -> None:
-    assert picture_in(raw) is None
+    assert read_image_info(raw) is None

@@ -154,7 +154,7 @@ def test_what_would_hang_is_not_opened(checkout: Checkout) -> None:
 def test_a_folder_that_becomes_a_link_after_the_check_is_not_followed(checkout: Checkout, outside: Path) -> None:
     (checkout.root / "sub").mkdir()
     (checkout.root / "sub" / "secret.txt").write_text("inside")
-    place = paths.find(checkout, "sub/secret.txt", writing=True)
+    place = paths.resolve_path(checkout, "sub/secret.txt", writing=True)
     (checkout.root / "sub").rename(checkout.root / "moved")
     (checkout.root / "sub").symlink_to(outside)
     with pytest.raises(OSError):
@@ -166,7 +166,7 @@ def test_a_folder_that_becomes_a_link_after_the_check_is_not_followed(checkout: 
 
 def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(checkout: Checkout, outside: Path) -> None:
     (checkout.root / "a.txt").write_text("inside")
-    place = paths.find(checkout, "a.txt", writing=True)
+    place = paths.resolve_path(checkout, "a.txt", writing=True)
     (checkout.root / "a.txt").unlink()
     (checkout.root / "a.txt").symlink_to(outside / "secret.txt")
     with pytest.raises((OSError, Refusal)):

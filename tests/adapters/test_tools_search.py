@@ -13,7 +13,7 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.adapters.tools.grep import glob_regex
+from bough.adapters.tools.grep import make_glob_regex
 from bough.adapters.tools.workbench import WorkbenchTools
 from bough.core.rules import Rules
 from bough.ports import Tools
@@ -187,10 +187,10 @@ def test_a_pattern_that_takes_forever_is_ended(checkout: Checkout, monkeypatch: 
 )
 def test_odd_file_patterns_do_not_break(checkout: Checkout, tools: Tools, glob: str) -> None:
     assert use(checkout, "search", tools=tools, pattern="needle", glob=glob).output
-    assert isinstance(glob_regex(glob), str)
+    assert isinstance(make_glob_regex(glob), str)
 
 
 def test_the_own_search_needs_nothing_but_python() -> None:
-    script = Path(sys.modules[glob_regex.__module__].__file__ or "")
+    script = Path(sys.modules[make_glob_regex.__module__].__file__ or "")
     done = subprocess.run([sys.executable, "-I", "-S", str(script), "x", ".", "", "0", "9"], check=False)
     assert done.returncode in (0, 1)

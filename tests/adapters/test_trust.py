@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces.agents import History, history
+from bough.adapters.workspaces.agent_repository import History, find_history
+from bough.adapters.workspaces.git_program import Git
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
-from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.trust import check_home
 from bough.core.errors import WorkspaceError
 
@@ -95,11 +95,11 @@ def test_a_history_that_was_planted_lends_nothing_but_objects(project: Path, tmp
     secrets.mkdir()
     kept = tmp_path / "kept"
     kept.write_text(f'{{"commit":"{"0" * 40}","tree":"{"0" * 40}","objects":"{secrets}"}}')
-    assert history(Git(project), project, kept) == History()
+    assert find_history(Git(project), project, kept) == History()
 
 
 def test_a_git_that_hangs_is_ended(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bough.adapters.workspaces.program._LONGEST", 0.5)
+    monkeypatch.setattr("bough.adapters.workspaces.git_program._LONGEST", 0.5)
     git(project, "init", "-q")
     os.mkfifo(project / "pipe")
     with pytest.raises(WorkspaceError, match=r"git took more than 0\.5 s"):

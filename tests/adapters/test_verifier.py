@@ -10,7 +10,7 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from bough.adapters.verifiers.command import reason_of, to_argv
+from bough.adapters.verifiers.check_command import describe_result, to_argv
 from bough.ports import Finished
 from tests.adapters.test_sandbox import Checkout, alive, checkout, linux, token
 
@@ -21,7 +21,7 @@ SANDBOX = make_sandbox("auto", make_env(os.environ))
 
 def check(checkout: Checkout, command: str, timeout: float = 30, limit: int = 1_000_000) -> tuple[Finished, str]:
     finished = asyncio.run(SANDBOX.run(to_argv(command), workspace=checkout, timeout=timeout, limit=limit))
-    reason = reason_of(finished)
+    reason = describe_result(finished)
     assert reason and "\n" not in reason
     return finished, reason
 

@@ -10,8 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from bough.adapters.stores import workers
-from bough.adapters.stores.workers import Presence, in_words, is_alive, is_gone, is_stopped, worker_id
+from bough.adapters.stores import liveness
+from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, is_gone, is_stopped, worker_id
 
 from .test_sqlite import python
 
@@ -22,7 +22,7 @@ def test_a_worker_is_gone_only_when_that_is_sure() -> None:
     boot, space = machine.split("-")
     assert (host, pid) == (socket.gethostname(), str(os.getpid()))
     assert not is_gone(ours)
-    ended = python("from bough.adapters.stores.workers import worker_id; print(worker_id())").strip()
+    ended = python("from bough.adapters.stores.liveness import worker_id; print(worker_id())").strip()
     assert is_gone(ended)
     assert not is_gone(ended.replace(host, "elsewhere", 1).replace(boot, "another"))
     for unclear in ("", "w", "a:b:c:d", f"{host}:99999999999999999999:1:{machine}", f"{host}:-1:1:{machine}"):
@@ -40,7 +40,7 @@ def test_a_worker_is_gone_only_when_that_is_sure() -> None:
 
 def test_a_stopped_process_is_alive_whatever_container_it_is_in(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from bough.adapters.stores.workers import Presence, worker_id\n"
+        "import sys; from pathlib import Path; from bough.adapters.stores.liveness import Presence, worker_id\n"
         "presence = Presence(Path(sys.argv[1]), worker_id()); print(worker_id(), flush=True); input()"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdin=-1, stdout=-1, text=True) as child:
@@ -63,13 +63,13 @@ def test_a_stopped_process_is_alive_whatever_container_it_is_in(tmp_path: Path) 
 def _moved(folder: Path, worker: str) -> str:
     """The same worker, as if its process number meant nothing here."""
     elsewhere = f"{worker}9"
-    (file,) = folder.glob(f"{workers._mark(worker)}-*")
-    (folder / file.name.replace(workers._mark(worker), workers._mark(elsewhere))).hardlink_to(file)
+    (file,) = folder.glob(f"{liveness._mark_name(worker)}-*")
+    (folder / file.name.replace(liveness._mark_name(worker), liveness._mark_name(elsewhere))).hardlink_to(file)
     return elsewhere
 
 
 def test_a_worker_that_only_its_parent_has_not_noticed_is_gone() -> None:
-    script = "from bough.adapters.stores.workers import worker_id; print(worker_id(), flush=True); input()"
+    script = "from bough.adapters.stores.liveness import worker_id; print(worker_id(), flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=-1, stdout=-1, text=True) as child:
         assert child.stdin and child.stdout
         worker = child.stdout.readline().strip()
@@ -82,6 +82,6 @@ def test_a_worker_that_only_its_parent_has_not_noticed_is_gone() -> None:
 
 
 def test_a_worker_in_words() -> None:
-    assert in_words(worker_id()) == f"process {os.getpid()} on this machine ({socket.gethostname()})"
-    assert in_words("otter.example:42:7:abc-1") == "process 42 on machine otter.example"
-    assert in_words("someone") == "worker someone"
+    assert describe_worker(worker_id()) == f"process {os.getpid()} on this machine ({socket.gethostname()})"
+    assert describe_worker("otter.example:42:7:abc-1") == "process 42 on machine otter.example"
+    assert describe_worker("someone") == "worker someone"

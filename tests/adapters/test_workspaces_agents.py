@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.workspaces.agents import CONFIG
-from bough.adapters.workspaces.disarmed import LAST, harmless
+from bough.adapters.workspaces.agent_repository import CONFIG
 from bough.adapters.workspaces.git import GitWorkspace
+from bough.adapters.workspaces.git_settings import LAST, keep_harmless
 from tests.adapters.test_workspaces import git, git_settings, project, spaces, write
 
 __all__ = ["git_settings"]
@@ -143,10 +143,10 @@ def test_looking_around_in_a_checkout_runs_nothing(tmp_path: Path, how: str) -> 
 
 
 def test_harmless_settings_stay() -> None:
-    assert harmless(CONFIG) == CONFIG
+    assert keep_harmless(CONFIG) == CONFIG
     own = '[user]\n\tname = Eve\n[remote "origin"]\n\turl = ../x\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
-    assert harmless(CONFIG + own) == CONFIG.removesuffix(LAST) + "[core]\n" + own + LAST
-    assert harmless(harmless(CONFIG + own)) == harmless(CONFIG + own)
+    assert keep_harmless(CONFIG + own) == CONFIG.removesuffix(LAST) + "[core]\n" + own + LAST
+    assert keep_harmless(keep_harmless(CONFIG + own)) == keep_harmless(CONFIG + own)
 
 
 @pytest.mark.parametrize(
@@ -166,4 +166,4 @@ def test_harmless_settings_stay() -> None:
     ],
 )
 def test_what_is_not_known_to_be_harmless_goes(text: str) -> None:
-    assert "evil" not in harmless(text) and harmless(text).endswith(LAST)
+    assert "evil" not in keep_harmless(text) and keep_harmless(text).endswith(LAST)

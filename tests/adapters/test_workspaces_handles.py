@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.verifiers.evidence import marks, report_at, rewritten_on_disk
+from bough.adapters.verifiers.check_artifacts import load_report, mark_files, rewritten_on_disk
 from bough.adapters.workspaces import disk, handles, scan
-from bough.adapters.workspaces.found import LINK, PLAIN, Tracked
-from bough.adapters.workspaces.variables import read_variables
+from bough.adapters.workspaces.env_file import read_variables
+from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
 from bough.core.errors import Unkeepable, UsageError
 from tests.adapters.test_sandbox import Checkout
 
@@ -39,7 +39,7 @@ def test_a_link_on_the_way_leads_nowhere(top: Path, theirs: Path) -> None:
     handles.remove_below(os.fsencode(top), b"a/inner/kept.txt")
     handles.remove_below(os.fsencode(top), b"a/inner")
     assert (theirs / "inner/kept.txt").read_text() == "theirs"
-    with handles.folder(os.fsencode(top), b"a/inner", make=True) as handle:
+    with handles.open_folder(os.fsencode(top), b"a/inner", make=True) as handle:
         os.close(os.open("mine.txt", os.O_CREAT | os.O_WRONLY, dir_fd=handle))
     assert (top / "a/inner/mine.txt").is_file() and not (top / "a").is_symlink()
     assert [path.name for path in (theirs / "inner").iterdir()] == ["kept.txt"]
@@ -81,8 +81,8 @@ def test_a_folder_that_is_swapped_for_a_link_while_it_is_emptied(top: Path, thei
     try:
         for _ in range(150):
             with suppress(OSError):  # the swapping gets in the way, too
-                with handles.folder(os.fsencode(top), b"w/a/inner", make=True) as handle:
-                    handles.in_place(handle, b"kept.txt", lambda: os.mkfifo(b"kept.txt", dir_fd=handle))
+                with handles.open_folder(os.fsencode(top), b"w/a/inner", make=True) as handle:
+                    handles.create_in_place(handle, b"kept.txt", lambda: os.mkfifo(b"kept.txt", dir_fd=handle))
                 handles.remove_below(os.fsencode(top), b"w/a/inner/kept.txt")
                 handles.remove_below(os.fsencode(top), b"w")
     finally:
@@ -105,7 +105,7 @@ def test_what_is_swapped_for_a_link_while_bough_looks_is_not_followed(
     """Its folder was listed, and only then it becomes a link."""
     (top / "inner").mkdir()
     (top / "inner" / "kept.txt").write_text("mine")
-    listed = scan._items
+    listed = scan._list_items
 
     def swap(handle: int, *rest: Any) -> list[scan.Item]:
         items = listed(handle, *rest)
@@ -115,10 +115,10 @@ def test_what_is_swapped_for_a_link_while_bough_looks_is_not_followed(
             place.symlink_to(theirs / "inner" if what == "inner" else theirs / "inner" / "kept.txt")
         return items
 
-    monkeypatch.setattr(scan, "_items", swap)
+    monkeypatch.setattr(scan, "_list_items", swap)
     found = dict(scanner(top).scan(None, Tracked(), None).files())
     contents = {file.id for file in found.values() if file.mode != LINK}
-    assert disk.text_id(b"theirs") not in contents
+    assert disk.compute_text_id(b"theirs") not in contents
     assert set(found) <= {b"inner/kept.txt"}
 
 
@@ -153,7 +153,7 @@ def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> Non
         (top / name).write_text("x")
         texts[name] = "x"
     workspace = Checkout(top, top, top)
-    seen = marks(workspace, texts)
+    seen = mark_files(workspace, texts)
     (top / "pipe").unlink()
     os.mkfifo(top / "pipe")
     (top / "zero").unlink()
@@ -161,7 +161,7 @@ def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> Non
     (top / "inner").rename(top / "was")
     (top / "inner").symlink_to(theirs / "inner")
     assert rewritten_on_disk(workspace, texts, seen)[1] == {"zero": "/dev/zero"}
-    assert report_at(top / "pipe") is None and report_at(top / "zero") is None
+    assert load_report(top / "pipe") is None and load_report(top / "zero") is None
     for name in ("pipe", "zero"):
         with pytest.raises(UsageError, match="cannot be read"):
             read_variables(top / name)

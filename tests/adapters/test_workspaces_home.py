@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.adapters.workspaces.git import find_root, prepare_home, safe
-from bough.adapters.workspaces.scan import reserved
+from bough.adapters.workspaces.git import find_root, make_safe_name, prepare_home
+from bough.adapters.workspaces.scan import is_reserved
 from bough.core.errors import UsageError, WorkspaceError
 from tests.adapters.test_workspaces import (
     git,
@@ -119,7 +119,7 @@ def test_folder_that_is_not_there(tmp_path: Path) -> None:
 
 @given(st.lists(st.text(min_size=0, max_size=150), unique=True, min_size=2, max_size=6))
 def test_safe_names(tasks: list[str]) -> None:
-    made = [safe(task) for task in tasks]
+    made = [make_safe_name(task) for task in tasks]
     assert len({name.lower() for name in made}) == len(tasks)
     for name in made:
         assert 0 < len(name) <= 100
@@ -130,19 +130,19 @@ def test_safe_names(tasks: list[str]) -> None:
 
 
 def test_safe_names_stay_readable() -> None:
-    assert safe("amber-heron") == "amber-heron"
-    assert safe("buffer/insert-line") == "buffer+insert-line"
+    assert make_safe_name("amber-heron") == "amber-heron"
+    assert make_safe_name("buffer/insert-line") == "buffer+insert-line"
 
 
 @pytest.mark.parametrize(
     "name", [".git", ".GIT", ".git.", ".git ", "git~1", "GIT~12", ".g\u200cit", ".git::$INDEX_ALLOCATION"]
 )
 def test_reserved_names(name: str) -> None:
-    assert reserved(name.encode())
+    assert is_reserved(name.encode())
 
 
 @pytest.mark.parametrize(
     "name", [".gitignore", ".github", "git", "g", ".", "git~", "x.git", ".gitmodules", "été", "\u65e5"]
 )
 def test_names_that_are_fine(name: str) -> None:
-    assert not reserved(name.encode())
+    assert not is_reserved(name.encode())

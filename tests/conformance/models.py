@@ -15,12 +15,12 @@ from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.gemini import GeminiModel
 from bough.adapters.models.providers import DIALECTS as KNOWN
 from bough.adapters.models.responses import ResponsesModel
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Unavailable
 from bough.core.messages import Answer, Call, Prompt, Said, Usage
-from bough.core.trail import Trail
 from tests.wire import KEY, Item, WireModel
 
-PROMPT = Prompt("goal#1#1", "system", Trail((Said("Begin."),)), ())
+PROMPT = Prompt("goal#1#1", "system", PersistentList((Said("Begin."),)), ())
 WHOLE = Answer("Some text.", (Call("c", "read", '{"path":"a"}'),), "calls", Usage(10, 5))
 MODELS: dict[str, tuple[type[HttpModel], str, str, str]] = {
     "chat": (ChatModel, "openai:gpt-x", "/v1", "OPENAI_API_KEY"),

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from bough.adapters.stores.workers import worker_id
+from bough.adapters.stores.liveness import worker_id
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, VersionConflict
 from bough.core.events import AnyEvent, DoneClaimed, NoteKept, Record, StopRequested, ToolFinished
 from bough.core.ids import CONTROL, GOAL, RUN
@@ -57,7 +57,7 @@ async def fill(store: Store, run: str, task: str, count: int) -> list[Record]:
 
 def ended_worker() -> str:
     """The name of a worker whose process is gone."""
-    script = "from bough.adapters.stores.workers import worker_id; print(worker_id())"
+    script = "from bough.adapters.stores.liveness import worker_id; print(worker_id())"
     return subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout.strip()
 
 

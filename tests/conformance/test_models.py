@@ -12,9 +12,9 @@ import pytest
 
 from bough.adapters.models import wire as wires
 from bough.adapters.models.dialect import Options
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Passing, Refused, TooLong, Unavailable
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, ToolSpec, Usage
-from bough.core.trail import Trail
 from tests.conformance.models import DIALECTS, PROMPT, WHOLE, fails, failure, model
 from tests.wire import EVENTS, KEY, Cut, Hang, Item, Raw, Seen, Slow, Status, Whole, WireModel, sse
 
@@ -65,7 +65,7 @@ def test_an_answer_in_pieces_and_whole(dialect: str, said: str) -> None:
 
 @every_dialect
 def test_a_request_names_the_model_and_carries_the_key_and_nothing_else_does(dialect: str) -> None:
-    prompt = Prompt("goal#1#1", "You are an agent.", Trail((Said("Begin."),)), TOOLS)
+    prompt = Prompt("goal#1#1", "You are an agent.", PersistentList((Said("Begin."),)), TOOLS)
     _, (request,), _ = ask(dialect, [WHOLE], prompt)
     body = request.body.decode()
     assert [name for name, value in request.headers.items() if KEY in value] and KEY not in body + request.path
@@ -84,7 +84,7 @@ def values(found: Any) -> list[str]:
 
 @every_dialect
 def test_results_find_their_calls_and_a_conversation_grows_at_its_end(dialect: str) -> None:
-    trail: Trail[Message] = Trail((Said("Begin."),))
+    trail: PersistentList[Message] = PersistentList((Said("Begin."),))
     trail = trail.then(
         Replied("Looking.", (Call("000000001", "read", '{"path": "a"}'), Call("000000002", "done", '{"half'))),
         Result("000000001", "content of a", True),
@@ -108,7 +108,7 @@ def test_results_find_their_calls_and_a_conversation_grows_at_its_end(dialect: s
 @every_dialect
 def test_what_another_model_thought_is_not_sent(dialect: str) -> None:
     extra = json.dumps({"by": "other:m", "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text"}]})
-    trail: Trail[Message] = Trail((Said("Begin."), Replied("Said.", (), extra), Said("Go on.")))
+    trail: PersistentList[Message] = PersistentList((Said("Begin."), Replied("Said.", (), extra), Said("Go on.")))
     _, (request,), _ = ask(dialect, [WHOLE], Prompt("goal#1#1", "system", trail, TOOLS))
     assert b"hm" not in request.body and request.body.count(b"Said.") == 1
 
@@ -315,7 +315,7 @@ def test_an_error_with_a_good_status(dialect: str) -> None:
 
 
 PIXEL = b"\x89PNG a picture"
-BEGUN: Trail[Message] = Trail((Said("Begin."),))
+BEGUN: PersistentList[Message] = PersistentList((Said("Begin."),))
 SEEN = BEGUN.then(
     Replied("", (Call("000000001", "read", "{}"), Call("000000002", "read", "{}"))),
     Result("000000001", "(an image)", True, Picture("image/png", "b10b")),

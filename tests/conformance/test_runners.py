@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from bough.adapters.verifiers import runners
-from bough.adapters.verifiers.reading import report
-from bough.adapters.verifiers.runners import RUNNERS, Progress, Runner, counting, instrument, narrow, recognise
-from bough.core.acceptance import Report
+from bough.adapters.verifiers.report_reader import read_results
+from bough.adapters.verifiers.runners import RUNNERS, Progress, Runner, count_progress, instrument, narrow, recognise
+from bough.core.acceptance.verdict import Report
 
 from .runners import ROOT, SUITES, Suite
 
@@ -79,7 +79,7 @@ def test_it_can_be_told_to_run_one_test(suite: Suite) -> None:
 @names
 def test_what_it_said_is_read(suite: Suite) -> None:
     body, output = recorded(suite)
-    said = report(body, output, 1, suite.runner, ROOT)
+    said = read_results(body, output, 1, suite.runner, ROOT)
     assert outcomes(said) == suite.outcomes
     assert (said.passed, said.failed, said.skipped) == counts(suite)
     assert {case.id: case.message for case in said.cases}[suite.failing] == suite.message
@@ -90,7 +90,7 @@ def test_what_it_said_is_read(suite: Suite) -> None:
 def test_its_closing_lines_alone_never_say_better(suite: Suite) -> None:
     body, output = recorded(suite)
     for asked in (suite.runner, ""):
-        said = report(None, output, 1, asked, ROOT)
+        said = read_results(None, output, 1, asked, ROOT)
         if said.how == "exit status":
             assert body is not None, "one of the two witnesses speaks"
         else:
@@ -104,7 +104,7 @@ def test_its_progress_never_says_more_than_there_was(suite: Suite) -> None:
     for runner in (suite.runner, ""):
         so_far = Progress()
         for line in recorded(suite)[1].split("\n"):
-            so_far = counting(so_far, line, runner)
+            so_far = count_progress(so_far, line, runner)
         assert so_far.done <= len(suite.outcomes) + 1, "a group of tests may count as one"
         assert so_far.failed <= sum(outcome == "failed" for outcome in suite.outcomes.values()) + 1
 
@@ -114,7 +114,7 @@ def test_half_a_report_is_none(suite: Suite) -> None:
     body = recorded(suite)[0]
     for end in (0, len(body or b"") // 2):
         assert runners.read((body or b"")[:end], suite.runner) is None
-    assert report(body, "", None, suite.runner) == Report("exit status"), "nor is that of a run that was killed"
+    assert read_results(body, "", None, suite.runner) == Report("exit status"), "nor is that of a run that was killed"
 
 
 @pytest.mark.parametrize("runner", RUNNERS, ids=lambda runner: runner.name)
@@ -139,7 +139,7 @@ def run(suite: Suite, command: str, folder: Path, scratch: Path) -> tuple[Report
     )
     assert ran.returncode not in (0, 127), ran.stdout.decode()
     body, output = (path.read_bytes() if path.exists() else None), ran.stdout.decode(errors="replace")
-    return report(body, output, ran.returncode, suite.runner, str(folder)), body, output
+    return read_results(body, output, ran.returncode, suite.runner, str(folder)), body, output
 
 
 def placeless(text: str, folder: Path) -> str:

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bough.adapters.stores.liveness import is_gone, worker_id
 from bough.adapters.stores.postgresql import PostgresStore
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.adapters.stores.workers import is_gone, worker_id
 from bough.core.errors import ClaimHeld, StoreError, VersionConflict
 from bough.core.events import Record
 from bough.core.ids import GOAL
@@ -117,7 +117,7 @@ OTHER = """
 import asyncio, sys
 from pathlib import Path
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.adapters.stores.workers import worker_id
+from bough.adapters.stores.liveness import worker_id
 from bough.core.events import NoteKept
 
 async def main() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call, ToolSpec
-from bough.core.plan import Step
-from bough.core.planning.plans import planned
-from bough.core.planning.specs import PLAN
-from bough.core.structured import Problems
+from bough.core.planning.plan import Step
+from bough.core.planning.planner_answer import read_plan
+from bough.core.planning.tool_specs import PLAN
 
 GOAL = Step("goal", "Build a todo list for the command line that keeps its entries in a JSON file, with tests.")
 NOTHING: frozenset[str] = frozenset()
@@ -26,7 +26,7 @@ def a_step(name: str, **more: Any) -> dict[str, Any]:
 
 
 def plan(*steps: dict[str, Any], goal: Step = GOAL, depth: int = 3) -> tuple[Step, ...] | Problems:
-    return planned(goal, answered(PLAN, {"approach": "From the inside out.", "steps": list(steps)}), depth)
+    return read_plan(goal, answered(PLAN, {"approach": "From the inside out.", "steps": list(steps)}), depth)
 
 
 def good(steps: tuple[Step, ...] | Problems) -> tuple[Step, ...]:

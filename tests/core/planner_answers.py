@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 
 VI = Step(
     "goal",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 
 TEXTKIT = Step(
     "textkit",

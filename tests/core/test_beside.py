@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bough.core.beside import busy, expected, held, named, only_adds
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
+from bough.core.tree.file_overlap import (
+    find_blocking_step,
+    find_busy_files,
+    find_expected_files,
+    find_named_files,
+    list_touched_files,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,29 +28,32 @@ from bough.core.plan import Step
     ],
 )
 def test_files_that_instructions_say_are_changed(text: str, files: dict[str, bool]) -> None:
-    assert named(text) == files
+    assert find_named_files(text) == files
 
 
 def test_what_is_declared_counts_before_what_is_said() -> None:
-    assert expected(Step("a", "Fix b.py.", files=("a.py", "CHANGES.md+"))) == {"a.py": False, "CHANGES.md": True}
+    assert find_expected_files(Step("a", "Fix b.py.", files=("a.py", "CHANGES.md+"))) == {
+        "a.py": False,
+        "CHANGES.md": True,
+    }
 
 
 def test_one_waits_for_another_when_both_change_a_file() -> None:
     first, second = Step("x", files=("a.py", "l.md+")), Step("y", files=("b.py", "a.py"))
-    found = held(second, busy([first], {}))
+    found = find_blocking_step(second, find_busy_files([first], {}))
     assert found is not None
     assert str(found) == "y waits for x: both change a.py"
-    assert held(Step("z", files=("l.md+",)), busy([first], {})) is None, "both only add to it"
-    assert held(Step("z", files=("l.md",)), busy([first], {})) is not None
-    assert held(Step("z", files=("c.py",)), busy([first], {})) is None
+    assert find_blocking_step(Step("z", files=("l.md+",)), find_busy_files([first], {})) is None, "both only add to it"
+    assert find_blocking_step(Step("z", files=("l.md",)), find_busy_files([first], {})) is not None
+    assert find_blocking_step(Step("z", files=("c.py",)), find_busy_files([first], {})) is None
 
 
 def test_what_was_really_changed_counts_too() -> None:
     running = [Step("x", "Do it.")]
     waiting = Step("y", "Append a line to list.txt.")
-    assert held(waiting, busy(running, {})) is None
-    assert held(waiting, busy(running, {"x": {"list.txt": True}})) is None
-    assert held(waiting, busy(running, {"x": {"list.txt": False}})) is not None
+    assert find_blocking_step(waiting, find_busy_files(running, {})) is None
+    assert find_blocking_step(waiting, find_busy_files(running, {"x": {"list.txt": True}})) is None
+    assert find_blocking_step(waiting, find_busy_files(running, {"x": {"list.txt": False}})) is not None
 
 
 def test_what_a_diff_only_adds_to() -> None:
@@ -54,4 +63,4 @@ def test_what_a_diff_only_adds_to() -> None:
         "diff --git a/z.py b/z.py\nnew file mode 100644\n--- /dev/null\n+++ b/z.py\n@@ -0,0 +1 @@\n+--- z\n"
         "diff --git a/w.py b/w.py\ndeleted file mode 100644\n--- a/w.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-w\n"
     )
-    assert only_adds(diff) == {"x.py": True, "y.py": False, "z.py": True, "w.py": False}
+    assert list_touched_files(diff) == {"x.py": True, "y.py": False, "z.py": True, "w.py": False}

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.budget import LAST_SHARE, Limits, Spend, used_up
+from bough.core.budget.ledger import LAST_SHARE, Limits, Spend, find_reached_limit
 from bough.core.messages import Usage
 
 spends = st.builds(
@@ -25,17 +25,17 @@ def test_spending_adds_up_in_any_order(a: Spend, b: Spend, c: Spend) -> None:
 
 @given(spends, st.builds(Limits, rounds=st.integers(1, 60), tokens=st.none() | st.integers(1, 20_000)))
 def test_a_limit_that_is_reached_was_announced_before(spend: Spend, limits: Limits) -> None:
-    if used_up(spend, limits):
-        assert used_up(spend, limits, LAST_SHARE)
+    if find_reached_limit(spend, limits):
+        assert find_reached_limit(spend, limits, LAST_SHARE)
 
 
 def test_each_limit_is_named() -> None:
     spend = Spend(rounds=3, tokens_in=60, tokens_out=40, cost=1.5, seconds=120.0)
-    assert used_up(spend, Limits(rounds=4)) is None
-    assert used_up(spend, Limits(rounds=3)) == "3 rounds"
-    assert used_up(spend, Limits(tokens=100)) == "100 tokens"
-    assert used_up(spend, Limits(cost=1.5)) == "1.5 US dollars"
-    assert used_up(spend, Limits(minutes=2)) == "2 minutes"
+    assert find_reached_limit(spend, Limits(rounds=4)) is None
+    assert find_reached_limit(spend, Limits(rounds=3)) == "3 rounds"
+    assert find_reached_limit(spend, Limits(tokens=100)) == "100 tokens"
+    assert find_reached_limit(spend, Limits(cost=1.5)) == "1.5 US dollars"
+    assert find_reached_limit(spend, Limits(minutes=2)) == "2 minutes"
 
 
 def test_a_call_without_a_price_is_counted_as_such() -> None:

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bough.core import control
 from bough.core import events as e
-from bough.core.budget import Spend
-from bough.core.inherited import Inherited
-from bough.core.plan import Condition, Exits, Machine, Step, Transition
-from bough.core.states import State
-from bough.core.workflow.conditions import parsed
+from bough.core.budget.ledger import Spend
+from bough.core.planning.plan import Condition, Exits, Machine, Step, Transition
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import State
+from bough.core.workflow import control_flow
+from bough.core.workflow.conditions import parse_condition
 from tests.core.test_tree import World
 
 
 def condition(text: str) -> Condition:
-    found = parsed(text)
+    found = parse_condition(text)
     assert not isinstance(found, str), found
     return found
 
@@ -61,25 +61,25 @@ def test_a_condition_looks_at_the_step_before_or_at_the_one_it_names(
 ) -> None:
     b = replace(B, condition=condition(said))
     a = replace(A, on_error="skip")
-    why = control.left_out(world(a, b, over=(before,)).task, b)
+    why = control_flow.explain_skip(world(a, b, over=(before,)).task, b)
     assert why == ("" if carried_out else f"its condition does not hold: {said}")
 
 
 def test_a_step_without_a_condition_is_always_carried_out() -> None:
-    assert control.left_out(world(A, B, over=(FAILED,)).task, B) == ""
+    assert control_flow.explain_skip(world(A, B, over=(FAILED,)).task, B) == ""
 
 
 def test_among_parallel_steps_there_is_no_step_before() -> None:
     b = replace(B, condition=condition("success"))
-    assert control.left_out(world(A, b, over=(settled("a"),), parallel=True).task, b)
+    assert control_flow.explain_skip(world(A, b, over=(settled("a"),), parallel=True).task, b)
 
 
 def test_a_step_that_was_left_out_says_nothing() -> None:
     a = settled("a", State.SKIPPED)
     b = replace(B, condition=condition("not success"))
     task = replace(world(A, b).task, settled={"a": a}, ended={"a": a})
-    assert control.results(task) == {}
-    assert control.left_out(task, b) == "", "of nothing only a negation is true"
+    assert control_flow.collect_results(task) == {}
+    assert control_flow.explain_skip(task, b) == "", "of nothing only a negation is true"
 
 
 # ── passes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -89,25 +89,33 @@ def test_passes_go_on_until_the_condition_holds_or_none_are_left() -> None:
     until = condition("contains:nothing left")
     goal = {"repeat": 3, "until": until}
     again = world(A, over=(settled("a", result="two findings"),), **goal).task
-    assert control.next_pass(again) == "contains:nothing left does not hold yet (1 of 3)"
+    assert control_flow.explain_next_pass(again) == "contains:nothing left does not hold yet (1 of 3)"
     enough = world(A, over=(settled("a", result="nothing left"),), **goal).task
-    assert control.next_pass(enough) == ""
-    assert control.passes(enough) == "after 1 of 3 passes, contains:nothing left holds"
+    assert control_flow.explain_next_pass(enough) == ""
+    assert control_flow.describe_passes(enough) == "after 1 of 3 passes, contains:nothing left holds"
     last = replace(again, passes=3)
-    assert control.next_pass(last) == "" and control.passes(last).endswith("still does not hold")
+    assert control_flow.explain_next_pass(last) == "" and control_flow.describe_passes(last).endswith(
+        "still does not hold"
+    )
 
 
 def test_passes_without_a_condition_are_counted() -> None:
     task = world(A, over=(settled("a"),), repeat=2).task
-    assert control.next_pass(task) == "1 of 2" and control.passes(task) == "after 1 of 2 passes"
+    assert (
+        control_flow.explain_next_pass(task) == "1 of 2" and control_flow.describe_passes(task) == "after 1 of 2 passes"
+    )
     once = world(A, over=(settled("a"),)).task
-    assert control.next_pass(once) == "" and control.passes(once) == ""
+    assert control_flow.explain_next_pass(once) == "" and control_flow.describe_passes(once) == ""
 
 
 def test_a_plan_that_the_ladder_changed_is_carried_out_once() -> None:
     task = replace(world(A, over=(settled("a"),), repeat=5).task, approaches=2)
-    assert not control.as_written(task)
-    assert control.next_pass(task) == "" and control.passes(task) == "" and control.machine(task) is None
+    assert not control_flow.is_as_written(task)
+    assert (
+        control_flow.explain_next_pass(task) == ""
+        and control_flow.describe_passes(task) == ""
+        and control_flow.get_machine(task) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,17 +130,20 @@ def test_a_plan_that_the_ladder_changed_is_carried_out_once() -> None:
 )
 def test_break_and_continue(do: Any, repeat: int, rest: str, following: str) -> None:
     task = world(A, B, over=(settled("a", do=do),), repeat=repeat).task
-    assert control.rest_left_out(task) == rest
-    assert control.next_pass(task) == following
+    assert control_flow.explain_rest_skipped(task) == rest
+    assert control_flow.explain_next_pass(task) == following
 
 
 @pytest.mark.parametrize("do", ["break", "continue"])
 def test_a_way_out_goes_on_to_the_loop_around(do: Any) -> None:
     inside = replace(world(A, over=(settled("a", do=do),)).task, inherited=Inherited(loop=True))
-    assert control.passed_on(inside) == do and control.rest_left_out(inside) == "`a` leaves the loop"
+    assert (
+        control_flow.find_outer_exit(inside) == do
+        and control_flow.explain_rest_skipped(inside) == "`a` leaves the loop"
+    )
     own = replace(world(A, over=(settled("a", do=do),), repeat=2).task, inherited=Inherited(loop=True))
-    assert control.passed_on(own) == "", "the nearest loop takes it"
-    assert control.passed_on(world(A, over=(settled("a", do=do),)).task) == "", "there is none"
+    assert control_flow.find_outer_exit(own) == "", "the nearest loop takes it"
+    assert control_flow.find_outer_exit(world(A, over=(settled("a", do=do),)).task) == "", "there is none"
 
 
 # ── states ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -149,11 +160,11 @@ MACHINE = Machine(
 
 def test_a_machine_begins_at_its_start_and_follows_its_transitions() -> None:
     task = world(A, B, machine=MACHINE).task
-    assert control.present(task) == A and control.turn(task) is None
+    assert control_flow.find_current_state(task) == A and control_flow.find_next_state(task) is None
     failed = replace(task, settled={"a": FAILED})
-    found = control.turn(failed)
+    found = control_flow.find_next_state(failed)
     assert found is not None and found.to == "b"
-    again = control.turn(replace(task, settled={"a": settled("a", result="do it again")}))
+    again = control_flow.find_next_state(replace(task, settled={"a": settled("a", result="do it again")}))
     assert again is not None and again.to == "a"
 
 
@@ -161,18 +172,20 @@ def test_a_last_state_ends_the_machine_as_it_ended_itself() -> None:
     task = replace(world(A, B, machine=MACHINE).task, at_state="b")
     well = replace(task, settled={"b": settled("b")})
     badly = replace(task, settled={"b": settled("b", State.FAILED)})
-    assert control.broken(well) is None
-    broken = control.broken(badly)
+    assert control_flow.find_broken_state(well) is None
+    broken = control_flow.find_broken_state(badly)
     assert broken is not None and broken.child == "b"
 
 
 def test_a_state_that_was_left_ends_the_machine_well() -> None:
     task = replace(world(A, B, machine=MACHINE).task, settled={"a": settled("a", do="break")})
-    found = control.turn(task)
+    found = control_flow.find_next_state(task)
     assert found is not None and found.to is None and found.success
 
 
 def test_a_machine_may_not_go_round_for_ever() -> None:
     task = world(A, B, machine=MACHINE).task
-    assert not control.goes_round(replace(task, turns=3)) and control.goes_round(replace(task, turns=4))
-    assert not control.goes_round(replace(world(A).task, turns=99))
+    assert not control_flow.has_exhausted_transitions(
+        replace(task, turns=3)
+    ) and control_flow.has_exhausted_transitions(replace(task, turns=4))
+    assert not control_flow.has_exhausted_transitions(replace(world(A).task, turns=99))

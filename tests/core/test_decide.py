@@ -5,20 +5,20 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import commands as c
-from bough.core.acceptance import Disagreement, Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.acceptance.verdict import Disagreement, Verdict
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
-from bough.core.escalation import Decision, LadderRules, Trouble
 from bough.core.events import ChildSettled, TaskHalted
+from bough.core.ladder.escalation import Decision, LadderRules, Trouble
 from bough.core.messages import Call, Message, Said
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.states import State
-from bough.core.task import Attempt, Task
-from bough.core.trail import Trail
-from bough.core.tree import Begin, moves, over
+from bough.core.tree.next_moves import Begin, is_over, list_moves
+from bough.core.tree.task import Attempt, Task
+from bough.core.tree.task_state import State
 
-MESSAGES: Trail[Message] = Trail((Said("brief"),))
+MESSAGES: PersistentList[Message] = PersistentList((Said("brief"),))
 WORKING = Task("goal", state=State.IN_PROGRESS, attempt=Attempt(1, "builder", "main", "system", MESSAGES))
 CALL = Call("1", "bash", '{"command": "ls"}')
 
@@ -77,10 +77,10 @@ def test_a_parent_gathers_its_steps_and_is_never_completed_over_a_failing_one() 
     assert parent.gathering
     fine = ChildSettled("a", State.COMPLETED, "ok", "tree", Spend())
     bad = ChildSettled("b", State.FAILED, "the check still fails", "tree", Spend())
-    assert moves(parent) == [Begin(Step("a", "a"), "a")]
-    assert moves(replace(parent, settled={"a": fine})) == [Begin(Step("b", "b"), "b")]
+    assert list_moves(parent) == [Begin(Step("a", "a"), "a")]
+    assert list_moves(replace(parent, settled={"a": fine})) == [Begin(Step("b", "b"), "b")]
     both = replace(parent, settled={"a": fine, "b": bad})
-    assert over(both)
+    assert is_over(both)
     assert decide(both, 0) == c.Conclude(State.FAILED, "its step b is failed: the check still fails")
     well = replace(parent, settled={"a": fine, "b": replace(bad, state=State.COMPLETED)})
     assert decide(well, 0) == c.ChangeState(State.TESTING, "all 2 steps are completed")

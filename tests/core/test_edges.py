@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bough.core.edges import EXECUTABLE, LINK, PLAIN, edge
+from bough.core.active_files import EXECUTABLE, LINK, PLAIN, find_edge
 
 
 @pytest.mark.parametrize(
@@ -32,19 +32,19 @@ from bough.core.edges import EXECUTABLE, LINK, PLAIN, edge
     ],
 )
 def test_files_that_act(path: str) -> None:
-    assert edge(path, "", PLAIN, "") is not None
+    assert find_edge(path, "", PLAIN, "") is not None
 
 
 def test_what_is_no_edge() -> None:
     for path in ("src/app.py", "README.md", "tests/test_app.py", "docs/hooks.md", "Makefile"):
-        assert edge(path, "", PLAIN, "") is None
-    assert edge("tests/conftest.py", PLAIN, PLAIN, "") is None
-    assert edge("run.sh", EXECUTABLE, EXECUTABLE, "") is None
+        assert find_edge(path, "", PLAIN, "") is None
+    assert find_edge("tests/conftest.py", PLAIN, PLAIN, "") is None
+    assert find_edge("run.sh", EXECUTABLE, EXECUTABLE, "") is None
 
 
 def test_new_programs() -> None:
-    assert edge("run.sh", "", EXECUTABLE, "") is not None
-    assert edge("run.sh", PLAIN, EXECUTABLE, "") is not None
+    assert find_edge("run.sh", "", EXECUTABLE, "") is not None
+    assert find_edge("run.sh", PLAIN, EXECUTABLE, "") is not None
 
 
 @pytest.mark.parametrize(
@@ -61,4 +61,4 @@ def test_new_programs() -> None:
     ],
 )
 def test_links(path: str, target: str, out: bool) -> None:
-    assert (edge(path, "", LINK, target) is not None) is out
+    assert (find_edge(path, "", LINK, target) is not None) is out

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.escalation import LADDER, Decision, LadderRules, Means, Rung, Standing, Trouble, escalate
-from bough.core.plan import PlanningRules
-from bough.core.state import fold
-from bough.core.states import State
+from bough.core.journal.task_fold import fold_task
+from bough.core.ladder.escalation import LADDER, Decision, LadderRules, Means, Rung, Standing, Trouble, escalate
+from bough.core.planning.plan import PlanningRules
+from bough.core.tree.task_state import State
 from tests.core.worlds import journals
 
 LOOP = Trouble("signal", "it goes in circles", "circular_tools", "prune")
@@ -188,7 +188,7 @@ def test_a_replan_that_is_refused_is_an_approach_too() -> None:
 
 @given(journals())
 def test_no_completed_work_is_ever_dropped(records: list[e.Record]) -> None:
-    task = fold("goal", records)
+    task = fold_task("goal", records)
     done = {r.event.child for r in records if isinstance(r.event, e.ChildSettled) and r.event.state is State.COMPLETED}
     kept = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
     assert done == kept

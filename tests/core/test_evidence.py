@@ -5,15 +5,15 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits
-from bough.core.evidence import Standing, table
-from bough.core.inherited import Inherited
-from bough.core.plan import Step
-from bough.core.probes import Probe, Probed
-from bough.core.requirements import Requirement
+from bough.core.acceptance.evidence_table import Standing, build_table
+from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.requirements import Requirement
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.states import State
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import State
 
 ONE, TWO = Requirement(1, "It adds."), Requirement(2, "It subtracts.")
 PASSED = Verdict("passed", "the check passed", "pytest", tree="t", changed=("tests/test_new.py",))
@@ -43,7 +43,7 @@ class Book:
 
     @property
     def standings(self) -> list[Standing]:
-        return [row.standing for row in table(self.records).rows]
+        return [row.standing for row in build_table(self.records).rows]
 
 
 def test_a_test_that_the_person_had_proves_and_one_of_the_authors_does_not() -> None:
@@ -67,11 +67,11 @@ def test_what_a_rewind_has_undone_does_not_count() -> None:
     book.probed("goal", "failed")
     assert book.standings == ["refuted"]
     book.add("goal", e.TaskRewound(2, "base"))
-    assert book.standings == ["not shown"] and not table(book.records).rows[0].probes
+    assert book.standings == ["not shown"] and not build_table(book.records).rows[0].probes
     book.done("goal", OWN)
     assert book.standings == ["proven"]
     book.add("goal", e.TaskRewound(0, "base"))
-    assert not table(book.records).rows, "not even what is asked was read yet"
+    assert not build_table(book.records).rows, "not even what is asked was read yet"
 
 
 def test_steps_that_a_later_plan_left_out_and_earlier_passes_do_not_count() -> None:

@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import IllegalTransition
+from bough.core.journal.task_fold import evolve_task, fold_task, list_points
 from bough.core.messages import Call, Result
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import evolve, fold, points
-from bough.core.states import SETTLED, TRANSITIONS, State, move
-from bough.core.task import Task
-from bough.interfaces.views import view
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import SETTLED, TRANSITIONS, State, check_transition
+from bough.views.run_view import view_run
 from tests.core.worlds import journals
 
 
@@ -29,7 +29,7 @@ CREATED = e.TaskCreated(Step("goal", "do it"), "base", Limits(), Rules())
 
 @given(journals())
 def test_every_journal_folds_and_comes_to_rest(records: list[e.Record]) -> None:
-    task = fold("goal", records)
+    task = fold_task("goal", records)
     assert task.resting
     assert task.version == len(records)
 
@@ -37,10 +37,10 @@ def test_every_journal_folds_and_comes_to_rest(records: list[e.Record]) -> None:
 @given(journals(), st.data())
 def test_a_prefix_and_the_rest_fold_to_the_whole(records: list[e.Record], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(records)))
-    task = fold("goal", records[:cut])
+    task = fold_task("goal", records[:cut])
     for record in records[cut:]:
-        task = evolve(task, record)
-    assert task == fold("goal", records)
+        task = evolve_task(task, record)
+    assert task == fold_task("goal", records)
 
 
 @given(journals())
@@ -51,7 +51,7 @@ def test_events_survive_the_wire(records: list[e.Record]) -> None:
 
 @given(journals())
 def test_completed_only_after_a_passed_verdict_on_the_very_tree(records: list[e.Record]) -> None:
-    task = fold("goal", records)
+    task = fold_task("goal", records)
     if task.state is State.COMPLETED:
         assert task.verdict is not None
         assert task.verdict.ruling == "passed"
@@ -60,14 +60,14 @@ def test_completed_only_after_a_passed_verdict_on_the_very_tree(records: list[e.
 
 @given(journals())
 def test_bounds_hold_whatever_the_model_does(records: list[e.Record]) -> None:
-    task = fold("goal", records)
+    task = fold_task("goal", records)
     assert task.spend.rounds <= task.limits.rounds
     assert task.repairs - task.probe_repairs <= task.rules.max_repairs
 
 
 @given(journals())
 def test_every_call_is_answered_exactly_once_within_its_attempt(records: list[e.Record]) -> None:
-    task = fold("goal", records)
+    task = fold_task("goal", records)
     if task.attempt is not None and task.state in SETTLED:
         answered = [m.call for m in task.attempt.messages if isinstance(m, Result)]
         asked = [call.id for m in task.attempt.messages for call in getattr(m, "calls", ())]
@@ -76,7 +76,7 @@ def test_every_call_is_answered_exactly_once_within_its_attempt(records: list[e.
 
 @given(journals())
 def test_the_light_view_agrees_with_the_fold(records: list[e.Record]) -> None:
-    task, seen = fold("goal", records), view("run", records).tasks["goal"]
+    task, seen = fold_task("goal", records), view_run("run", records).tasks["goal"]
     assert (seen.state, seen.why, seen.tree) == (task.state, task.why, task.tree)
     assert (seen.verdict, seen.files, seen.commit) == (task.verdict, task.files, task.commit)
     assert (seen.limits, seen.repairs) == (task.limits, task.repairs)
@@ -88,14 +88,14 @@ def test_the_light_view_agrees_with_the_fold(records: list[e.Record]) -> None:
 @given(journals(), st.data())
 @settings(max_examples=50)
 def test_a_rewound_task_is_as_it_was_but_for_what_it_cost(records: list[e.Record], data: st.DataObject) -> None:
-    ends = points("goal", records)
+    ends = list_points("goal", records)
     point = data.draw(st.sampled_from(ends)) if ends else None
     if point is None:
         return
-    whole = fold("goal", records)
+    whole = fold_task("goal", records)
     number = len(records) + 1
     again = [*records, e.Record(number, "run", "goal", number, 0.0, e.TaskRewound(point.version, point.tree))]
-    back = fold("goal", again)
+    back = fold_task("goal", again)
     assert back.spend == whole.spend
     assert (back.state, back.attempt, back.tree, back.repairs) == (
         point.state,
@@ -104,7 +104,7 @@ def test_a_rewound_task_is_as_it_was_but_for_what_it_cost(records: list[e.Record
         point.repairs,
     )
     assert not back.resting
-    assert points("goal", again) == [end for end in ends if end.version <= point.version]
+    assert list_points("goal", again) == [end for end in ends if end.version <= point.version]
 
 
 def test_rounds_end_when_their_calls_are_answered() -> None:
@@ -122,9 +122,9 @@ def test_rounds_end_when_their_calls_are_answered() -> None:
         e.RoundStarted(),
         e.ModelAnswered("thinking aloud"),
     )
-    ends = points("goal", records)
+    ends = list_points("goal", records)
     assert [end.version for end in ends] == [3, 7, 11]
-    assert fold("goal", records).spend.rounds == 2
+    assert fold_task("goal", records).spend.rounds == 2
 
 
 def test_a_call_made_again_after_a_crash_is_the_same_round() -> None:
@@ -135,7 +135,7 @@ def test_a_call_made_again_after_a_crash_is_the_same_round() -> None:
         e.RoundStarted(),
         e.RoundStarted(),
     )
-    assert fold("goal", records).spend.rounds == 1
+    assert fold_task("goal", records).spend.rounds == 1
 
 
 @pytest.mark.parametrize("current", list(State))
@@ -144,10 +144,10 @@ def test_the_table_is_the_only_way(current: State, to: State) -> None:
     task = Task("goal", state=current)
     record = e.Record(1, "run", "goal", 1, 0.0, e.StateChanged(to, "because"))
     if to in TRANSITIONS[current]:
-        assert evolve(task, record).state is move(current, to) is to
+        assert evolve_task(task, record).state is check_transition(current, to) is to
     else:
         with pytest.raises(IllegalTransition, match=f"from {current} to {to}"):
-            evolve(task, record)
+            evolve_task(task, record)
 
 
 @given(st.lists(st.sampled_from(list(State)), max_size=12))
@@ -158,7 +158,7 @@ def test_any_walk_that_the_table_allows_folds(walk: list[State]) -> None:
         if to in TRANSITIONS[current]:
             allowed.append(to)
             current = to
-    assert fold("goal", journal(CREATED, *(e.StateChanged(to, "") for to in allowed))).state is current
+    assert fold_task("goal", journal(CREATED, *(e.StateChanged(to, "") for to in allowed))).state is current
 
 
 def test_unknown_fields_and_kinds_are_refused() -> None:
@@ -181,7 +181,7 @@ def runs(*passed: tuple[str, int | None]) -> Task:
         call = Call(str(number), "bash", command)
         events += [e.RoundStarted(), e.ModelAnswered("", (call,)), e.ToolStarted(call.id, True)]
         events += [e.ToolFinished(call.id, count == 9, f"{number}", tree=f"tree {number}", passed=count)]
-    return fold("goal", journal(*events))
+    return fold_task("goal", journal(*events))
 
 
 def test_more_passing_tests_start_the_soft_limit_again() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec.structs import replace
 
-from bough.core.budget import Limits, Spend, left, used_up
-from bough.core.escalation import Standing, Trouble
-from bough.core.grants import free, grant, more, root_grant, spent
+from bough.core.budget.grants import add_limits, compute_free, compute_grant, compute_root_rounds, convert_spend
+from bough.core.budget.ledger import Limits, Spend, compute_remaining, find_reached_limit
+from bough.core.ladder.escalation import Standing, Trouble
 
 NEAR = 1e-6
 """Money and time are floats."""
@@ -24,7 +24,7 @@ picks = st.integers(0, 20)
 
 def may_split(limits: Limits, spend: Spend) -> bool:
     """The ladder's own rule, for a task at depth 1."""
-    return Standing(Trouble("soft_limit", ""), 1, rounds_left=left(spend, limits).rounds).may_split
+    return Standing(Trouble("soft_limit", ""), 1, rounds_left=compute_remaining(spend, limits).rounds).may_split
 
 
 @dataclass(eq=False)
@@ -45,11 +45,11 @@ class Node:
 
     @property
     def free(self) -> Limits:
-        return free(self.limits, self.spend, self.reserved)
+        return compute_free(self.limits, self.spend, self.reserved)
 
     def fork(self, alone: bool, rounds: int | None = None) -> Node:
         weight, *self.waiting = self.waiting
-        limits = grant(
+        limits = compute_grant(
             self.limits,
             self.spend,
             self.reserved,
@@ -188,7 +188,7 @@ def test_a_last_call_that_overdraws_is_made_up_for(ledger: Limits, waiting: list
     children = [root.fork(alone=False) for _ in waiting]
     over_tokens = 0
     for child in children:
-        while not used_up(child.spend, child.limits):
+        while not find_reached_limit(child.spend, child.limits):
             child.spend = child.spend.plus(replace(data.draw(calls), rounds=1))
         if child.limits.tokens is not None:
             over_tokens += max(0, child.spend.tokens - child.limits.tokens)
@@ -204,10 +204,10 @@ def test_a_last_call_that_overdraws_is_made_up_for(ledger: Limits, waiting: list
 def test_forty_twelve_four() -> None:
     """The seed's example: 40 rounds for the goal, at most 12 for a task, at most 4 for a subtask; none below."""
     goal = Limits(40)
-    task = grant(goal, Spend(), waiting=())
+    task = compute_grant(goal, Spend(), waiting=())
     assert task.rounds == 12
     assert may_split(goal, Spend()) and may_split(task, Spend())
-    subtask = grant(task, Spend(), waiting=())
+    subtask = compute_grant(task, Spend(), waiting=())
     assert subtask.rounds == 4
     assert not may_split(subtask, Spend())
 
@@ -249,14 +249,14 @@ def test_the_last_rounds_go_out_one_by_one() -> None:
 
 
 def test_a_person_s_number_counts_up_to_what_is_free() -> None:
-    assert grant(Limits(40), Spend(), waiting=[1, 1], rounds=30).rounds == 30
-    assert grant(Limits(40), Spend(rounds=15), [Limits(10)], waiting=[1, 1], rounds=30).rounds == 15
-    assert grant(Limits(40), Spend(rounds=40), rounds=30).rounds == 0
+    assert compute_grant(Limits(40), Spend(), waiting=[1, 1], rounds=30).rounds == 30
+    assert compute_grant(Limits(40), Spend(rounds=15), [Limits(10)], waiting=[1, 1], rounds=30).rounds == 15
+    assert compute_grant(Limits(40), Spend(rounds=40), rounds=30).rounds == 0
 
 
 def test_a_running_child_without_a_limit_that_came_later_has_all_of_it() -> None:
     """The run was resumed with a limit on tokens."""
-    assert free(Limits(40, tokens=100), Spend(), [Limits(5)]) == Limits(35, tokens=0)
+    assert compute_free(Limits(40, tokens=100), Spend(), [Limits(5)]) == Limits(35, tokens=0)
 
 
 @given(ledgers, calls, st.lists(ledgers, max_size=4), weights, many_weights, st.booleans())
@@ -264,29 +264,29 @@ def test_a_running_child_without_a_limit_that_came_later_has_all_of_it() -> None
 def test_never_more_than_what_is_free(
     parent: Limits, spend: Spend, reserved: list[Limits], weight: int, waiting: list[int], alone: bool
 ) -> None:
-    rest = free(parent, spend, reserved)
-    got = grant(parent, spend, reserved, weight=weight, waiting=waiting, alone=alone)
+    rest = compute_free(parent, spend, reserved)
+    got = compute_grant(parent, spend, reserved, weight=weight, waiting=waiting, alone=alone)
     for name in Limits.__struct_fields__:
         given_, had = getattr(got, name), getattr(rest, name)
         assert (given_ is None) == (getattr(parent, name) is None)
         assert given_ is None or 0 <= given_ <= had
-    assert free(parent, spend) == left(spend, parent)
+    assert compute_free(parent, spend) == compute_remaining(spend, parent)
 
 
 @pytest.mark.parametrize("leaves", [1, 2, 3, 4, 7, 29, 200])
 def test_a_flat_plan_has_a_whole_task_s_rounds_for_each_leaf(leaves: int) -> None:
     """16 for each, and the goal itself keeps as much for its own check."""
-    root = Node(Limits(root_grant(leaves)), waiting=[1] * leaves)
+    root = Node(Limits(compute_root_rounds(leaves)), waiting=[1] * leaves)
     grants = [root.fork(alone=False).limits.rounds for _ in range(leaves)]
     assert leaves == 1 or min(grants) >= 16
     assert root.free.rounds >= 16
 
 
 def test_the_ledger_of_a_run() -> None:
-    assert root_grant(1) == root_grant(0) == 40
-    assert root_grant(2) == 56
-    assert root_grant(29) == 40 + 28 * 16
-    assert root_grant(29, 12) == 12
+    assert compute_root_rounds(1) == compute_root_rounds(0) == 40
+    assert compute_root_rounds(2) == 56
+    assert compute_root_rounds(29) == 40 + 28 * 16
+    assert compute_root_rounds(29, 12) == 12
 
 
 @pytest.mark.parametrize(("rounds", "spent", "may"), [(10, 0, True), (9, 0, False), (40, 30, True), (40, 31, False)])
@@ -296,13 +296,13 @@ def test_no_splitting_under_ten(rounds: int, spent: int, may: bool) -> None:
 
 @given(st.integers(0, 100_000))
 def test_thirty_percent_is_rounded_up_exactly(rounds: int) -> None:
-    got = grant(Limits(rounds), Spend()).rounds
+    got = compute_grant(Limits(rounds), Spend()).rounds
     assert 10 * got >= 3 * rounds > 10 * (got - 1) or rounds == got == 0
 
 
 @given(ledgers, calls)
 def test_a_grant_on_top_of_what_was_spent_leaves_just_that(limits: Limits, spend: Spend) -> None:
-    after = left(spend, more(limits, spent(spend)))
+    after = compute_remaining(spend, add_limits(limits, convert_spend(spend)))
     for name in Limits.__struct_fields__:
         was, now = getattr(limits, name), getattr(after, name)
         assert (was is None and now is None) or now == pytest.approx(was, abs=NEAR)

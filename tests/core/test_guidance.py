@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from bough import app
-from bough.core import context
+from bough.core.conversation import context
 from bough.core.messages import Answer, Call
-from bough.core.plan import goal_step
 from bough.core.planning.guidance import LONGEST, Lesson, guidance_of, places, score_gate, score_plan, with_guidance
+from bough.core.planning.plan import build_goal_step
 
 
 @pytest.mark.parametrize("name", ["gate", "planner"])
 def test_only_the_guidance_of_a_prompt_is_replaced(name: str) -> None:
-    plain = app.prompt(name)
+    plain = app.load_prompt(name)
     guidance = guidance_of(plain)
     assert guidance and "Call `" not in guidance and "{covering}" not in guidance and "{{" not in guidance
     other = with_guidance(plain, "Weigh {this} and {{that}}.")
@@ -30,7 +30,7 @@ def test_only_the_guidance_of_a_prompt_is_replaced(name: str) -> None:
 
 
 def lesson(rounds: int, leaves: int, *files: str) -> Lesson:
-    return Lesson("r", goal_step("Do it."), {}, {}, (), 1, rounds, leaves, files)
+    return Lesson("r", build_goal_step("Do it."), {}, {}, (), 1, rounds, leaves, files)
 
 
 def estimate(**fields: Any) -> Answer:

@@ -3,13 +3,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.ids import RUN_NAMES, depth, run_name, slug
+from bough.core.ids import RUN_NAMES, depth, make_run_name, slug
 
 
 def test_names_are_distinct_and_sayable() -> None:
-    names = {run_name(number) for number in range(RUN_NAMES * 2)}
+    names = {make_run_name(number) for number in range(RUN_NAMES * 2)}
     assert len(names) == RUN_NAMES * 2
-    assert run_name(0) == "amber-badger"
+    assert make_run_name(0) == "amber-badger"
     assert all(name.replace("-", "").isalnum() and name.islower() for name in names)
 
 

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from bough.core.acceptance import Disagreement
-from bough.core.context import disagreements
-from bough.core.judging import Ruling, read_ruling
+from bough.core.acceptance.judge_ruling import Ruling, read_ruling
+from bough.core.acceptance.quotes import find_line, find_quote
+from bough.core.acceptance.verdict import Disagreement
+from bough.core.conversation.context import render_disagreements
+from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer, Call
-from bough.core.quotes import find_quote, line_of
-from bough.core.structured import Problems
 
 GOAL = """Add `argmax(items, key)`.
 
@@ -32,7 +32,7 @@ and raises ValueError on an empty list — always.
 def test_words_are_found_whatever_is_around_them(quote: str) -> None:
     place = find_quote(quote, GOAL)
     assert place is not None
-    assert line_of(GOAL, place) in (3, 4)
+    assert find_line(GOAL, place) in (3, 4)
 
 
 @pytest.mark.parametrize("quote", ["", "the", "the last of equal maxima", "raises KeyError on an empty list", ".* .*"])
@@ -58,6 +58,6 @@ def test_a_claim_is_upheld_with_the_words_of_the_request_only() -> None:
 
 def test_the_same_change_of_lines_is_shown_once() -> None:
     both = [Disagreement(f"test_a.py::test_{n}", was="old", now="new", said="1 != 2") for n in (1, 2)]
-    shown = disagreements(both)
+    shown = render_disagreements(both)
     assert shown.count("- old") == 1 and "the same change of lines as above" in shown
-    assert disagreements([Disagreement("t", said="x"), Disagreement("u", said="y")]).count("above") == 0
+    assert render_disagreements([Disagreement("t", said="x"), Disagreement("u", said="y")]).count("above") == 0

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from bough.core import lost, merging
-from bough.core.joining import conflicts
-from bough.core.merging import hunks, left_over, named
+from bough.core.merge import conflict_hunks, lost_tests
+from bough.core.merge.conflict_brief import render_conflicts
+from bough.core.merge.conflict_hunks import find_leftover_markers, list_hunks, name_sides
 
 
 def united(text: bytes, new: bool = False) -> bytes | None:
-    pieces = merging.parse(text)
-    return None if pieces is None else merging.united(pieces, new)
+    pieces = conflict_hunks.parse_conflicts(text)
+    return None if pieces is None else conflict_hunks.unite_additions(pieces, new)
 
 
 def marked(ours: str, theirs: str, base: str = "", around: tuple[str, str] = ("top\n", "end\n")) -> bytes:
@@ -81,22 +81,22 @@ def test_what_a_program_made_is_not_put_together() -> None:
 
 def test_markers_are_known_by_their_sides_alone() -> None:
     text = marked("a\n", "b\n", "x\n") + b"<<<<<<< HEAD\n=======\n<<<<<<< ours too\n"
-    assert left_over(text) == [2, 8]
-    assert left_over(b"<<<<<<< ours:old/name.py\n>>>>>>> theirs") == [1, 2]
-    assert left_over(b"======= \n\nTitle\n=======\n") == []
-    assert [hunk.line for hunk in hunks(text)] == [2]
+    assert find_leftover_markers(text) == [2, 8]
+    assert find_leftover_markers(b"<<<<<<< ours:old/name.py\n>>>>>>> theirs") == [1, 2]
+    assert find_leftover_markers(b"======= \n\nTitle\n=======\n") == []
+    assert [hunk.line for hunk in list_hunks(text)] == [2]
 
 
 def test_the_sides_get_their_names() -> None:
     text = b"<<<<<<< 11aa:old.py\na\n||||||| 1a2b3c4\nx\n=======\nb\n>>>>>>> 22bb\n"
     told = b"<<<<<<< ours:old.py\na\n||||||| base\nx\n=======\nb\n>>>>>>> theirs\n"
-    assert named(text, b"11aa", b"22bb") == told
-    assert named(text.replace(b"\n", b"\r\n"), b"11aa", b"22bb") == told.replace(b"\n", b"\r\n")
+    assert name_sides(text, b"11aa", b"22bb") == told
+    assert name_sides(text.replace(b"\n", b"\r\n"), b"11aa", b"22bb") == told.replace(b"\n", b"\r\n")
 
 
 def test_a_brief_has_every_hunk_whole_or_says_where_it_is() -> None:
     small, large = marked("a\n", "b\n", "x\n"), marked("a" * 50_000 + "\n", "b\n", "x\n")
-    told = conflicts(("f", "g", "d/uv.lock", "gone"), ("", "", "", "CONFLICT (modify/delete): gone …"), {
+    told = render_conflicts(("f", "g", "d/uv.lock", "gone"), ("", "", "", "CONFLICT (modify/delete): gone …"), {
         "f": (small + large).decode(), "g": small.decode()
     })  # fmt: skip
     assert told.count("<<<<<<< ours\na\n||||||| 1a2b3c4\nx\n=======\nb\n>>>>>>> theirs") == 2
@@ -106,10 +106,10 @@ def test_a_brief_has_every_hunk_whole_or_says_where_it_is() -> None:
 
 def test_a_test_that_moved_is_not_lost() -> None:
     now = {"tests/b.py::test_x": "passed", "tests/a.py::test_y": "failed", "tests/a.py::test_z": "passed"}
-    assert lost.missing({"tests/a.py::test_x", "tests/a.py::test_z"}, now) == []
-    assert lost.missing({"tests/a.py::test_y", "tests/a.py::test_w"}, now) == [
+    assert lost_tests.find_missing({"tests/a.py::test_x", "tests/a.py::test_z"}, now) == []
+    assert lost_tests.find_missing({"tests/a.py::test_y", "tests/a.py::test_w"}, now) == [
         "tests/a.py::test_w",
         "tests/a.py::test_y",
     ]
-    told = lost.said({"tests/a.py::test_w": "docs"}, now)
+    told = lost_tests.describe_lost_tests({"tests/a.py::test_w": "docs"}, now)
     assert "1 test that passed before the merge is gone: tests/a.py::test_w (step docs)" in told

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bough.core.agents import title_of
+from bough.core.agent_choice import all_outside, choose_agent, has_stronger, list_named_agents, render_opening
 from bough.core.messages import Call, Message, Replied, Result, Said
-from bough.core.outside import agent_for, all_outside, named_in, opening, stronger
-from bough.core.plan import Role, Step, Tier
+from bough.core.planning.plan import Role, Step, Tier
+from bough.core.settings.agent_settings import title_of
 
 ONE = {"main": "m", "strong": "m"}
 TWO = {"main": "m", "strong": "s"}
@@ -29,28 +29,28 @@ TWO = {"main": "m", "strong": "s"}
 def test_who_does_it(
     agents: dict[str, str], models: dict[str, str], agent: str, role: Role, tier: Tier, expected: str
 ) -> None:
-    assert agent_for(agents, models, Step("s", agent=agent), role, tier) == expected
+    assert choose_agent(agents, models, Step("s", agent=agent), role, tier) == expected
 
 
 def test_whether_somebody_stronger_is_there() -> None:
-    assert not stronger({"main": "claude"}, ONE)
-    assert stronger({"main": "claude", "strong": "codex"}, ONE) and stronger({"main": "claude"}, TWO)
+    assert not has_stronger({"main": "claude"}, ONE)
+    assert has_stronger({"main": "claude", "strong": "codex"}, ONE) and has_stronger({"main": "claude"}, TWO)
 
 
 def test_who_is_named_in_a_plan() -> None:
     steps = (Step("a", "do it", agent="claude"), Step("b", run="make"), Step("c", "and that", agent="bough"))
-    assert named_in(Step("goal", steps=steps)) == {"claude"}
+    assert list_named_agents(Step("goal", steps=steps)) == {"claude"}
     assert not all_outside(Step("goal", steps=steps)) and all_outside(Step("goal", steps=steps[:2]))
     assert title_of("/usr/bin/python agent.py") == "python" and title_of("claude") == "claude"
 
 
 def test_one_that_takes_it_up_again_is_told_what_was_done() -> None:
     brief = (Said("The brief."),)
-    assert opening("You work.", brief) == "You work.\n\nThe brief."
+    assert render_opening("You work.", brief) == "You work.\n\nThe brief."
     done: tuple[Message, ...] = (
         Replied("", (Call("1", "edit", '{"path": "a.py", "old": "", "new": "x"}'),)),
         Result("1", "written", True),
         Said("bough watches."),
     )
-    told = opening("You work.", (*brief, *done))
+    told = render_opening("You work.", (*brief, *done))
     assert "already" in told and "a.py" in told and told.endswith("bough watches.")

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from bough.core.conversation.structured_answer import Problems
 from bough.core.messages import Answer
-from bough.core.plan import Plan, Step, checked
-from bough.core.planning.changes import Changed, changed_plan
-from bough.core.planning.estimate import Estimate, advice, gate, proposal
-from bough.core.planning.plans import planned
-from bough.core.planning.specs import CHANGE, GATE, PLAN
-from bough.core.structured import Problems
+from bough.core.planning.plan import Plan, Step, validate_plan
+from bough.core.planning.plan_changes import Changed, apply_changes
+from bough.core.planning.planner_answer import read_plan
+from bough.core.planning.size_estimate import SizeEstimate, choose_advice, choose_proposal, read_estimate
+from bough.core.planning.tool_specs import CHANGE, GATE, PLAN
 from tests.core.answers import GOAL, MANY, a_step, answered, good, level, plan, refused
 from tests.core.planner_answers import RATES, RATES_PLAN, VI, VI_BUFFER, VI_PLAN
 
@@ -21,19 +21,21 @@ from tests.core.planner_answers import RATES, RATES_PLAN, VI, VI_BUFFER, VI_PLAN
 
 
 def test_an_estimate_is_read() -> None:
-    got = gate(answered(GATE, {"reason": "One flag.", "steps": 1, "atomic": True, "phases": [], "domains": ["cli"]}))
-    assert got == Estimate(True, 1, (), ("cli",), "One flag.")
+    got = read_estimate(
+        answered(GATE, {"reason": "One flag.", "steps": 1, "atomic": True, "phases": [], "domains": ["cli"]})
+    )
+    assert got == SizeEstimate(True, 1, (), ("cli",), "One flag.")
 
 
 @pytest.mark.parametrize(("atomic", "steps", "taken"), [(True, 3, True), (True, 12, False), (False, 1, True)])
 def test_an_estimate_that_contradicts_itself_is_taken_at_its_number(atomic: bool, steps: int, taken: bool) -> None:
-    got = gate(answered(GATE, {"reason": "Well.", "steps": steps, "atomic": atomic}))
-    assert isinstance(got, Estimate) and got.atomic is taken
+    got = read_estimate(answered(GATE, {"reason": "Well.", "steps": steps, "atomic": atomic}))
+    assert isinstance(got, SizeEstimate) and got.atomic is taken
 
 
 @pytest.mark.parametrize("value", [{}, {"steps": 0, "atomic": False}, {"steps": "many", "atomic": False}, {"steps": 3}])
 def test_a_wrong_estimate_is_refused(value: dict[str, Any]) -> None:
-    refused(gate(answered(GATE, value)))
+    refused(read_estimate(answered(GATE, value)))
 
 
 @pytest.mark.parametrize(
@@ -51,16 +53,16 @@ def test_a_wrong_estimate_is_refused(value: dict[str, Any]) -> None:
 def test_what_follows_from_an_estimate(
     steps: int, phases: tuple[str, ...], domains: tuple[str, ...], advised: str, proposed: str
 ) -> None:
-    estimate = Estimate(False, steps, phases, domains)
-    assert advice(estimate) == advised
-    assert proposal(estimate, False, 3) == proposed
-    assert proposal(estimate, False, 1) == "flat"
-    assert proposal(estimate, True, 3) == proposal(estimate, False, 0) == "leaf"
+    estimate = SizeEstimate(False, steps, phases, domains)
+    assert choose_advice(estimate) == advised
+    assert choose_proposal(estimate, False, 3) == proposed
+    assert choose_proposal(estimate, False, 1) == "flat"
+    assert choose_proposal(estimate, True, 3) == choose_proposal(estimate, False, 0) == "leaf"
 
 
 def test_an_atomic_goal_is_a_leaf_and_nobody_is_asked() -> None:
-    estimate = Estimate(True, 1, ("a", "b"), ("c", "d"))
-    assert (proposal(estimate, False, 3), advice(estimate)) == ("leaf", "take")
+    estimate = SizeEstimate(True, 1, ("a", "b"), ("c", "d"))
+    assert (choose_proposal(estimate, False, 3), choose_advice(estimate)) == ("leaf", "take")
 
 
 # ── the planner ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -88,7 +90,7 @@ def test_a_plan_becomes_steps() -> None:
     assert (listing.name, listing.needs, listing.title) == ("list-entries", ("store",), "Listing")
     assert listing.test_command == "pytest tests/test_list.py"
     assert (docs.needs, docs.requires_testing, docs.complexity) == (("list-entries",), False, 5)
-    checked(Plan(Step("goal", "x", steps=(store, listing, docs))))
+    validate_plan(Plan(Step("goal", "x", steps=(store, listing, docs))))
 
 
 def test_needs_say_the_order() -> None:
@@ -159,12 +161,12 @@ def test_names_that_cannot_be_spelled_get_a_number() -> None:
     ],
 )
 def test_a_bad_plan_is_refused_with_a_reason(steps: Any, said: str) -> None:
-    refused(planned(GOAL, answered(PLAN, {"steps": steps}), 3), said)
+    refused(read_plan(GOAL, answered(PLAN, {"steps": steps}), 3), said)
 
 
 @pytest.mark.parametrize("text", ["", "First I would look around.", "1. load\n2. save", "{}", "null", '{"steps": ['])
 def test_prose_instead_of_a_plan_is_refused(text: str) -> None:
-    refused(planned(GOAL, Answer(text), 3))
+    refused(read_plan(GOAL, Answer(text), 3))
 
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
@@ -195,19 +197,19 @@ def test_vague_criteria_go_and_the_rest_stays() -> None:
 def test_a_phase_within_a_plan_is_planned_when_it_starts() -> None:
     phase = Step("screen", "Draw the entries on the terminal with colours and keys to move between them.")
     new = answered(PLAN, {"steps": [a_step("keys"), a_step("draw", phase=True)]})
-    assert [step.plan_first for step in good(planned(phase, new, 2))] == [False, True]
-    refused(planned(phase, answered(PLAN, {"steps": MANY}), 1), "40 steps in `screen`", "join those that belong")
+    assert [step.plan_first for step in good(read_plan(phase, new, 2))] == [False, True]
+    refused(read_plan(phase, answered(PLAN, {"steps": MANY}), 1), "40 steps in `screen`", "join those that belong")
 
 
 def test_realistic_plans_are_taken_as_they_are() -> None:
     vi = good(plan(*VI_PLAN, goal=VI))
     assert [step.name for step in vi] == [step["name"] for step in VI_PLAN]
     assert [step.name for step in vi if step.plan_first] == ["buffer", "motions", "modes", "history"]
-    inside = good(planned(vi[1], answered(PLAN, {"steps": VI_BUFFER}), 2))
+    inside = good(read_plan(vi[1], answered(PLAN, {"steps": VI_BUFFER}), 2))
     assert [step.needs for step in inside] == [(), ("insert-text",)]
     rates = good(plan(*RATES_PLAN, goal=RATES, depth=1))
     assert [step.needs for step in rates][-2:] == [("money", "feed", "customer-setting"), ("cart",)]
-    checked(Plan(Step("goal", VI.instructions, steps=(vi[0], replace(vi[1], steps=inside), *vi[2:]))))
+    validate_plan(Plan(Step("goal", VI.instructions, steps=(vi[0], replace(vi[1], steps=inside), *vi[2:]))))
 
 
 def test_what_a_person_allowed_holds_for_the_parts_and_only_that() -> None:
@@ -222,7 +224,7 @@ def test_what_a_person_allowed_holds_for_the_parts_and_only_that() -> None:
 
 
 def change(parent: Step, *changes: dict[str, Any], begun: frozenset[str] = frozenset({"load"})) -> Changed | Problems:
-    return changed_plan(parent, answered(CHANGE, {"changes": list(changes)}), begun, 3)
+    return apply_changes(parent, answered(CHANGE, {"changes": list(changes)}), begun, 3)
 
 
 def changes_of(changed: Changed | Problems) -> Changed:

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.context import render
+from bough.core.conversation.context import render
+from bough.core.conversation.structured_answer import Problems
 from bough.core.ids import slug
 from bough.core.messages import Answer, ToolSpec
-from bough.core.planning import brief
-from bough.core.planning.changes import Changed, changed_plan
-from bough.core.planning.estimate import Estimate, gate
-from bough.core.planning.given import in_order
-from bough.core.planning.plans import planned
-from bough.core.planning.specs import CHANGE, GATE, PLAN, SPLIT
-from bough.core.planning.splits import decomposed, replanned
-from bough.core.structured import Problems
-from bough.core.task import Note
+from bough.core.planning import prompt_values
+from bough.core.planning.decomposition import read_replan, read_split
+from bough.core.planning.given_steps import sort_by_needs
+from bough.core.planning.plan_changes import Changed, apply_changes
+from bough.core.planning.planner_answer import read_plan
+from bough.core.planning.size_estimate import SizeEstimate, read_estimate
+from bough.core.planning.tool_specs import CHANGE, GATE, PLAN, SPLIT
+from bough.core.tree.task import Note
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 
 # ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────
@@ -40,20 +40,20 @@ ANSWER = st.fixed_dictionaries({"steps": st.lists(STEP, max_size=5), "changes": 
 def test_garbage_never_raises(value: Any, spec: ToolSpec, call: bool) -> None:
     answer = answered(spec, value) if call else Answer(f"So: {json.dumps(value)}")
     parent = level("load", "save", "show")
-    assert isinstance(gate(answer), Estimate | Problems)
-    assert isinstance(changed_plan(parent, answer, frozenset({"load"}), 2), Changed | Problems)
+    assert isinstance(read_estimate(answer), SizeEstimate | Problems)
+    assert isinstance(apply_changes(parent, answer, frozenset({"load"}), 2), Changed | Problems)
     for steps in (
-        planned(GOAL, answer, 2),
-        planned(PARENT, answer, 1),
-        decomposed(PARENT, answer, frozenset({"load"})),
-        replanned(PARENT, answer, parent.steps[:1], parent.steps[1:], frozenset({"show"})),
+        read_plan(GOAL, answer, 2),
+        read_plan(PARENT, answer, 1),
+        read_split(PARENT, answer, frozenset({"load"})),
+        read_replan(PARENT, answer, parent.steps[:1], parent.steps[1:], frozenset({"show"})),
     ):
         if isinstance(steps, Problems):
             assert steps.said
             continue
         assert len({step.name for step in steps}) == len(steps) >= 2
         assert all(step.name == slug(step.name) and step.instructions for step in steps)
-        assert not in_order(steps)[1]
+        assert not sort_by_needs(steps)[1]
 
 
 # ── the prompts ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -63,22 +63,22 @@ def prompt(name: str) -> str:
     return files("bough.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
 
 
-SIZE = brief.Size(214, 38_000, ("Python", "TypeScript"))
+SIZE = prompt_values.Size(214, 38_000, ("Python", "TypeScript"))
 PAST = (
-    brief.Past("load", "completed", "Wrote load().", ("todo/load.py",)),
-    brief.Past("lock", "blocked", "fcntl hangs."),
+    prompt_values.Past("load", "completed", "Wrote load().", ("todo/load.py",)),
+    prompt_values.Past("lock", "blocked", "fcntl hangs."),
 )
 NOTES = (Note("dead_end", "fcntl hangs on this file system"),)
 TREE = "todo/__init__.py\ntodo/store.py"
 RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
-    "gate": (GATE, brief.gate(GOAL, SIZE, 40, command="pytest", files=TREE, project="Use tabs.")),
+    "gate": (GATE, prompt_values.build_gate_values(GOAL, SIZE, 40, command="pytest", files=TREE, project="Use tabs.")),
     "planner": (
         PLAN,
-        brief.planner(
+        prompt_values.build_planner_values(
             GOAL,
             SIZE,
             3,
-            estimate=Estimate(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
+            estimate=SizeEstimate(False, 12, ("storage", "screen"), ("cli", "files"), "Two layers."),
             command="pytest",
             files=TREE,
             wish="Leave the screen out.",
@@ -87,13 +87,21 @@ RENDERED: dict[str, tuple[ToolSpec | None, dict[str, str]]] = {
     ),
     "phase_planner": (
         PLAN,
-        brief.phase_planner(PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=("show: Draw it.",), kept=NOTES),
+        prompt_values.build_phase_values(
+            PARENT, "storage", GOAL, SIZE, 2, past=PAST, later=("show: Draw it.",), kept=NOTES
+        ),
     ),
-    "plan_change": (CHANGE, brief.change(GOAL, PAST, level("show", "sort").steps, NOTES)),
-    "decomposer": (SPLIT, brief.decomposer(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES)),
-    "replan": (SPLIT, brief.replan(PARENT, "storage", "all steps are over", PAST, kept=NOTES, command="pytest")),
-    "replan_goal": (SPLIT, brief.replan_goal(GOAL, "storage is blocked", PAST, kept=NOTES)),
-    "plan_repair": (PLAN, brief.repair("plan", Problems(("Two steps are called `load`.",)), "{}")),
+    "plan_change": (CHANGE, prompt_values.build_change_values(GOAL, PAST, level("show", "sort").steps, NOTES)),
+    "decomposer": (
+        SPLIT,
+        prompt_values.build_split_values(PARENT, "storage", "the same error 3 times", diff="+x = {}", kept=NOTES),
+    ),
+    "replan": (
+        SPLIT,
+        prompt_values.build_replan_values(PARENT, "storage", "all steps are over", PAST, kept=NOTES, command="pytest"),
+    ),
+    "replan_goal": (SPLIT, prompt_values.build_goal_replan_values(GOAL, "storage is blocked", PAST, kept=NOTES)),
+    "plan_repair": (PLAN, prompt_values.build_repair_values("plan", Problems(("Two steps are called `load`.",)), "{}")),
     "focus": (None, {"instructions": "Keep entries.", "criteria": "- it loads", "failure": "KeyError"}),
 }
 
@@ -119,11 +127,13 @@ def test_what_the_planner_is_told() -> None:
         "todo/store.py",
     ):
         assert part in text
-    assert "no phases here" in brief.levels(1)
-    assert str(brief.Size(300, 1_200, about=True)) == "300 files, about 1,200 lines."
-    assert str(brief.Size(0, 0)) == "Empty: there are no files yet."
+    assert "no phases here" in prompt_values.describe_levels(1)
+    assert str(prompt_values.Size(300, 1_200, about=True)) == "300 files, about 1,200 lines."
+    assert str(prompt_values.Size(0, 0)) == "Empty: there are no files yet."
 
 
 def test_long_material_is_cut_in_the_middle() -> None:
-    text = render(prompt("decomposer"), brief.decomposer(PARENT, "storage", "a" * 90_000, diff="b" * 90_000))
+    text = render(
+        prompt("decomposer"), prompt_values.build_split_values(PARENT, "storage", "a" * 90_000, diff="b" * 90_000)
+    )
     assert len(text) < 40_000 and "characters left out" in text

@@ -11,10 +11,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core import context, pruning
-from bough.core.measure import excerpt, fenced, shares, shortened, tamed, tokens
+from bough.core.conversation import context, pruning
+from bough.core.conversation.pruning import (
+    LIMIT,
+    EssentialFacts,
+    build_question,
+    find_seams,
+    list_errors,
+    prune_context,
+    prune_plainly,
+    render_transcript,
+    split_transcript,
+)
+from bough.core.conversation.text_fitting import (
+    contain_markdown,
+    estimate_tokens,
+    extract_lines,
+    fence_text,
+    share_room,
+    shorten_middle,
+)
 from bough.core.messages import Answer, Call, Message, Replied, Result, Said
-from bough.core.pruning import LIMIT, Needed, errors, parts, plain, pruned, question, seams, transcript
 
 TEXT = st.text(max_size=300)
 LONG = st.builds(lambda text, times: text * times, st.text(min_size=1, max_size=80), st.integers(1, 150))
@@ -52,10 +69,10 @@ def conversations(draw: st.DrawFn, text: st.SearchStrategy[str] = TEXT) -> list[
 
 
 @st.composite
-def needs(draw: st.DrawFn) -> Needed:
+def needs(draw: st.DrawFn) -> EssentialFacts:
     facts = st.lists(FACT, max_size=6).map(tuple)
     contents = st.dictionaries(st.sampled_from(["a.py", "src/b.py", "c/d/e.rs"]), st.one_of(TEXT, LONG), max_size=3)
-    return Needed(
+    return EssentialFacts(
         instructions=draw(FACT),
         criteria=draw(facts),
         check=draw(st.sampled_from(["", "pytest -q", "make test-buffer"])),
@@ -72,9 +89,9 @@ def needs(draw: st.DrawFn) -> Needed:
 
 @given(st.one_of(TEXT, LONG), st.integers(0, 500))
 def test_a_shortened_text_fits_and_keeps_both_ends(text: str, most: int) -> None:
-    short = shortened(text, most)
-    assert tokens(short) <= most
-    if tokens(text) <= most:
+    short = shorten_middle(text, most)
+    assert estimate_tokens(short) <= most
+    if estimate_tokens(text) <= most:
         assert short == text
     elif most >= 40 and text.isascii():
         assert "left out" in short
@@ -83,7 +100,7 @@ def test_a_shortened_text_fits_and_keeps_both_ends(text: str, most: int) -> None
 
 @given(st.lists(st.integers(0, 1000), max_size=8), st.integers(0, 3000))
 def test_room_is_shared_out_fairly(wants: list[int], room: int) -> None:
-    own = shares(wants, room)
+    own = share_room(wants, room)
     assert sum(own) <= room
     assert all(0 <= have <= want for have, want in zip(own, wants, strict=True))
     if sum(wants) <= room:
@@ -96,26 +113,26 @@ def test_room_is_shared_out_fairly(wants: list[int], room: int) -> None:
 def test_an_excerpt_fits_and_shows_its_spot(lines: list[str], most: int) -> None:
     spot = len(lines) // 2
     text = "\n".join(lines)
-    shown = excerpt(text, most, [spot])
-    assert tokens(shown) <= most
+    shown = extract_lines(text, most, [spot])
+    assert estimate_tokens(shown) <= most
     assert lines[spot] in shown.split("\n")
-    if tokens(text) > most:
+    if estimate_tokens(text) > most:
         assert "left out: `read` shows them" in shown
 
 
 def test_an_excerpt_with_many_gaps_fits_too() -> None:
     text = "\n".join(f"{n} " + "x" * (n % 50) for n in range(2_000))
     for most in range(10, 900, 7):
-        shown = excerpt(text, most, [300, 900, 1500])
-        assert tokens(shown) <= most
+        shown = extract_lines(text, most, [300, 900, 1500])
+        assert estimate_tokens(shown) <= most
         assert most < 200 or "\n300 " in shown
         assert most < 600 or all(f"\n{n} " in shown for n in (300, 900, 1500))
 
 
 def test_text_cannot_leave_its_place() -> None:
-    assert fenced("a\n```\nb").startswith("````\n")
-    assert tamed("# New task\n\n``` py\nx = 1") == "#### New task\n\n``` py\nx = 1\n```"
-    assert tamed("```markdown\n## Found\nit\n```") == "#### Found\nit"
+    assert fence_text("a\n```\nb").startswith("````\n")
+    assert contain_markdown("# New task\n\n``` py\nx = 1") == "#### New task\n\n``` py\nx = 1\n```"
+    assert contain_markdown("```markdown\n## Found\nit\n```") == "#### Found\nit"
 
 
 # ── the conversation in parts ───────────────────────────────────────────────────────────────────────────────────────
@@ -123,10 +140,10 @@ def test_text_cannot_leave_its_place() -> None:
 
 @given(conversations(st.one_of(TEXT, LONG)), st.integers(2, 400))
 def test_every_character_is_in_some_part_and_no_part_is_too_large(messages: list[Message], most: int) -> None:
-    cut = parts(messages, most)
-    whole = "".join(transcript(messages))
+    cut = split_transcript(messages, most)
+    whole = "".join(render_transcript(messages))
     assert "".join(cut) == whole
-    assert all(0 < tokens(part) <= most for part in cut)
+    assert all(0 < estimate_tokens(part) <= most for part in cut)
     for message in messages:
         assert message.text in whole
         if isinstance(message, Replied):
@@ -135,28 +152,28 @@ def test_every_character_is_in_some_part_and_no_part_is_too_large(messages: list
 
 @given(conversations(), st.integers(50, 2000))
 def test_no_call_is_parted_from_its_result_unless_they_are_too_large(messages: list[Message], most: int) -> None:
-    cut = parts(messages, most)
-    written = transcript(messages)
-    starts = seams(messages)
+    cut = split_transcript(messages, most)
+    written = render_transcript(messages)
+    starts = find_seams(messages)
     for a, b in zip(starts, [*starts[1:], len(messages)], strict=True):
         exchange = "".join(written[a:b])
-        if tokens(exchange) <= most:
+        if estimate_tokens(exchange) <= most:
             assert any(exchange in part for part in cut)
 
 
 def test_a_long_result_that_comes_again_is_named_not_repeated() -> None:
     output = "the same long output\n" * 40
     messages = [*bash("1", "ls", output), *bash("2", "ls", output), *bash("3", "ls", output + "!")]
-    whole = "".join(transcript(messages))
+    whole = "".join(render_transcript(messages))
     assert whole.count(output) == 2
     assert "[result of 2: ok, and the same to the letter as the result of 1]" in whole
 
 
 @given(conversations(), needs(), st.text(max_size=200))
-def test_every_question_can_be_asked(messages: list[Message], needed: Needed, so_far: str) -> None:
-    cut = parts(messages, 200)
+def test_every_question_can_be_asked(messages: list[Message], needed: EssentialFacts, so_far: str) -> None:
+    cut = split_transcript(messages, 200)
     for number, part in enumerate(cut, 1):
-        values = question(part, number, len(cut), needed, so_far if number > 1 else "")
+        values = build_question(part, number, len(cut), needed, so_far if number > 1 else "")
         asked = context.render(template("pruner"), values)
         assert part in asked
         assert values["fence"] not in part, "nothing in the conversation can end it"
@@ -165,10 +182,10 @@ def test_every_question_can_be_asked(messages: list[Message], needed: Needed, so
 
 
 def test_usable() -> None:
-    assert pruning.usable(Answer("It stands like this."))
-    assert pruning.usable(Answer("cut off in the mid", stop="length"))
-    assert not pruning.usable(Answer(" \n```\n"))
-    assert not pruning.usable(Answer("I cannot help with that.", stop="refusal"))
+    assert pruning.is_usable(Answer("It stands like this."))
+    assert pruning.is_usable(Answer("cut off in the mid", stop="length"))
+    assert not pruning.is_usable(Answer(" \n```\n"))
+    assert not pruning.is_usable(Answer("I cannot help with that.", stop="refusal"))
 
 
 # ── errors ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -185,18 +202,18 @@ def test_errors_are_distinct_newest_last_with_their_call() -> None:
         ),
         *bash("3", "pytest -q", "FAILED tests/test_a.py::test_one - assert 1 == 2\n1 failed in 3.40s", ok=False),
     ]
-    found = errors(messages)
+    found = list_errors(messages)
     assert len(found) == 2, "only the time differs"
     assert found[0].startswith("$ python app.py\n")
     assert found[1].startswith("$ pytest -q\n") and "3.40s" in found[1]
 
 
 def test_an_error_behind_a_good_exit_status_is_one() -> None:
-    assert errors(bash("1", "pytest -q | tail -3", "1 failed, 2 passed in 0.1s\n(exit status 0, 0.3 s)"))
-    assert errors(bash("1", "make || true", "src/x.c:3:5: error: expected ';'\n(exit status 0, 0.3 s)"))
-    assert not errors(bash("1", "pytest -q", "3 passed, 0 failed, 0 errors in 0.1s\n(exit status 0, 0.3 s)"))
+    assert list_errors(bash("1", "pytest -q | tail -3", "1 failed, 2 passed in 0.1s\n(exit status 0, 0.3 s)"))
+    assert list_errors(bash("1", "make || true", "src/x.c:3:5: error: expected ';'\n(exit status 0, 0.3 s)"))
+    assert not list_errors(bash("1", "pytest -q", "3 passed, 0 failed, 0 errors in 0.1s\n(exit status 0, 0.3 s)"))
     read = Call("1", "read", '{"path": "a.py"}')
-    assert not errors(
+    assert not list_errors(
         [Replied("", (read,)), Result("1", "     1\traise ValueError: it is a file\nValueError: x", True)]
     )
 
@@ -204,17 +221,17 @@ def test_an_error_behind_a_good_exit_status_is_one() -> None:
 def test_an_error_that_is_over_is_no_error() -> None:
     wrong, right = bash("1", "pytest", "E   assert 0", ok=False), bash("2", "pytest", "2 passed")
     other = bash("3", "ruff check", "E501 Line too long\nFound 1 error.", ok=False)
-    assert len(errors([*wrong, *other])) == 2
-    assert [text.split("\n")[0] for text in errors([*wrong, *other, *right])] == ["$ ruff check"]
+    assert len(list_errors([*wrong, *other])) == 2
+    assert [text.split("\n")[0] for text in list_errors([*wrong, *other, *right])] == ["$ ruff check"]
     refused = edit("4", "a.py", "x", "`old` does not occur in `a.py`", ok=False)
-    assert len(errors([*refused, *edit("5", "b.py", "y")])) == 1
-    assert not errors([*refused, *edit("5", "a.py", "y")])
+    assert len(list_errors([*refused, *edit("5", "b.py", "y")])) == 1
+    assert not list_errors([*refused, *edit("5", "a.py", "y")])
 
 
 def test_what_is_not_about_the_work_is_no_error() -> None:
     assert template("interrupted").startswith(pruning.INTERRUPTED)
     interrupted = bash("1", "pytest", template("interrupted").strip(), ok=False)
-    assert not errors([*interrupted, *bash("2", "pip download x", "429 Too Many Requests", ok=False)])
+    assert not list_errors([*interrupted, *bash("2", "pip download x", "429 Too Many Requests", ok=False)])
 
 
 def test_wrong_edits_do_not_push_out_what_the_tests_said() -> None:
@@ -222,7 +239,7 @@ def test_wrong_edits_do_not_push_out_what_the_tests_said() -> None:
         edit(f"{n}", f"{name}.py", "x", f"`old` does not occur in `{name}.py`", ok=False)
         for n, name in enumerate("abcdefgh")
     ]
-    found = errors([*bash("99", "pytest", "E   assert 0", ok=False), *(m for messages in wrong for m in messages)])
+    found = list_errors([*bash("99", "pytest", "E   assert 0", ok=False), *(m for messages in wrong for m in messages)])
     assert found[0].startswith("$ pytest")
     assert found[-1].startswith("edit h.py")
     assert len(found) == 1 + pruning.ERRORS_OF_A_TOOL
@@ -230,15 +247,15 @@ def test_wrong_edits_do_not_push_out_what_the_tests_said() -> None:
 
 @given(conversations(st.one_of(TEXT, LONG)))
 def test_errors_are_bounded_whatever_was_said(messages: list[Message]) -> None:
-    found = errors(messages)
+    found = list_errors(messages)
     assert len(found) <= pruning.ERRORS
-    assert all(tokens(text) <= pruning.ERROR for text in found)
+    assert all(estimate_tokens(text) <= pruning.ERROR for text in found)
 
 
 # ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def holds(text: str, needed: Needed) -> None:
+def holds(text: str, needed: EssentialFacts) -> None:
     assert needed.instructions in text
     assert all(f"- {criterion}" in text for criterion in needed.criteria)
     assert needed.check in text
@@ -249,30 +266,34 @@ def holds(text: str, needed: Needed) -> None:
         assert needed.errors[-1].strip("\n")[:10] in text
 
 
-def room(needed: Needed, limit: int) -> int:
+def room(needed: EssentialFacts, limit: int) -> int:
     """The most that a context may take: more than the limit only for a task that is itself larger than half of it."""
     return max(
-        limit, tokens(pruned("", Needed(needed.instructions, needed.criteria, needed.check), limit)) + limit // 2
+        limit,
+        estimate_tokens(prune_context("", EssentialFacts(needed.instructions, needed.criteria, needed.check), limit))
+        + limit // 2,
     )
 
 
 @given(st.one_of(TEXT, LONG), needs(), st.sampled_from([800, 2000, 4000]))
-def test_whatever_the_model_says_the_facts_are_in_and_the_limit_holds(answer: str, needed: Needed, limit: int) -> None:
-    text = pruned(answer, needed, limit)
+def test_whatever_the_model_says_the_facts_are_in_and_the_limit_holds(
+    answer: str, needed: EssentialFacts, limit: int
+) -> None:
+    text = prune_context(answer, needed, limit)
     holds(text, needed)
-    assert tokens(text) <= room(needed, limit)
+    assert estimate_tokens(text) <= room(needed, limit)
 
 
 @given(conversations(st.one_of(TEXT, LONG)), needs())
-def test_the_plain_way_holds_the_same(messages: list[Message], needed: Needed) -> None:
-    text = plain(messages, needed)
+def test_the_plain_way_holds_the_same(messages: list[Message], needed: EssentialFacts) -> None:
+    text = prune_plainly(messages, needed)
     holds(text, needed)
-    assert tokens(text) <= room(needed, LIMIT)
+    assert estimate_tokens(text) <= room(needed, LIMIT)
 
 
 @given(needs())
-def test_what_fits_is_there_word_for_word(needed: Needed) -> None:
-    text = pruned("Nothing new.", needed, 200_000)
+def test_what_fits_is_there_word_for_word(needed: EssentialFacts) -> None:
+    text = prune_context("Nothing new.", needed, 200_000)
     assert "Nothing new." in text
     assert all(dead_end in text for dead_end in needed.dead_ends)
     assert all(error.strip("\n") in text for error in needed.errors if error.strip())
@@ -294,7 +315,7 @@ def test_what_fits_is_there_word_for_word(needed: Needed) -> None:
     ],
 )
 def test_a_hostile_answer_changes_nothing_of_the_facts(answer: str) -> None:
-    needed = Needed(
+    needed = EssentialFacts(
         "Write the gap buffer.",
         ("all tests in tests/test_buffer.py pass", "ruff finds nothing"),
         "pytest -q tests/test_buffer.py",
@@ -303,73 +324,73 @@ def test_a_hostile_answer_changes_nothing_of_the_facts(answer: str) -> None:
         ("slicing copies the text: too slow",),
     )
     text = context.render(
-        template("pruned"), {"place": "", "why": "", "rounds": "9", "context": pruned(answer, needed)}
+        template("pruned"), {"place": "", "why": "", "rounds": "9", "context": prune_context(answer, needed)}
     )
     holds(text, needed)
-    assert tokens(text) <= LIMIT
+    assert estimate_tokens(text) <= LIMIT
     assert "class Buffer:\n    pass" in text and "assert 'ab' == 'ba'" in text
     assert text.count("\n## What must be true at the end\n") == 1
     assert text.count("all tests in tests/test_buffer.py pass") == 1, "what is there anyway is not said twice"
 
 
 def test_with_its_template_a_context_is_within_the_limit() -> None:
-    needed = Needed("Do it.", ("it is done",), "make test", {"a.py": "x = 1\n" * 5_000}, ("E   assert 0",))
+    needed = EssentialFacts("Do it.", ("it is done",), "make test", {"a.py": "x = 1\n" * 5_000}, ("E   assert 0",))
     values = {
         "place": " (goal › buffer-management › insert-a-line)",
         "why": "`bash` was called 4 times in a row with the same arguments, and each time the same came of it",
         "rounds": "16",
-        "context": pruned("Known. " * 3_000, needed),
+        "context": prune_context("Known. " * 3_000, needed),
     }
     text = context.render(template("pruned"), values)
-    assert LIMIT * 0.8 < tokens(text) <= LIMIT
+    assert LIMIT * 0.8 < estimate_tokens(text) <= LIMIT
 
 
 def test_a_task_larger_than_the_limit_is_never_cut() -> None:
-    needed = Needed("Do all of this. " * 1_000, errors=("E   the last one",), dead_ends=("a way that fails",))
-    text = pruned("Known.", needed)
+    needed = EssentialFacts("Do all of this. " * 1_000, errors=("E   the last one",), dead_ends=("a way that fails",))
+    text = prune_context("Known.", needed)
     assert (
         needed.instructions in text and "E   the last one" in text and "a way that fails" in text and "Known." in text
     )
 
 
 def test_many_long_dead_ends_are_all_there() -> None:
-    needed = Needed("Do it.", dead_ends=tuple(f"way {n}: {'it does not work ' * 100}" for n in range(40)))
-    text = pruned("Known.", needed)
+    needed = EssentialFacts("Do it.", dead_ends=tuple(f"way {n}: {'it does not work ' * 100}" for n in range(40)))
+    text = prune_context("Known.", needed)
     assert all(f"- way {n}: it does" in text for n in range(40))
-    assert tokens(text) <= LIMIT
-    text = pruned("Known.", Needed("Do it.", dead_ends=needed.dead_ends * 20))
+    assert estimate_tokens(text) <= LIMIT
+    text = prune_context("Known.", EssentialFacts("Do it.", dead_ends=needed.dead_ends * 20))
     assert text.count("- way 39: it does") == 20, "too many for the limit: none is left out all the same"
 
 
 def test_a_long_file_is_shown_where_it_matters() -> None:
     content = "\n".join(f"line_{n} = {n}" for n in range(1, 2_001))
-    needed = Needed(
+    needed = EssentialFacts(
         "Do it.",
         files={"README": "short\n", "pkg/long.py": content},
         errors=('$ python -m pkg\n  File "/w/pkg/long.py", line 1200, in <module>\nNameError: x',),
         edits={"pkg/long.py": ("line_700 = 700",)},
     )
-    text = pruned("", needed)
+    text = prune_context("", needed)
     assert "\nline_1200 = 1200\n" in text and "\nline_700 = 700\n" in text
     assert "\nline_1 = 1\n" in text and "\nline_2000 = 2000\n" in text
     assert "\nline_1000 = 1000\n" not in text and "left out: `read` shows them" in text
-    assert "short" in text and tokens(text) <= LIMIT
+    assert "short" in text and estimate_tokens(text) <= LIMIT
 
 
 def test_many_files_are_all_named_and_the_last_changed_is_shown() -> None:
     contents = {f"pkg/module_{n}.py": f"value_{n} = {n}\n" * 200 for n in range(30)}
     messages = [m for n in range(30) for m in edit(f"{n}", f"pkg/module_{29 - n}.py", f"value_{29 - n} = {29 - n}")]
-    text = plain(messages, Needed("Do it.", files=contents, edits=pruning.edits(messages)))
+    text = prune_plainly(messages, EssentialFacts("Do it.", files=contents, edits=pruning.list_edits(messages)))
     assert all(f"module_{n}.py" in text for n in range(30))
     assert "value_0 = 0\nvalue_0 = 0" in text
-    assert tokens(text) <= LIMIT
+    assert estimate_tokens(text) <= LIMIT
 
 
 def test_without_a_model_the_last_words_and_deeds_are_told_once() -> None:
     looping = [
         m for n in range(9) for m in bash(f"{n}", "pytest -q", f"1 failed in {n}.2s", False, "Let me run it again.")
     ]
-    text = plain(looping, Needed("Do it.", errors=errors(looping)))
+    text = prune_plainly(looping, EssentialFacts("Do it.", errors=list_errors(looping)))
     assert text.count("Let me run it again.") == 1
     assert text.count("`$ pytest -q`: failed: 1 failed in 8.2s") == 1
     assert "8.2s" in text
@@ -379,6 +400,6 @@ def test_what_was_tried_is_worth_a_note() -> None:
     answer = (
         "#### Found out\n- x\n\n#### Tried without success\n- a lock: deadlock\n* a queue: too slow\n\n#### Next\n- y"
     )
-    assert pruning.tried(answer) == ("a lock: deadlock", "a queue: too slow")
-    assert pruning.tried("## Tried without success\n" + "- again\n" * 50) == ("again",) * 5
-    assert pruning.tried("nothing of the kind") == ()
+    assert pruning.list_tried(answer) == ("a lock: deadlock", "a queue: too slow")
+    assert pruning.list_tried("## Tried without success\n" + "- again\n" * 50) == ("again",) * 5
+    assert pruning.list_tried("nothing of the kind") == ()

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
-from bough.core.inherited import Inherited
-from bough.core.plan import PlanningRules, Retry, Step
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.planning.plan import PlanningRules, Retry, Step
 from bough.core.rules import Rules
-from bough.core.scope import (
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.scope import (
     BackOff,
     FixedRetry,
     Fresh,
@@ -19,11 +19,11 @@ from bough.core.scope import (
     TaskList,
     TaskTree,
     Unchanged,
-    retry_of,
-    scope_of,
+    build_scope,
+    read_retry,
 )
-from bough.core.states import State
-from bough.core.task import Note, Task
+from bough.core.tree.task import Note, Task
+from bough.core.tree.task_state import State
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
 RIGHT = Step("right", "Look right.")
@@ -50,15 +50,17 @@ def test_a_list_tells_all_that_is_finished() -> None:
     assert told.above == ("goal: Find it.",)
     assert told.results == ("cellar: a key", "left: a wolf (changed a.py)")
     flat = replace(TASK, rules=Rules(planning=PlanningRules(context="list")))
-    assert isinstance(scope_of(flat, RIGHT).context, TaskList) and isinstance(scope_of(TASK, RIGHT).context, TaskTree)
+    assert isinstance(build_scope(flat, RIGHT).context, TaskList) and isinstance(
+        build_scope(TASK, RIGHT).context, TaskTree
+    )
 
 
 def test_a_step_is_told_who_works_beside_it() -> None:
     left = replace(TASK.step.steps[0], files=("a.py", "b.py"))
     busy = replace(TASK, steps=(left, RIGHT), ended={})
     busy = replace(busy, running={"left": e.ChildStarted("left", "left", Limits(5))})
-    told = scope_of(busy, RIGHT).told
-    assert told.beside == ("left (a.py, b.py)",) and scope_of(TASK, RIGHT).told.beside == ()
+    told = build_scope(busy, RIGHT).told
+    assert told.beside == ("left (a.py, b.py)",) and build_scope(TASK, RIGHT).told.beside == ()
     alone = replace(told, beside=())
     assert Unchanged().key(RIGHT, "t", "m", told) == Unchanged().key(RIGHT, "t", "m", alone), "that is chance"
 
@@ -67,18 +69,18 @@ def test_a_phase_is_told_what_comes_after_it() -> None:
     phase = replace(RIGHT, plan_first=True)
     last = Step("last", "Look up. " * 100)
     planned = replace(TASK, steps=(TASK.step.steps[0], phase, last), begun={"left": 1})
-    (told,) = scope_of(planned, phase).told.later
+    (told,) = build_scope(planned, phase).told.later
     assert told.startswith("last: Look up.") and told.endswith("Look up. …") and len(told) < 320
-    assert scope_of(planned, last).told.later == ()
+    assert build_scope(planned, last).told.later == ()
 
 
 def test_modes() -> None:
-    scope = scope_of(TASK, RIGHT)
+    scope = build_scope(TASK, RIGHT)
     isolated, shared, inherited = (scope.child(mode) for mode in ("isolated", "shared", "inherited"))
     assert isolated.told == Inherited() and not isolated.writes
     assert shared.told == inherited.told == scope.told
     assert shared.writes and not inherited.writes
-    loop = scope_of(replace(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
+    loop = build_scope(replace(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
     assert loop.child("isolated").told == Inherited(loop=True), "what `break` means is not a matter of context"
 
 
@@ -93,13 +95,13 @@ def test_modes() -> None:
     ],
 )
 def test_waits(step: Step, waits: list[float | None]) -> None:
-    strategy = retry_of(step)
+    strategy = read_retry(step)
     assert [strategy.wait(tries) for tries in range(1, len(waits) + 1)] == waits
 
 
 def test_kinds_of_retries() -> None:
-    assert retry_of(Step("a", on_error="skip")) == NoRetry()
-    assert retry_of(Step("a", on_error="retry", max_retries=3)) == FixedRetry(3)
+    assert read_retry(Step("a", on_error="skip")) == NoRetry()
+    assert read_retry(Step("a", on_error="retry", max_retries=3)) == FixedRetry(3)
     assert BackOff(2_000, 5.0, 100.0).wait(1_999) == 86_400.0, "no wait is longer than a day"
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from bough.core.plan import Step
-from bough.core.planning.measure import smaller, vague
-from bough.core.planning.plans import planned
-from bough.core.planning.specs import PLAN, SPLIT
-from bough.core.planning.splits import decomposed, focused, replanned
-from bough.core.structured import Problems
+from bough.core.conversation.structured_answer import Problems
+from bough.core.planning.decomposition import build_focus_step, read_replan, read_split
+from bough.core.planning.plan import Step
+from bough.core.planning.planner_answer import read_plan
+from bough.core.planning.similarity import is_smaller, is_vague
+from bough.core.planning.tool_specs import PLAN, SPLIT
 from tests.core.answers import MANY, NOTHING, PARENT, SPLIT_STEPS, a_step, answered, good, refused
 from tests.core.restatements import HONEST, RESTATEMENTS
 
 
 def split(*steps: dict[str, Any], taken: frozenset[str] = NOTHING) -> tuple[Step, ...] | Problems:
-    return decomposed(PARENT, answered(SPLIT, {"steps": list(steps)}), taken)
+    return read_split(PARENT, answered(SPLIT, {"steps": list(steps)}), taken)
 
 
 def test_a_task_is_split_in_order_and_every_criterion_has_one_owner() -> None:
@@ -47,7 +47,7 @@ def test_a_name_that_is_taken_gets_a_number() -> None:
 
 def test_a_parent_without_criteria_has_none_to_assign() -> None:
     bare = Step("storage", PARENT.instructions)
-    assert len(good(decomposed(bare, answered(SPLIT, {"steps": SPLIT_STEPS}), NOTHING))) == 3
+    assert len(good(read_split(bare, answered(SPLIT, {"steps": SPLIT_STEPS}), NOTHING))) == 3
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_a_task_is_planned_anew_by_another_way() -> None:
     again[0]["instructions"] = "Implement lock_entries in todo/lock.py; use fcntl on the JSON file."
 
     def anew(*steps: dict[str, Any]) -> tuple[Step, ...] | Problems:
-        return replanned(PARENT, answered(SPLIT, {"steps": list(steps)}), kept, blocked, frozenset({"lock"}))
+        return read_replan(PARENT, answered(SPLIT, {"steps": list(steps)}), kept, blocked, frozenset({"lock"}))
 
     refused(anew(*again), "`lockfile` is `lock` again, which did not work")
     refused(anew(a_step("load", covers=[2, 3]), a_step("save")), "is what `load` has done already")
@@ -89,7 +89,7 @@ def test_a_task_is_planned_anew_by_another_way() -> None:
 
 def test_one_focused_step_is_made_without_a_model() -> None:
     parent = Step("storage", "Keep {entries}.", criteria=("it loads",), test_command="pytest tests/test_storage.py")
-    step = focused(
+    step = build_focus_step(
         parent,
         "test_load: KeyError: '{id}'",
         files("bough.prompts").joinpath("focus.md").read_text(),
@@ -106,19 +106,19 @@ def test_one_focused_step_is_made_without_a_model() -> None:
 
 @pytest.mark.parametrize(("parent", "child"), RESTATEMENTS, ids=lambda step: step.name)
 def test_a_restatement_is_not_smaller(parent: Step, child: Step) -> None:
-    assert not smaller(child, parent), child.instructions
+    assert not is_smaller(child, parent), child.instructions
 
 
 @pytest.mark.parametrize(("parent", "child"), HONEST, ids=lambda step: step.name)
 def test_an_honest_part_is_smaller(parent: Step, child: Step) -> None:
-    assert smaller(child, parent), child.instructions
+    assert is_smaller(child, parent), child.instructions
 
 
 def test_honest_parts_of_the_same_parent_differ_from_each_other() -> None:
     for parent in {parent.name: parent for parent, _ in HONEST}.values():
         parts = [child.instructions for p, child in HONEST if p is parent]
         steps = [a_step(f"s{n}") | {"instructions": text} for n, text in enumerate(parts[:10])]
-        good(planned(parent, answered(PLAN, {"steps": steps}), 2))
+        good(read_plan(parent, answered(PLAN, {"steps": steps}), 2))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_honest_parts_of_the_same_parent_differ_from_each_other() -> None:
     ],
 )
 def test_a_vague_criterion(criterion: str) -> None:
-    assert vague(criterion)
+    assert is_vague(criterion)
 
 
 @pytest.mark.parametrize(
@@ -143,4 +143,4 @@ def test_a_vague_criterion(criterion: str) -> None:
     ],
 )
 def test_a_criterion_that_can_be_checked(criterion: str) -> None:
-    assert not vague(criterion)
+    assert not is_vague(criterion)

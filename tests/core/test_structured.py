@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Meta, Struct
 
+from bough.core.conversation.structured_answer import LONGEST, parse_answer
 from bough.core.messages import Answer, Call, ToolSpec
-from bough.core.structured import LONGEST, read
 
 
 class Item(Struct, frozen=True):
@@ -58,7 +58,7 @@ def called(arguments: str, name: str = "order", **more: Any) -> Answer:
 
 
 def reading(answer: Answer) -> Order | str:
-    return read(answer, SPEC, Order, {"things": "items", "title": "name"})
+    return parse_answer(answer, SPEC, Order, {"things": "items", "title": "name"})
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bough.core.stuck import PATTERNS, Act, Signal, StuckRules, Turn, Watch, afresh, see
-from bough.core.stuck.chant import chants
-from bough.core.stuck.masks import in_transit, likeness, loosely, mask, rounded, sketch, trouble
+from bough.core.stuck.chant import count_repetitions
+from bough.core.stuck.detector import PATTERNS, Act, Signal, StuckRules, Turn, Watch, observe_round, reset_watch
+from bough.core.stuck.masks import (
+    find_trouble,
+    is_transient,
+    mask_decimals,
+    mask_numbers,
+    mask_text,
+    measure_likeness,
+    sketch_text,
+)
 
 RULES = StuckRules()
 
@@ -44,11 +52,11 @@ def watched(turns: Iterable[Turn], rules: StuckRules = RULES) -> list[tuple[int,
     """The signals of a run and the rounds they came in. After each one the watch starts afresh, as in the engine."""
     watch, signals = Watch(), []
     for number, one in enumerate(turns, 1):
-        watch, signal = see(watch, one, rules)
+        watch, signal = observe_round(watch, one, rules)
         assert watch.round == number
         if signal is not None:
             signals.append((number, signal))
-            watch = afresh(watch)
+            watch = reset_watch(watch)
     return signals
 
 
@@ -249,7 +257,7 @@ def test_other_failing_tests_are_progress_whatever_it_looks_like() -> None:
 
 def test_a_failing_test_about_rate_limits_is_not_a_failure_in_transit() -> None:
     report = "FAILED tests/test_client.py::test_retry - RateLimitError: 429 Too Many Requests\n" + "context line\n" * 60
-    assert not in_transit(report)
+    assert not is_transient(report)
     assert first([bash("pytest -q", report, ok=False)] * 4) == (3, "repeated_error")
 
 
@@ -272,7 +280,7 @@ def test_a_failing_test_about_rate_limits_is_not_a_failure_in_transit() -> None:
     ],
 )
 def test_volatile_text_is_masked(one: str, other: str) -> None:
-    assert mask(one) == mask(other)
+    assert mask_text(one) == mask_text(other)
 
 
 @pytest.mark.parametrize(
@@ -288,7 +296,7 @@ def test_volatile_text_is_masked(one: str, other: str) -> None:
     ],
 )
 def test_what_tells_results_apart_is_not_masked(one: str, other: str) -> None:
-    assert rounded(mask(one)) != rounded(mask(other))
+    assert mask_decimals(mask_text(one)) != mask_decimals(mask_text(other))
 
 
 def test_decimals_of_a_score_are_noise_only_when_nothing_was_changed() -> None:
@@ -298,29 +306,31 @@ def test_decimals_of_a_score_are_noise_only_when_nothing_was_changed() -> None:
 
 
 def test_an_error_is_known_again_by_the_lines_that_say_so() -> None:
-    one = trouble("collecting\napp.py:12: error: bad type\nnote: see line 4\n1 error in 2.1s")
-    other = trouble("collecting more\napp.py:99: error: bad type\n1 error in 0.4s")
+    one = find_trouble("collecting\napp.py:12: error: bad type\nnote: see line 4\n1 error in 2.1s")
+    other = find_trouble("collecting more\napp.py:99: error: bad type\n1 error in 0.4s")
     assert one == other
-    assert trouble("app.py:12: error: bad name") != one
-    assert trouble("it broke\n") == ("it broke",), "no line says so: the last ones speak"
-    assert loosely("undefined name 'a' at 3") == loosely("undefined name 'b' at 4")
+    assert find_trouble("app.py:12: error: bad name") != one
+    assert find_trouble("it broke\n") == ("it broke",), "no line says so: the last ones speak"
+    assert mask_numbers("undefined name 'a' at 3") == mask_numbers("undefined name 'b' at 4")
 
 
 def test_likeness_is_measured_on_words_in_their_order() -> None:
     text = "def parse(text):\n    return [line.split() for line in text.splitlines() if line]"
-    assert likeness(sketch(text), sketch(text)) == 1
-    assert likeness(sketch(text), sketch(text.replace("split()", "strip()"))) > 0.7
-    assert likeness(sketch(text), sketch("SELECT name FROM people WHERE age > 3")) < 0.2
-    assert likeness(sketch(""), sketch(text)) == 0
+    assert measure_likeness(sketch_text(text), sketch_text(text)) == 1
+    assert measure_likeness(sketch_text(text), sketch_text(text.replace("split()", "strip()"))) > 0.7
+    assert measure_likeness(sketch_text(text), sketch_text("SELECT name FROM people WHERE age > 3")) < 0.2
+    assert measure_likeness(sketch_text(""), sketch_text(text)) == 0
 
 
 def test_code_lists_and_rules_do_not_chant() -> None:
     piece = "this is a sentence of about fifty characters, yes. "
-    assert chants(piece * 12) == 12
-    assert chants("```\n" + piece * 12 + "\n```") == 0
-    assert chants("─" * 900) == 0
+    assert count_repetitions(piece * 12) == 12
+    assert count_repetitions("```\n" + piece * 12 + "\n```") == 0
+    assert count_repetitions("─" * 900) == 0
     assert (
-        chants("".join(f"- a rather long prefix that every item of this list shares, then {n}\n" for n in range(20)))
+        count_repetitions(
+            "".join(f"- a rather long prefix that every item of this list shares, then {n}\n" for n in range(20))
+        )
         < 3
     )
 
@@ -369,10 +379,10 @@ rounds = st.lists(st.builds(Turn, text=texts, acts=st.lists(acts, max_size=3).ma
 def test_it_is_pure_and_its_memory_can_be_written_down(run: list[Turn]) -> None:
     watch = Watch()
     for one in run:
-        after, signal = see(watch, one, RULES)
+        after, signal = observe_round(watch, one, RULES)
         restored = msgspec.json.decode(msgspec.json.encode(watch), type=Watch) if "\ud800" not in repr(watch) else watch
         assert restored == watch
-        assert see(restored, one, RULES) == (after, signal)
+        assert observe_round(restored, one, RULES) == (after, signal)
         if signal is not None:
             assert signal.rounds == tuple(sorted(set(signal.rounds)))
             assert 1 <= signal.rounds[0] <= signal.rounds[-1] <= after.round
@@ -389,7 +399,7 @@ def test_a_round_costs_the_same_at_400_as_at_10() -> None:
     for number in range(1, 401):
         one = busy(number)
         started = time.perf_counter()
-        watch, signal = see(watch, one, RULES)
+        watch, signal = observe_round(watch, one, RULES)
         seconds.append(time.perf_counter() - started)
         sizes.append(len(msgspec.msgpack.encode(watch)))
         assert signal is None
@@ -406,7 +416,7 @@ def test_no_text_is_too_nasty(nasty: str) -> None:
     watch = Watch()
     started = time.perf_counter()
     for number in range(3):
-        watch, _ = see(watch, turn(Act("bash", nasty + str(number), nasty, ok=False), text=nasty), RULES)
+        watch, _ = observe_round(watch, turn(Act("bash", nasty + str(number), nasty, ok=False), text=nasty), RULES)
     assert time.perf_counter() - started < 3
 
 

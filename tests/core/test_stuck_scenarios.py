@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from bough.core.stuck import Act, StuckRules, Turn, Watch, afresh, see
+from bough.core.stuck.detector import Act, StuckRules, Turn, Watch, observe_round, reset_watch
 from tests.core.test_stuck import RULES, bash, first, read, turn, watched
 
 OK = bash("ls", "a.py  b.py  README.md  tests")
@@ -41,12 +41,12 @@ def raised(events: Sequence[Turn | None], rules: StuckRules = RULES) -> list[tup
     found: list[tuple[int, str]] = []
     for place, event in enumerate(events, 1):
         if event is None:
-            watch = afresh(watch)
+            watch = reset_watch(watch)
             continue
-        watch, signal = see(watch, event, rules)
+        watch, signal = observe_round(watch, event, rules)
         if signal is not None:
             found.append((place, signal.pattern))
-            watch = afresh(watch)
+            watch = reset_watch(watch)
     return found
 
 
@@ -199,8 +199,8 @@ def test_b20_delegation() -> None:
     child, parent = Watch(), Watch()
     said = []
     for number in range(4):
-        child, about_child = see(child, OK, RULES)
-        parent, about_parent = see(parent, different(number), RULES)
+        child, about_child = observe_round(child, OK, RULES)
+        parent, about_parent = observe_round(parent, different(number), RULES)
         said.append((about_child is not None, about_parent is not None))
     assert said == [(False, False)] * 3 + [(True, False)]
 

@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from bough.core.acceptance import Failure, Verdict
+from bough.core.acceptance.verdict import Failure, Verdict
 from bough.core.messages import Call, Message, Replied, Result, Said
-from bough.core.textual import conversation, read, shown
-from bough.core.textual.paths import Known, known
+from bough.core.textual import conversation, read_calls, task_files
+from bough.core.textual.paths import Known, collect_known
 
 GOAL = "Implement the exercise described in README.md, in leap.py, so that its tests in leap_test.py pass."
-LEAP = known(["README.md", "bough.toml", "leap.py", "leap_test.py"], GOAL)
-APP = known(["src/app.py", "src/util.py", "tests/test_app.py", "Makefile"], "Add a flag to src/app.py.")
+LEAP = collect_known(["README.md", "bough.toml", "leap.py", "leap_test.py"], GOAL)
+APP = collect_known(["src/app.py", "src/util.py", "tests/test_app.py", "Makefile"], "Add a flag to src/app.py.")
 CODE = "def leap_year(year):\n    return year % 4 == 0\n"
 
 
 def did(text: str, about: Known = LEAP, stop: str = "end") -> list[tuple[str, ...]]:
     """Each call as its name and its arguments."""
-    found = read(text, about, stop)  # type: ignore[arg-type]
+    found = read_calls(text, about, stop)  # type: ignore[arg-type]
     return [(call.name, *json.loads(call.arguments).values()) for call in found.calls]
 
 
@@ -98,8 +98,8 @@ def test_what_is_not_whole_or_has_no_place_is_left_alone() -> None:
     assert did("I will now write the code.") == []
     assert did("```text\nno code\n```") == []
     assert did("/etc/passwd\n```\nroot\n```", APP) == []
-    assert did("../out.py\n```python\nx = 1\n```", known([], "Do it.")) == []
-    nobody = known(["a.py", "b.py"], "Repair it.")
+    assert did("../out.py\n```python\nx = 1\n```", collect_known([], "Do it.")) == []
+    nobody = collect_known(["a.py", "b.py"], "Repair it.")
     assert did("```python\nx = 1\n```", nobody) == []
 
 
@@ -111,40 +111,50 @@ def test_the_last_of_two_versions_counts() -> None:
 
 def test_tests_that_were_there_are_left_alone_beside_the_work() -> None:
     text = f"leap.py\n```python\n{CODE}```\nleap_test.py\n```python\nassert True\n```"
-    found = read(text, LEAP)
+    found = read_calls(text, LEAP)
     assert [json.loads(call.arguments)["path"] for call in found.calls] == ["leap.py"]
     assert found.aside == ("leap_test.py",)
     assert did("leap_test.py\n```python\nassert True\n```") == [("write", "leap_test.py", "assert True\n")]
 
 
 def test_done_and_more() -> None:
-    assert read("DONE", LEAP).done is not None
-    assert read("All tests pass.\n\n**Done.**", LEAP).done is not None
-    assert read("I have not done it.", LEAP).done is None
-    assert read(f"```python\n{CODE}```\nMORE", LEAP).more
+    assert read_calls("DONE", LEAP).done is not None
+    assert read_calls("All tests pass.\n\n**Done.**", LEAP).done is not None
+    assert read_calls("I have not done it.", LEAP).done is None
+    assert read_calls(f"```python\n{CODE}```\nMORE", LEAP).more
 
 
 def test_what_is_shown_is_the_work_its_tests_and_what_is_named() -> None:
-    assert shown.wanted(LEAP) == ["leap.py", "leap_test.py", "README.md"]
-    assert shown.wanted(known(["a.py", "tests/test_a.py", "b.py"], "Repair a.py.")) == ["a.py", "tests/test_a.py"]
+    assert task_files.choose_files(LEAP) == ["leap.py", "leap_test.py", "README.md"]
+    assert task_files.choose_files(collect_known(["a.py", "tests/test_a.py", "b.py"], "Repair a.py.")) == [
+        "a.py",
+        "tests/test_a.py",
+    ]
     texts = {"leap.py": "x = 1\n", "leap_test.py": "y\n" * 4_000, "README.md": "# Leap\n"}
-    text = shown.files(texts, shown.wanted(LEAP), 1_000)
+    text = task_files.render_files(texts, task_files.choose_files(LEAP), 1_000)
     assert "x = 1" in text and "left out" in text and len(text) < 4_000
-    assert shown.closing(LEAP) == "Write `leap.py` so that all tests pass: the whole file in one ```python block."
+    assert (
+        task_files.render_closing(LEAP)
+        == "Write `leap.py` so that all tests pass: the whole file in one ```python block."
+    )
 
 
 def test_a_failure_is_shortened_to_its_assertion() -> None:
     trace = "self = <T>\n\n    def test_x(self):\n>       self.assertIs(f(4), True)\nE       AssertionError: no\n"
     failures = tuple(Failure(f"t.py::test_{n}", "pre-existing", trace) for n in range(9))
-    text = shown.failing(Verdict("failed", "9 tests fail", passed=1, failed=9, failures=failures))
+    text = task_files.render_failing(Verdict("failed", "9 tests fail", passed=1, failed=9, failures=failures))
     assert text.startswith("1 tests pass, 9 fail.") and text.count("AssertionError") == 3 and "and 6 more" in text
     assert "def test_x" not in text
 
 
 def test_a_conversation_in_words_takes_turns() -> None:
     messages: list[Message] = [Said("brief"), Replied("```bash\nls\n```"), Result("1", "a.py", True), Said("go on")]
-    assert list(conversation.in_words(messages)) == [Said("brief"), Replied("```bash\nls\n```"), Said("a.py\n\ngo on")]
-    assert conversation.rebuilt("now", [*messages, Replied("x"), Result("2", "y", True)]) == [
+    assert list(conversation.render_as_text(messages)) == [
+        Said("brief"),
+        Replied("```bash\nls\n```"),
+        Said("a.py\n\ngo on"),
+    ]
+    assert conversation.rebuild_messages("now", [*messages, Replied("x"), Result("2", "y", True)]) == [
         Said("now"),
         Replied("x"),
         Result("2", "y", True),
@@ -158,7 +168,7 @@ def test_what_a_small_model_really_said_is_read_as_a_person_reads_it() -> None:
     for line in map(json.loads, lines):
         name = line["exercise"]
         goal = GOAL.replace("leap", name)
-        about = known(["README.md", f"{name}.py", f"{name}_test.py"], goal)
+        about = collect_known(["README.md", f"{name}.py", f"{name}_test.py"], goal)
         calls = [call for call in did(line["text"], about, line["stop"]) if call[0] in ("write", "edit", "bash")]
         means = [tuple(call) for call in line["means"]]
         right += bool(means) and calls == means
@@ -169,14 +179,14 @@ def test_what_a_small_model_really_said_is_read_as_a_person_reads_it() -> None:
 
 def test_an_answer_that_came_to_nothing_is_not_shown_again() -> None:
     bad, nudge = Replied("obj['leap.py']"), Said("Your answer had no block.")
-    assert [*conversation.in_words(conversation.rebuilt("The brief.", [Said("old"), bad, nudge]))] == [
+    assert [*conversation.render_as_text(conversation.rebuild_messages("The brief.", [Said("old"), bad, nudge]))] == [
         Said("The brief.\n\nYour answer had no block.")
     ]
     good = Replied("Look.", (Call("1", "bash", "{}"),))
-    told = conversation.in_words([Said("The brief."), good, Result("1", "out", True), Said("Go on.")])
+    told = conversation.render_as_text([Said("The brief."), good, Result("1", "out", True), Said("Go on.")])
     assert [type(message) for message in told] == [Said, Replied, Said]
 
 
 def test_a_check_that_never_ended_says_so() -> None:
     verdict = Verdict("failed", "it took longer than 300 s", "pytest -q", seconds=300.2, output="..")
-    assert "ended after 300 seconds" in shown.failing(verdict)
+    assert "ended after 300 seconds" in task_files.render_failing(verdict)

@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.trail import Trail
+from bough.core.conversation.persistent_list import PersistentList
 
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.lists(st.integers(), max_size=3)), max_size=30))
 def test_trails_never_see_each_others_items(steps: list[tuple[int, list[int]]]) -> None:
-    trails: list[tuple[Trail[int], list[int]]] = [(Trail(), [])]
+    trails: list[tuple[PersistentList[int], list[int]]] = [(PersistentList(), [])]
     for which, more in steps:
         trail, model = trails[which % len(trails)]
         trails.append((trail.then(*more), [*model, *more]))
@@ -17,11 +17,11 @@ def test_trails_never_see_each_others_items(steps: list[tuple[int, list[int]]]) 
         assert list(trail) == model
         assert len(trail) == len(model)
         assert trail.since(len(model) // 2) == model[len(model) // 2 :]
-        assert trail == Trail(tuple(model))
+        assert trail == PersistentList(tuple(model))
 
 
 def test_growing_in_a_line_shares_one_list_and_branching_does_not() -> None:
-    first = Trail((1, 2))
+    first = PersistentList((1, 2))
     second = first.then(3)
     assert second.same_root(first)
     assert not first.then(4).same_root(second)
@@ -29,7 +29,7 @@ def test_growing_in_a_line_shares_one_list_and_branching_does_not() -> None:
 
 
 def test_indexing_stays_within_the_trail() -> None:
-    short = Trail((1, 2))
+    short = PersistentList((1, 2))
     short.then(3)
     assert (short[0], short[-1]) == (1, 2)
     with pytest.raises(IndexError):

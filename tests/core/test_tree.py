@@ -10,13 +10,24 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
-from bough.core.plan import Retry, Step
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.journal.task_fold import evolve_task
+from bough.core.planning.plan import Retry, Step
 from bough.core.rules import Rules
-from bough.core.state import evolve
-from bough.core.states import State
-from bough.core.task import Task
-from bough.core.tree import Begin, failed, grant, joined, moves, not_well, over, raised, regranted, well
+from bough.core.tree.next_moves import (
+    Begin,
+    compute_step_grant,
+    find_fatal_step,
+    has_succeeded,
+    is_joined,
+    is_over,
+    list_moves,
+    list_regrants,
+    list_unsuccessful,
+    raise_grant,
+)
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
 
 
 class World:
@@ -29,15 +40,15 @@ class World:
 
     def add(self, event: e.AnyEvent) -> None:
         number = self.task.version + 1
-        self.task = evolve(self.task, e.Record(number, "run", "goal", number, float(number), event))
+        self.task = evolve_task(self.task, e.Record(number, "run", "goal", number, float(number), event))
 
     @property
     def ready(self) -> list[str]:
-        return [move.step.name for move in moves(self.task) if isinstance(move, Begin)]
+        return [move.step.name for move in list_moves(self.task) if isinstance(move, Begin)]
 
     def begin(self, name: str) -> Begin:
-        (move,) = (move for move in moves(self.task) if isinstance(move, Begin) and move.step.name == name)
-        self.add(e.ChildStarted(name, move.task, grant(self.task, move.step)))
+        (move,) = (move for move in list_moves(self.task) if isinstance(move, Begin) and move.step.name == name)
+        self.add(e.ChildStarted(name, move.task, compute_step_grant(self.task, move.step)))
         return move
 
     def end(self, name: str, state: State = State.COMPLETED, rounds: int = 1) -> None:
@@ -60,7 +71,7 @@ def test_one_after_the_other_in_the_order_of_writing() -> None:
         world.begin(name)
         assert world.ready == []
         world.end(name)
-    assert over(world.task) and well(world.task)
+    assert is_over(world.task) and has_succeeded(world.task)
 
 
 def test_at_once_as_soon_as_what_they_need_is_completed() -> None:
@@ -76,7 +87,7 @@ def test_at_once_as_soon_as_what_they_need_is_completed() -> None:
     world.carry("b")
     assert world.ready == ["d"]
     world.carry("d")
-    assert over(world.task) and well(world.task)
+    assert is_over(world.task) and has_succeeded(world.task)
 
 
 def test_a_need_that_is_written_later_is_done_first() -> None:
@@ -100,10 +111,10 @@ def test_nothing_is_begun_after_a_step_that_fails_its_parent() -> None:
     world.begin("b")
     world.end("a", State.BLOCKED)
     assert world.ready == []
-    assert not over(world.task), "what runs goes on to its end"
+    assert not is_over(world.task), "what runs goes on to its end"
     world.end("b")
-    assert over(world.task) and not well(world.task)
-    child = failed(world.task)
+    assert is_over(world.task) and not has_succeeded(world.task)
+    child = find_fatal_step(world.task)
     assert child is not None and child.child == "a"
 
 
@@ -112,7 +123,7 @@ def test_going_on_without_a_step() -> None:
     world.carry("a", State.FAILED)
     assert world.ready == ["b"]
     world.carry("b")
-    assert well(world.task) and failed(world.task) is None
+    assert has_succeeded(world.task) and find_fatal_step(world.task) is None
 
 
 def test_done_again_after_a_wait_that_grows_until_the_retries_are_used_up() -> None:
@@ -123,7 +134,7 @@ def test_done_again_after_a_wait_that_grows_until_the_retries_are_used_up() -> N
     assert (second.task, second.wait, third.task, third.wait) == ("a@2", 3, "a@3", 6)
     assert world.ready == []
     world.end("a", State.BLOCKED)
-    assert over(world.task) and failed(world.task) is not None
+    assert is_over(world.task) and find_fatal_step(world.task) is not None
     assert world.task.spend.rounds == 3, "every try is charged"
 
 
@@ -139,8 +150,8 @@ def test_what_the_ladder_takes_up_does_not_hold_up_those_that_do_not_need_it() -
     world.carry("a", State.BLOCKED)
     assert world.ready == ["c"]
     world.carry("c")
-    assert over(world.task) and not well(world.task) and failed(world.task) is None
-    assert [child.child for child in not_well(world.task)] == ["a"]
+    assert is_over(world.task) and not has_succeeded(world.task) and find_fatal_step(world.task) is None
+    assert [child.child for child in list_unsuccessful(world.task)] == ["a"]
 
 
 def test_a_blocked_step_that_is_reopened_goes_on_in_the_same_task_and_is_charged_once() -> None:
@@ -170,24 +181,26 @@ def test_joining(join: Any, ends: dict[str, State], is_well: bool) -> None:
         world.begin(name)
     for name in reversed(ends):
         world.end(name, ends[name])
-    assert over(world.task) and well(world.task) is is_well
+    assert is_over(world.task) and has_succeeded(world.task) is is_well
 
 
 def test_one_good_end_is_enough_for_any() -> None:
     world = World(s("a"), s("b"), s("c"), parallel=True, join="any")
     world.begin("a")
     world.carry("b")
-    assert joined(world.task) and world.ready == [] and not over(world.task), "the others are still to be called off"
+    assert is_joined(world.task) and world.ready == [] and not is_over(world.task), (
+        "the others are still to be called off"
+    )
 
 
 def test_grants_of_steps_that_go_on_follow_the_ledger() -> None:
     world = World(s("a"), s("b"), parallel=True, rounds=20)
     world.begin("a")
     world.begin("b")
-    assert regranted(world.task) == []
+    assert list_regrants(world.task) == []
     world.add(e.TaskHalted("stopped", "a person stopped it"))
     world.add(e.TaskResumed(Limits(60)))
-    changed = regranted(world.task)
+    changed = list_regrants(world.task)
     assert [started.step for started in changed] == ["a", "b"]
     for started in changed:
         world.add(started)
@@ -200,7 +213,7 @@ def test_what_was_reserved_and_then_spent_otherwise_is_not_there_any_more() -> N
     world.begin("a")
     world.begin("b")
     world.task = replace(world.task, spend=Spend(rounds=15))
-    for started in regranted(world.task):
+    for started in list_regrants(world.task):
         world.add(started)
     assert sum(each.rounds for each in world.task.reserved.values()) <= 5
 
@@ -210,9 +223,9 @@ def test_a_grant_is_raised_as_long_as_one_more_round_comes_of_it() -> None:
     world.begin("a")
     step, limits = world.task.steps[0], world.task.running["a"].grant
     spend = Spend(rounds=limits.rounds - 1)
-    grown = raised(world.task, step, limits, spend)
+    grown = raise_grant(world.task, step, limits, spend)
     assert grown is not None and grown.rounds > limits.rounds
-    assert raised(replace(world.task, spend=Spend(rounds=7)), step, limits, spend) is None, "nothing is free"
+    assert raise_grant(replace(world.task, spend=Spend(rounds=7)), step, limits, spend) is None, "nothing is free"
 
 
 # ── whatever happens ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -254,7 +267,7 @@ def test_in_whatever_order_steps_end(world: World, data: st.DataObject) -> None:
     for _ in range(200):
         task, ready = world.task, world.ready
         running = list(task.running)
-        if not ready and (not running or joined(task)):
+        if not ready and (not running or is_joined(task)):
             break
         if ready and (not running or data.draw(st.booleans())):
             name = data.draw(st.sampled_from(ready))
@@ -265,7 +278,7 @@ def test_in_whatever_order_steps_end(world: World, data: st.DataObject) -> None:
             assert all(_met(task, steps[need]) for need in steps[name].needs)
             assert not {file for other in running for file in steps[other].files} & set(steps[name].files)
             assert task.step.parallel or not running
-            assert not failed(task)
+            assert not find_fatal_step(task)
         else:
             name = data.draw(st.sampled_from(running))
             most = world.task.running[name].grant.rounds
@@ -275,7 +288,7 @@ def test_in_whatever_order_steps_end(world: World, data: st.DataObject) -> None:
     else:
         raise AssertionError("it does not come to an end")
     task = world.task
-    if task.running or failed(task) or joined(task):
+    if task.running or find_fatal_step(task) or is_joined(task):
         return
     for step in task.steps:
         unreachable = any(not _met(task, steps[need]) for need in step.needs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.core.urgency import by_urgency, weight
 
 

@@ -7,22 +7,22 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from bough.core import accepting, approval, judging
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.acceptance import AllowedChange, Disagreement, Ruling, Verdict
-from bough.core.budget import Limits, Spend
-from bough.core.compaction import cut
+from bough.core.acceptance import changed_tests, examination, judge_ruling
+from bough.core.acceptance.probes import Outcome, Probe, Probed
+from bough.core.acceptance.verdict import AllowedChange, Disagreement, Ruling, Verdict
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.conversation.compaction import find_cut
 from bough.core.decide import decide
-from bough.core.escalation import Decision, LadderRules, Means
+from bough.core.journal.task_fold import evolve_task
+from bough.core.ladder.escalation import Decision, LadderRules, Means
 from bough.core.messages import Call, Usage
-from bough.core.plan import Step
-from bough.core.probes import Outcome, Probe, Probed
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import evolve
-from bough.core.states import State
-from bough.core.task import Task
-from bough.core.tree import Begin, moves, not_well, over
+from bough.core.tree.next_moves import Begin, is_over, list_moves, list_unsuccessful
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
 
 Draw = st.DrawFn
 
@@ -81,7 +81,7 @@ def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Seq
             yield [asked]
             yield [e.ContextPruned(100, 10, "model"), e.AttemptStarted("builder", "main", "system", "pruned")]
         case "stronger_model" if task.steps:
-            yield [e.ChildrenReopened(tuple(child.child for child in not_well(task)), "stronger")]
+            yield [e.ChildrenReopened(tuple(child.child for child in list_unsuccessful(task)), "stronger")]
         case "stronger_model":
             yield [e.AttemptStarted("builder", "strong", "system", "pruned"), *working]
         case "decompose" | "replan":
@@ -90,7 +90,7 @@ def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Seq
             if draw(st.booleans()):
                 yield [asked, e.PlanRefused("decomposer", ("still too vague",), final=True)]
                 return
-            bad = tuple(child.child for child in not_well(task))
+            bad = tuple(child.child for child in list_unsuccessful(task))
             names = [f"part-{step}-{number}" for number in range(draw(st.integers(2, 4)))]
             steps = tuple(Step(name, f"do {name}", on_error="escalate") for name in names)
             yield [asked, e.Planned(steps, "split", bad), *split]
@@ -121,14 +121,14 @@ def compact(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
     if draw(st.integers(0, 5)) == 0:
         yield [e.HelperFailed("compactor", "503", 1.0)]
     by_model: list[e.AnyEvent] = [asked] if task.left.rounds > 2 and draw(st.booleans()) else []
-    at, after = cut(messages, 5), draw(st.sampled_from([100, 900]))
+    at, after = find_cut(messages, 5), draw(st.sampled_from([100, 900]))
     yield [*by_model, e.Compacted("a summary", at, 1000, after, "model" if by_model else "rule")]
 
 
 def children(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
     """What carrying out the next smaller step may bring, or going on with one that a crash cut off."""
     under_way = [Begin(step, task.running[step.name].task) for step in task.steps if step.name in task.running]
-    match (under_way or moves(task))[0]:
+    match (under_way or list_moves(task))[0]:
         case Begin(step, segment):
             yield [e.ChildStarted(step.name, segment, Limits(rounds=min(2, task.left.rounds)))]
             state = draw(st.sampled_from([State.COMPLETED, State.BLOCKED, State.FAILED]))
@@ -140,13 +140,13 @@ def children(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
 
 def ruled(draw: Draw, by: e.ChangesBy, task: Task) -> e.ChangesRuled:
     """Some of what is pending is allowed, or all of it, or none."""
-    left = approval.pending(task)
+    left = changed_tests.list_pending_changes(task)
     if by == "person" and draw(st.booleans()):
         return e.ChangesRuled(by, task.tree, denied=tuple(one.test for one in left))
     some = tuple(one for one in left if draw(st.booleans()))
     who: Literal["judge", "person"] = "person" if by == "person" else "judge"
     changes = tuple(AllowedChange(one.test, one.change, who, "because") for one in some)
-    return e.ChangesRuled(by, task.tree, changes, verdict=approval.allowed(task, changes))
+    return e.ChangesRuled(by, task.tree, changes, verdict=changed_tests.approve_verdict(task, changes))
 
 
 def examined(draw: Draw) -> e.AnyEvent:
@@ -161,7 +161,7 @@ def probed(draw: Draw, task: Task) -> list[e.AnyEvent]:
     """How the probes end; a failing one may be contested by whoever was to make it pass."""
     possible: list[Outcome] = ["passed", "failed", "broken"]
     outcomes = st.sampled_from(possible)
-    results = tuple(Probed(probe.name, draw(outcomes)) for probe in accepting.live(task))
+    results = tuple(Probed(probe.name, draw(outcomes)) for probe in examination.live(task))
     failed = [result.name for result in results if result.outcome == "failed"]
     contested = [e.ProbeContested(name, "nobody asked for it") for name in failed if draw(st.booleans())]
     return [e.ProbesFinished(task.tree, results), *contested]
@@ -221,12 +221,12 @@ def bring(draw: Draw, command: c.Command, task: Task, step: int) -> Iterator[Seq
         case c.Examine():
             yield [examined(draw)]
         case c.RunProbes():
-            yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in accepting.live(task)))]
+            yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in examination.live(task)))]
             yield probed(draw, task)
         case c.Rule():
             demanded = draw(st.booleans())
-            ruling_on = accepting.open_contests(task)[0].name
-            yield [e.ProbeRuled(ruling_on, judging.Ruling(demanded, "do it" if demanded else "", "because"))]
+            ruling_on = examination.list_open_contests(task)[0].name
+            yield [e.ProbeRuled(ruling_on, judge_ruling.Ruling(demanded, "do it" if demanded else "", "because"))]
         case c.Conclude(to, why):
             yield [e.CheckpointMade("commit", task.tree, ()), e.StateChanged(to, why)]
         case c.ChangeState(to, why):
@@ -255,13 +255,13 @@ def journals(draw: Draw, crashes: int = 4, longest: int = 800) -> list[e.Record]
         number = len(records) + 1
         record = e.Record(number, "run", "goal", number, float(number), event)
         records.append(record)
-        task = evolve(task, record)
+        task = evolve_task(task, record)
 
     add(e.TaskCreated(Step("goal", "do it", test_command="make test"), "base", limits, rules, means))
     for step in range(longest):
         if task.resting:
             return records
-        tending = task.gathering and not over(task)
+        tending = task.gathering and not is_over(task)
         brought = children(draw, task) if tending else bring(draw, decide(task, float(len(records))), task, step)
         for batch in brought:
             for event in batch:

@@ -12,13 +12,13 @@ from bough import app
 from bough.core import events as e
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Prompt, Result, Said, Usage
-from bough.core.plan import Plan, goal_step
-from bough.core.states import State
-from bough.engine import schedule
-from bough.interfaces.views import Outcome
+from bough.core.planning.plan import Plan, build_goal_step
+from bough.core.tree.task_state import State
+from bough.engine import run_loop
 from bough.ports import Ports
 from bough.testing import Fuse, ScriptedModel, call, say
-from bough.testing.scripted import together
+from bough.testing.scripted import combine_answers
+from bough.views.run_view import Outcome
 from tests.engine.cast import LOOK, SWAP
 from tests.harness import CHECK, Journal
 
@@ -42,7 +42,7 @@ LOG = {
 REWRITE = {**SWAP, "name": "rewrite", "instructions": "Write calc.py from nothing: the function gives the sum."}
 READ = call("read", path="calc.py")
 DONE = call("done", summary="done as asked")
-TRIES = together(*(call("write", path=f"try-{n}.txt", content=f"{n}\n") for n in range(3)))
+TRIES = combine_answers(*(call("write", path=f"try-{n}.txt", content=f"{n}\n") for n in range(3)))
 """Three actions: honestly tried."""
 
 TOLD: dict[str, list[str]] = {
@@ -99,15 +99,15 @@ async def nobody(question: str) -> str:
 async def _ports(session: app.Session, fuse: Fuse | None) -> AsyncIterator[Ports]:
     main, strong = ScriptedModel(model_answer, "scripted:main"), ScriptedModel(model_answer, "scripted:strong")
     choices = app.Choices(model=main, strong_model=strong)
-    async with session._ports(choices.models(session.config.models), choices, app.Watch(ask=nobody)) as ports:
+    async with session._ports(choices.models(session.config.models), choices, app.RunObserver(ask=nobody)) as ports:
         yield fuse.wrap(ports) if fuse else ports
 
 
 async def begin(folder: Path, fuse: Fuse | None = None) -> None:
     (folder / "bough.toml").write_text(SETTINGS)
-    async with app.session(folder, create=True) as session, _ports(session, fuse) as ports:
+    async with app.open_session(folder, create=True) as session, _ports(session, fuse) as ports:
         first = e.RunStarted(
-            plan=Plan(goal_step("Make add add.", check=CHECK)),
+            plan=Plan(build_goal_step("Make add add.", check=CHECK)),
             base=await session.workspaces.take(),
             folder="",
             models={"main": "scripted:main", "fast": "scripted:main", "strong": "scripted:strong"},
@@ -115,19 +115,19 @@ async def begin(folder: Path, fuse: Fuse | None = None) -> None:
             rules=session.config.limits,
             version="test",
         )
-        await schedule.begin("test-run", first, ports)
-        await schedule.go_on("test-run", ports)
+        await run_loop.begin_run("test-run", first, ports)
+        await run_loop.continue_run("test-run", ports)
 
 
 async def resume(folder: Path, fuse: Fuse | None = None) -> None:
-    async with app.session(folder) as session, _ports(session, fuse) as ports:
+    async with app.open_session(folder) as session, _ports(session, fuse) as ports:
         run = await session.run("test-run")
         if run.end is None:
-            await schedule.resume("test-run", e.RunResumed(ports.worker, run.limits, run.models), ports)
+            await run_loop.resume_run("test-run", e.RunResumed(ports.worker, run.limits, run.models), ports)
 
 
 async def told(folder: Path) -> tuple[Outcome, Journal, Any]:
-    async with app.session(folder) as session:
+    async with app.open_session(folder) as session:
         journal = Journal(await session.store.read("test-run"))
         return await session.outcome("test-run"), journal, await session.task("test-run")
 

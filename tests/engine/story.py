@@ -7,17 +7,19 @@ from pathlib import Path
 
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
-from bough.core.states import State
-from bough.interfaces.views import Outcome
+from bough.core.tree.task_state import State
 from bough.testing import call
-from bough.testing.scripted import together
+from bough.testing.scripted import combine_answers
+from bough.views.run_view import Outcome
 from tests.harness import Journal, by_progress, git
 
 _BUILDER = by_progress(
-    together(call("read", path="calc.py"), call("list")),
+    combine_answers(call("read", path="calc.py"), call("list")),
     call("write", path="notes.txt", content="begun\n"),
     call("bash", command="echo once >> log.txt && seq 1 20000"),
-    together(call("edit", path="calc.py", old="a - b", new="a * b"), call("note", kind="dead_end", text="not minus")),
+    combine_answers(
+        call("edit", path="calc.py", old="a - b", new="a * b"), call("note", kind="dead_end", text="not minus")
+    ),
     call("done", summary="multiplied"),
 )
 _HUNTER = by_progress(

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.ids import GOAL
-from bough.core.plan import Step, goal_step
-from bough.interfaces.views import Outcome, TaskView
+from bough.core.planning.plan import Step, build_goal_step
+from bough.views.run_view import Outcome, TaskView
 from tests.engine.cast import DONE as DONE_CALL
 from tests.engine.cast import LOOK, SWAP, Cast, Part, act, in_order
 from tests.harness import CHECK, Journal, make_project
@@ -48,14 +48,14 @@ class Told:
 
 
 def told(
-    project: Path, cast: Script, *, goal: Step | None = None, watch: app.Watch | None = None, **chosen: Any
+    project: Path, cast: Script, *, goal: Step | None = None, watch: app.RunObserver | None = None, **chosen: Any
 ) -> Told:
     """Carry the goal out with the cast on the wire."""
 
     async def work(choices: app.Choices) -> tuple[Outcome, Journal]:
-        async with app.session(project, create=True) as session:
-            step = goal or goal_step("Make add add.", check=CHECK)
-            outcome = await session.start(step, choices, watch or app.Watch())
+        async with app.open_session(project, create=True) as session:
+            step = goal or build_goal_step("Make add add.", check=CHECK)
+            outcome = await session.start(step, choices, watch or app.RunObserver())
             return outcome, Journal(await session.store.read(outcome.run))
 
     with WireModel(cast) as wire:

@@ -10,10 +10,10 @@ import pytest
 import bough
 from bough import Step
 from bough.core import events as e
-from bough.core.budget import Limits
+from bough.core.budget.ledger import Limits
 from bough.core.messages import Answer, Prompt, Usage
-from bough.core.plan import most_leaves
-from bough.interfaces.terminal.opening import opening
+from bough.core.planning.plan import count_most_leaves
+from bough.interfaces.terminal.banner import render_banner
 from bough.testing import ScriptedModel
 from tests.engine.test_parallel import Agents, Says, both, files_of, look, make_project, states, step, writes
 from tests.harness import Journal, journal_of
@@ -39,9 +39,9 @@ def test_the_ledger_grows_with_the_leaves_unless_a_person_sets_it(tmp_path: Path
 
 
 def test_leaves_of_a_plan() -> None:
-    assert most_leaves(step("a")) == 1
-    assert most_leaves(PHASES) == 3
-    assert most_leaves(Step("goal", "", steps=(step("a"), step("b")), repeat=3)) == 6
+    assert count_most_leaves(step("a")) == 1
+    assert count_most_leaves(PHASES) == 3
+    assert count_most_leaves(Step("goal", "", steps=(step("a"), step("b")), repeat=3)) == 6
 
 
 def test_the_ledger_is_said_before_the_run_starts(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_the_ledger_is_said_before_the_run_starts(tmp_path: Path) -> None:
     agents = Agents(a=writes("a"), b=writes("b"))
     asyncio.run(bough.run(both(step("a"), step("b")), dir=project, model=ScriptedModel(agents), jobs=2))
     record = asyncio.run(journal_of(project)).records[0]
-    text = "\n".join("".join(span for span, _ in line) for line in opening(record, "on"))
+    text = "\n".join("".join(span for span, _ in line) for line in render_banner(record, "on"))
     assert "ledger   56 rounds" in text
     assert "plan     2 tasks, up to 2 at once" in text
 

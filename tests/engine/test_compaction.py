@@ -17,21 +17,21 @@ from bough import app
 from bough.adapters.models.prefix import Prefixes
 from bough.core import commands as c
 from bough.core import events as e
-from bough.core.budget import Limits
-from bough.core.compaction import HEADINGS, compacted, measured
+from bough.core.budget.ledger import Limits
+from bough.core.conversation.compaction import HEADINGS, compact_messages, measure_messages
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.decide import decide
+from bough.core.journal.task_fold import fold_task
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Usage
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.state import fold
-from bough.core.states import State
-from bough.core.task import Task
-from bough.core.trail import Trail
-from bough.interfaces.stats import stats
-from bough.interfaces.terminal.lines import Teller
-from bough.interfaces.views import Outcome
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.interfaces.terminal.event_lines import Teller
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
+from bough.views.run_view import Outcome
+from bough.views.stats import compute_stats
 from tests.harness import CALC, CHECK, QUICK_CHECK, Journal, begin, carry_out, journal_of, make_project, resume
 from tests.wire import Reply, Seen, Status, WireModel
 
@@ -241,7 +241,7 @@ def test_three_compactions_that_do_not_help_stop_the_attempt(tmp_path: Path) -> 
     order = [type(r.event) for r in journal.records if isinstance(r.event, e.Compacted | e.Escalated)]
     assert order[:4] == [e.Compacted, e.Compacted, e.Compacted, e.Escalated]
     assert not any("the summary that takes" in str(seen.json) for seen in helpers(requests)), "asked in vain"
-    counted = stats(journal.records)
+    counted = compute_stats(journal.records)
     assert counted.overfull == 1
     assert any("context limit was hit" in warning for warning in counted.warnings)
 
@@ -254,7 +254,7 @@ def test_people_see_it(long_run: Told) -> None:
     assert any(map(fills.fullmatch, told))
     assert any(line.startswith("conversation compacted by the fast model: about") for line in told)
     saved = sum(event.before - event.after for event in journal.of(e.Compacted))
-    assert stats(journal.records).compacted == saved > 0
+    assert compute_stats(journal.records).compacted == saved > 0
 
 
 # ── when ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -271,7 +271,9 @@ def at_work(*events: e.AnyEvent, rounds: int = 40) -> Task:
         e.ToolStarted("1", False),
         e.ToolFinished("1", True, "text " * 10),
     ]
-    return fold("goal", [e.Record(n, "run", "goal", n, float(n), ev) for n, ev in enumerate([*before, *events], 1)])
+    return fold_task(
+        "goal", [e.Record(n, "run", "goal", n, float(n), ev) for n, ev in enumerate([*before, *events], 1)]
+    )
 
 
 VAIN = (
@@ -310,12 +312,12 @@ def test_after_a_compaction_a_round_encodes_only_what_is_new() -> None:
         yield Result(f"{number:09d}", "text " * 100, True)
 
     prefixes = Prefixes(lambda message, before: (message.text.encode(), "more"))
-    trail: Trail[Message] = Trail((Said("brief"),))
+    trail: PersistentList[Message] = PersistentList((Said("brief"),))
     for number in range(200):
         trail = trail.then(*exchange(number))
         prefixes.bytes_of(trail)
     assert prefixes.encoded == len(trail)
-    trail = compacted(trail, 395, "summary")
+    trail = compact_messages(trail, 395, "summary")
     prefixes.bytes_of(trail)
     assert prefixes.encoded == 401 + len(trail), "the short conversation is encoded once"
     for number in range(200, 210):
@@ -336,7 +338,7 @@ def scripted(prompt: Prompt) -> Answer:
     last = prompt.messages[-1]
     fixed = isinstance(last, Result) and last.ok and "a + b" in last.text
     answer = DONE if fixed else look(number) if number < 9 else FIX
-    return Answer(answer.text, answer.calls, "calls", Usage(500 + measured(prompt.messages), 30))
+    return Answer(answer.text, answer.calls, "calls", Usage(500 + measure_messages(prompt.messages), 30))
 
 
 def test_a_crash_at_every_point_of_a_compaction(tmp_path: Path) -> None:
@@ -412,8 +414,8 @@ def test_a_brief_that_does_not_fit_halts_and_another_model_goes_on(tmp_path: Pat
     refusal = Status(400, body={"error": {"message": "This model's maximum context length is 512 tokens."}})
 
     async def resumed(run: str, base_url: str) -> Outcome:
-        async with app.session(project) as session:
-            return await session.resume(run, app.Choices(model="openai:wide", base_url=base_url), app.Watch())
+        async with app.open_session(project) as session:
+            return await session.resume(run, app.Choices(model="openai:wide", base_url=base_url), app.RunObserver())
 
     with WireModel(lambda request: refusal) as narrow:
         outcome, journal = carry_out(project, [], choices=app.Choices(model="openai:w", base_url=narrow.base_url))

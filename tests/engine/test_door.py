@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.adapters.verifiers.missing import Missing, network
-from bough.app import Choices, Watch, session
+from bough.adapters.verifiers.missing import Missing, find_missing_network
+from bough.app import Choices, RunObserver, open_session
 from bough.core import events as e
 from bough.core.messages import Answer
 from bough.testing import ScriptedModel, call
@@ -165,13 +165,13 @@ def test_the_check_can_be_replaced_on_the_way_and_afterwards(library: Path) -> N
     assert first.exit_status == 2
 
     async def go_on() -> None:
-        async with session(library) as opened:
+        async with open_session(library) as opened:
             model = ScriptedModel(DONE)
-            done = await opened.resume(first.run, Choices(model=model, check="test -f pair.py"), Watch())
+            done = await opened.resume(first.run, Choices(model=model, check="test -f pair.py"), RunObserver())
             assert done.completed and (await opened.run(first.run)).plan.goal.test_command == "test -f pair.py"
-            judged = await opened.verify(first.run, Choices(check="test -f NOTES.txt"), Watch())
+            judged = await opened.verify(first.run, Choices(check="test -f NOTES.txt"), RunObserver())
             assert judged.verdict.ruling == "passed"
-            judged = await opened.verify(first.run, Choices(check="test -f nowhere"), Watch())
+            judged = await opened.verify(first.run, Choices(check="test -f nowhere"), RunObserver())
             assert judged.verdict.ruling == "failed"
             assert (await opened.outcome(first.run)).exit_status == 5
 
@@ -198,9 +198,9 @@ def test_a_package_of_the_monorepo_is_the_checkouts_own(library: Path) -> None:
 
 def test_a_check_that_wants_the_network_says_so() -> None:
     said = "HTTPSConnection(host='pypi.org'): Failed to resolve 'pypi.org' ([Errno -3] Temporary failure …)"
-    assert str(network(said)) == "it needs the network (pypi.org), which commands do not have"
-    assert network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
-    assert network("1 failed: expected `Temporary failure`") is None
+    assert str(find_missing_network(said)) == "it needs the network (pypi.org), which commands do not have"
+    assert find_missing_network("curl: (6) Could not resolve host: example.org") == Missing("network", "example.org")
+    assert find_missing_network("1 failed: expected `Temporary failure`") is None
 
 
 def test_the_tests_of_those_who_need_the_project_are_asked_too(library: Path) -> None:

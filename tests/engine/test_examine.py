@@ -13,7 +13,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.messages import Answer
-from bough.core.plan import goal_step
+from bough.core.planning.plan import build_goal_step
 from tests.engine.cast import DONE, Asked, Cast, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.harness import make_project
@@ -90,7 +90,7 @@ def carried(tmp_path: Path, court: Court, settings: str = "", **chosen: Any) -> 
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text(settings)
     (project / "test_calc.py").unlink()
-    return told(project, court, goal=goal_step(GOAL, check=CHECK), **chosen)
+    return told(project, court, goal=build_goal_step(GOAL, check=CHECK), **chosen)
 
 
 def test_a_probe_that_fails_goes_to_a_bug_hunter_and_the_work_is_done_once_it_passes(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_models_that_act_in_text_are_examined_by_one_question_and_offered_no_loo
     project = make_project(tmp_path / "p")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
     (project / "test_calc.py").unlink()
-    run = told(project, reply, goal=goal_step(GOAL, check=CHECK), protocol="text")
+    run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), protocol="text")
     assert run.outcome.status == "completed", run.outcome.summary
     assert [[r.outcome for r in event.results] for event in run.journal.of(e.ProbesFinished)] == [
         ["failed"],

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from bough.core import events as e
-from bough.core.plan import goal_step
+from bough.core.planning.plan import build_goal_step
 from tests.engine.cast import DONE, act, in_order
 from tests.engine.telling import told
 from tests.engine.test_examine import Court
@@ -56,7 +56,7 @@ def test_what_knows_that_it_is_tested_is_found(tmp_path: Path) -> None:
     (project / "test_calc.py").unlink()
     (project / "conftest.py").write_text("")
     (project / "bough.toml").write_text('[acceptance]\nexamine = "always"\n')
-    run = told(project, court, goal=goal_step(GOAL, check=CHECK))
+    run = told(project, court, goal=build_goal_step(GOAL, check=CHECK))
     assert run.journal.of(e.CheckFinished)[0].verdict.ruling == "passed", "its own tests see nothing"
     first, second = run.journal.of(e.ProbesFinished)
     assert {probe["says"]: result.outcome for probe, result in zip(PROBES, first.results, strict=True)} == {

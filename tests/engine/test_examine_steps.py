@@ -7,9 +7,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.evidence import table
+from bough.core.acceptance.evidence_table import build_table
 from bough.core.messages import Answer
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from tests.engine.cast import DONE, Asked, Part, act, in_order
 from tests.engine.telling import Told, told
 from tests.engine.test_examine import CHECK, FIRST, RIGHT, TEST, WRONG, Court
@@ -98,5 +98,5 @@ def test_what_a_step_could_not_show_has_to_hold_for_the_whole(tmp_path: Path) ->
     first, second = [record.event for record in run.of("goal", e.ProbesFinished)]
     assert [(each.name, each.outcome) for each in first.results] == [("pick/probe-1", "failed")]
     assert [each.outcome for each in second.results] == ["passed"]
-    standings = [row.standing for row in table(run.journal.records).rows]
+    standings = [row.standing for row in build_table(run.journal.records).rows]
     assert "refuted" not in standings and "proven" in standings

@@ -7,8 +7,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.plan import Step
-from bough.core.states import State
+from bough.core.planning.plan import Step
+from bough.core.tree.task_state import State
 from tests.engine.cast import (
     DEFAULT_STEPS,
     DONE,

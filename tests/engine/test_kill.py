@@ -17,9 +17,9 @@ from bough import app
 from bough.core import events as e
 from bough.core.errors import ClaimHeld
 from bough.core.messages import Answer, Prompt
-from bough.interfaces.views import Outcome
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
+from bough.views.run_view import Outcome
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import QUICK_CHECK, begin, journal_of, make_project, resume
 
@@ -83,7 +83,7 @@ def test_real_kills_one_after_the_other(tmp_path: Path) -> None:
 
 
 async def outcome_of(project: Path) -> Outcome:
-    async with app.session(project) as session:
+    async with app.open_session(project) as session:
         return await session.outcome("test-run")
 
 
@@ -107,7 +107,7 @@ def test_killed_at_random_times_over_and_over(tmp_path: Path, seed: int) -> None
 
 def has_begun(project: Path) -> bool:
     async def look() -> bool:
-        async with app.session(project, create=True) as session:
+        async with app.open_session(project, create=True) as session:
             return bool(await session.store.runs())
 
     return asyncio.run(look())

@@ -8,7 +8,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.ids import GOAL
-from bough.core.states import State
+from bough.core.tree.task_state import State
 from tests.engine.cast import (
     DEFAULT_STEPS,
     FIX,

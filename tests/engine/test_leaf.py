@@ -10,9 +10,9 @@ from bough import app
 from bough.core import events as e
 from bough.core.errors import Passing, Refused
 from bough.core.messages import Answer, Call, Said
-from bough.core.states import State
+from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call, say
-from bough.testing.scripted import raw_call, together
+from bough.testing.scripted import combine_answers, raw_call
 from tests.harness import CALC, FIXED, TEST, carry_out, git, make_project
 
 FIX = call("edit", path="calc.py", old="a - b", new="a + b")
@@ -144,7 +144,11 @@ def test_a_refusal_of_the_service_halts_at_once_with_its_sentence(tmp_path: Path
 def test_the_last_round_is_a_hand_over_and_then_the_budget_is_spent(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
     model = ScriptedModel(
-        [call("read", path="calc.py"), BREAK, together(call("note", kind="decision", text="left: the sign"), FIX)]
+        [
+            call("read", path="calc.py"),
+            BREAK,
+            combine_answers(call("note", kind="decision", text="left: the sign"), FIX),
+        ]
     )
     outcome, journal = carry_out(project, model, choices=app.Choices(rounds=3))
     assert (outcome.status, outcome.exit_status) == ("budget", 4)
@@ -167,8 +171,8 @@ def test_a_claim_in_one_breath_with_something_that_failed_does_not_count(tmp_pat
     project = make_project(tmp_path / "p")
     (project / "calc.py").write_text(CALC.replace("a - b", "a / b"))
     mend = call("edit", path="calc.py", old="a / b", new="a + b")
-    at_once = together(Answer(calls=(failing,)), DONE)
-    model = ScriptedModel([at_once, mend, together(call("read", path="gone.py"), DONE)])
+    at_once = combine_answers(Answer(calls=(failing,)), DONE)
+    model = ScriptedModel([at_once, mend, combine_answers(call("read", path="gone.py"), DONE)])
     outcome, journal = carry_out(project, model)
     assert outcome.completed
     assert journal.states() == ["in_progress", "testing", "completed"], "only the second claim was checked"
@@ -178,7 +182,7 @@ def test_a_claim_in_one_breath_with_something_that_failed_does_not_count(tmp_pat
 
 def test_a_claim_in_the_hand_over_round_counts_whatever_else_was_tried(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    outcome, _ = carry_out(project, [FIX, together(BREAK, DONE)], choices=app.Choices(rounds=2))
+    outcome, _ = carry_out(project, [FIX, combine_answers(BREAK, DONE)], choices=app.Choices(rounds=2))
     assert outcome.completed
 
 
@@ -193,7 +197,7 @@ def test_money_and_tokens_are_limits_too(tmp_path: Path) -> None:
 
 def test_reading_calls_of_a_round_run_at_once_and_writing_ones_in_order(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    both = together(
+    both = combine_answers(
         call("read", path="calc.py"),
         call("list"),
         call("write", path="a.txt", content="1"),
@@ -250,7 +254,7 @@ def test_apply_brings_it_into_the_persons_tree(tmp_path: Path) -> None:
     outcome, _ = carry_out(project, [FIX, DONE])
 
     async def apply() -> list[str]:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             return [change.path for change in await session.apply(outcome.run)]
 
     assert asyncio.run(apply()) == ["calc.py"]
@@ -291,15 +295,17 @@ def test_runs_that_start_at_once_get_names_of_their_own(tmp_path: Path, monkeypa
     """Few names, so that several runs are sure to want the same one at the same moment."""
     import asyncio
 
-    from bough.core.plan import goal_step
+    from bough.core.planning.plan import build_goal_step
 
     project = make_project(tmp_path / "p")
-    monkeypatch.setattr("bough.app.project.RUN_NAMES", 12)
+    monkeypatch.setattr("bough.app.session.RUN_NAMES", 12)
 
     async def work() -> list[str]:
-        async with app.session(project, create=True) as session:
-            step = goal_step("Make add add.", check="true")
-            runs = (session.start(step, app.Choices(model=ScriptedModel([FIX, DONE])), app.Watch()) for _ in range(8))
+        async with app.open_session(project, create=True) as session:
+            step = build_goal_step("Make add add.", check="true")
+            runs = (
+                session.start(step, app.Choices(model=ScriptedModel([FIX, DONE])), app.RunObserver()) for _ in range(8)
+            )
             return [outcome.run for outcome in await asyncio.gather(*runs)]
 
     assert len(set(asyncio.run(work()))) == 8

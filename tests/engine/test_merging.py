@@ -14,13 +14,13 @@ import pytest
 import bough
 from bough import app
 from bough.core import events as e
-from bough.core.budget import Limits
+from bough.core.budget.ledger import Limits
 from bough.core.rules import Rules
-from bough.core.states import State
-from bough.interfaces.terminal.tree import about
-from bough.interfaces.views import view
+from bough.core.tree.task_state import State
+from bough.interfaces.terminal.run_tree import describe_task
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
+from bough.views.run_view import view_run
 from tests.engine.merge_victim import NAMES, model_answer
 from tests.engine.test_parallel import (
     DONE,
@@ -199,7 +199,7 @@ def test_a_waiting_step_says_so_in_the_tree() -> None:
         e.Record(2, "r", "goal", 2, 0.0, e.ChildStarted("a", "a", Limits())),
         e.Record(3, "r", "goal", 3, 0.0, e.ChildHeld("b", "a", ("x.py", "y.py"))),
     ]
-    assert about(view("r", records).tasks["b"]) == "waits for a: both change x.py and 1 more"
+    assert describe_task(view_run("r", records).tasks["b"]) == "waits for a: both change x.py and 1 more"
 
 
 SLOW = "sleep 0.5 && "
@@ -241,7 +241,7 @@ def test_what_was_proven_ahead_is_thrown_away_when_the_one_before_does_not_land(
             order["c"].set()  # type: ignore[union-attr]
 
     agents.before = in_turn
-    watch = app.Watch(recorded=recorded)
+    watch = app.RunObserver(recorded=recorded)
     outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=3, watch=watch))
     journal = look(project)
     assert outcome.completed, outcome.summary

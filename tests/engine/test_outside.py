@@ -16,8 +16,8 @@ import pytest
 
 from bough import app
 from bough.core import events as e
-from bough.core.plan import goal_step
-from bough.interfaces.views import Outcome
+from bough.core.planning.plan import build_goal_step
+from bough.views.run_view import Outcome
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
 
 AGENT = Path(__file__).parents[1] / "acp_agent.py"
@@ -41,8 +41,8 @@ def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def run(project: Path, **chosen: Any) -> tuple[Outcome, Journal]:
     async def go() -> Outcome:
         choices = app.Choices(**chosen)
-        async with app.session(project, create=True, choices=choices) as session:
-            return await session.start(goal_step("Make add add.", check=QUICK_CHECK), choices, app.Watch())
+        async with app.open_session(project, create=True, choices=choices) as session:
+            return await session.start(build_goal_step("Make add add.", check=QUICK_CHECK), choices, app.RunObserver())
 
     outcome = asyncio.run(go())
     return outcome, asyncio.run(journal_of(project))

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Call
-from bough.core.plan import Plan, goal_step
+from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
-from bough.engine import schedule
+from bough.engine import run_loop
 from bough.ports import Acting, Ports, Talk, ToolResult, TurnEnded, Workspace
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
@@ -67,10 +67,10 @@ async def story(project: Path, fuse: Fuse | None, *, first: bool) -> None:
     def wired(ports: Ports) -> Ports:
         return replace(ports, agent=lambda name: Agent())
 
-    async with app.session(project, create=True) as session, ports_in(session, NOBODY, fuse) as ports:
+    async with app.open_session(project, create=True) as session, ports_in(session, NOBODY, fuse) as ports:
         if first:
             begun = e.RunStarted(
-                plan=Plan(goal_step("Make add add.", check=QUICK_CHECK)),
+                plan=Plan(build_goal_step("Make add add.", check=QUICK_CHECK)),
                 base=await session.workspaces.take(),
                 folder="",
                 models={"main": NOBODY.name, "strong": NOBODY.name},
@@ -79,12 +79,12 @@ async def story(project: Path, fuse: Fuse | None, *, first: bool) -> None:
                 version="test",
                 agents={"main": "fake"},
             )
-            await schedule.begin("test-run", begun, wired(ports))
-            await schedule.go_on("test-run", wired(ports))
+            await run_loop.begin_run("test-run", begun, wired(ports))
+            await run_loop.continue_run("test-run", wired(ports))
         else:
             run = await session.run("test-run")
             again = e.RunResumed("w", run.limits, run.models)
-            await schedule.resume("test-run", again, wired(ports))
+            await run_loop.resume_run("test-run", again, wired(ports))
 
 
 def points(project: Path) -> list[int]:

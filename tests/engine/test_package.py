@@ -10,8 +10,8 @@ from typing import Any
 from bough.core import events as e
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
-from bough.core.plan import goal_step
-from bough.core.states import State
+from bough.core.planning.plan import build_goal_step
+from bough.core.tree.task_state import State
 from tests.engine.cast import DONE, Asked, Cast, act, split
 from tests.engine.telling import told
 from tests.harness import git
@@ -96,7 +96,7 @@ def test_it_runs_out_of_rounds_is_split_and_succeeds(tmp_path: Path) -> None:
         {title: careful for title, _ in names},
         decomposer=lambda asked: split(*(step(title, name) for title, name in names)),
     )
-    goal = goal_step(INSTRUCTIONS, check=PYTEST)
+    goal = build_goal_step(INSTRUCTIONS, check=PYTEST)
     run = told(project, cast, goal=goal, rounds=None)
     assert run.outcome.completed, run.outcome.summary
     (raised,) = run.journal.of(e.SignalRaised)

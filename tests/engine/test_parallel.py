@@ -16,10 +16,10 @@ from bough import Step, app
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt, Replied
-from bough.core.states import State
-from bough.interfaces.views import Outcome
+from bough.core.tree.task_state import State
 from bough.ports import Stop
 from bough.testing import ScriptedModel, call
+from bough.views.run_view import Outcome
 from tests.harness import Journal, by_progress, git, journal_of
 from tests.ledger import assert_ledger
 
@@ -208,7 +208,7 @@ def a_first(project: Path, goal: Step, agents: Agents) -> tuple[Outcome, Journal
             taken_over.set()
 
     agents.before = wait
-    watch = app.Watch(recorded=recorded)
+    watch = app.RunObserver(recorded=recorded)
     outcome = asyncio.run(bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, watch=watch))
     return outcome, look(project)
 
@@ -399,7 +399,7 @@ def test_a_stop_with_steps_under_way_and_then_on(tmp_path: Path, now: bool) -> N
 
         agents.before = stopped
         goal = both(step("a"), step("b"))
-        return await bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, watch=app.Watch(stop))
+        return await bough.run(goal, dir=project, model=ScriptedModel(agents), jobs=2, watch=app.RunObserver(stop))
 
     outcome = asyncio.run(run())
     assert (outcome.status, outcome.exit_status) == ("stopped", 6)
@@ -448,7 +448,7 @@ def test_rounds_that_a_sibling_gives_back_are_waited_for(tmp_path: Path) -> None
             held.set()
 
     agents.before = until_halted
-    watch = app.Watch(recorded=recorded)
+    watch = app.RunObserver(recorded=recorded)
     outcome = asyncio.run(
         bough.run(both(a, b), dir=project, model=ScriptedModel(agents), jobs=2, rounds=10, watch=watch)
     )

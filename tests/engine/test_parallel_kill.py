@@ -10,10 +10,10 @@ import pytest
 
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
-from bough.core.states import State
-from bough.interfaces.views import Outcome
+from bough.core.tree.task_state import State
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
+from bough.views.run_view import Outcome
 from tests.engine.test_parallel import LINES, both, edits, files_of, left_behind, make_project, step, text_of, writes
 from tests.harness import Journal, begin, by_progress, journal_of, resume
 from tests.ledger import assert_ledger

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 import bough
 from bough import app
-from bough.app import permits
+from bough.app import command_approval
 from bough.core import events as e
 from bough.core.errors import Refused, UsageError
 from bough.testing import ScriptedModel, call
@@ -32,7 +32,7 @@ def test_the_model_is_told_what_the_person_says(
         assert line == "echo git push > pushed.txt"
         return answer
 
-    watch = app.Watch(permit=permit if answer else None)
+    watch = app.RunObserver(permit=permit if answer else None)
     outcome, journal = carry_out(make_project(tmp_path / "p"), [PUSH, FIX, DONE], watch=watch)
     assert outcome.completed  # a no does not end the work
     pushed, *_ = journal.of(e.ToolFinished)
@@ -43,13 +43,13 @@ def test_the_model_is_told_what_the_person_says(
 
 async def ruled_elsewhere(project: Path, allow: bool, say: str) -> None:
     """As the dashboard or `bough approve --command` does, in a session of its own."""
-    async with app.session(project) as session:
+    async with app.open_session(project) as session:
         while not (runs := await session.store.runs()) or not (await session.view(runs[0])).held:  # noqa: ASYNC110
             await asyncio.sleep(0.02)
-        assert await permits.rule(session, runs[0], allow, say) == "echo git push > pushed.txt"
+        assert await command_approval.rule_on_command(session, runs[0], allow, say) == "echo git push > pushed.txt"
         assert not (await session.view(runs[0])).held
         with pytest.raises(UsageError, match="No command"):
-            await permits.rule(session, runs[0], allow)
+            await command_approval.rule_on_command(session, runs[0], allow)
 
 
 @pytest.mark.parametrize("allow", [True, False])
@@ -71,7 +71,7 @@ def test_a_command_is_ruled_on_from_elsewhere(
 
     async def both() -> None:
         (project / ".bough").mkdir(exist_ok=True)
-        watch = app.Watch(permit=never if terminal else None)
+        watch = app.RunObserver(permit=never if terminal else None)
         run = bough.run("Make add add.", dir=project, model=ScriptedModel([PUSH, FIX, DONE]), watch=watch)
         outcome, _ = await asyncio.gather(run, ruled_elsewhere(project, allow, "Never push."))
         assert outcome.completed
@@ -97,11 +97,11 @@ def test_a_resumed_run_reaches_what_the_person_opened_for_it(tmp_path: Path) -> 
     refused = Refused("no such model", 404)
 
     async def go_on(choices: app.Choices) -> tuple[str, str]:
-        async with app.session(project, choices=choices) as session:
+        async with app.open_session(project, choices=choices) as session:
             name = await session.find(None)
             opened = await session.as_begun(name, choices)
             model = replace(choices, model=ScriptedModel([refused]))
-            await opened.resume(name, model, app.Watch())
+            await opened.resume(name, model, app.RunObserver())
             return opened.network.mode, session.network.mode
 
     outcome, _ = carry_out(project, [refused], choices=app.Choices(network="registries"))

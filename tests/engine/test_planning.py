@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import bough
-from bough.app import Watch
+from bough.app import RunObserver
 from bough.core import events as e
 from bough.core.errors import Passing
 from bough.core.messages import Answer, Prompt, Said
-from bough.core.plan import Step
-from bough.core.planning.estimate import Advice
-from bough.core.states import State
+from bough.core.planning.plan import Step
+from bough.core.planning.size_estimate import Advice
+from bough.core.tree.task_state import State
 from bough.ports import Approval
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal, by_progress, journal_of, make_project
@@ -72,7 +72,7 @@ class Office(ScriptedModel):
 
 
 def carried_out(
-    project: Path, office: Office, watch: Watch | None = None, **chosen: Any
+    project: Path, office: Office, watch: RunObserver | None = None, **chosen: Any
 ) -> tuple[bough.Outcome, Journal]:
     chosen = {"check": "python3 -c 'import squares, circles, areas'", **chosen}
     outcome = asyncio.run(bough.run(GOAL, dir=project, model=office, watch=watch, **chosen))
@@ -112,7 +112,7 @@ def test_a_question_outlasts_transport_errors_and_the_person_sees_them(tmp_path:
             shown.append(record.event)
 
     office.ask = ask  # type: ignore[method-assign]
-    outcome, journal = carried_out(project, office, Watch(recorded=see), check="python3 -c 'import goal'")
+    outcome, journal = carried_out(project, office, RunObserver(recorded=see), check="python3 -c 'import goal'")
     assert len(journal.of(e.HelperFailed)) == failures
     assert sum(event.wait > 0 for event in shown) == min(failures, 4)
     assert outcome.completed == (failures < 5)
@@ -242,7 +242,7 @@ def test_a_phase_is_planned_when_it_starts_and_may_change_what_follows(tmp_path:
     assert "Write areas.py." in later[0].text
 
 
-def answering(*answers: Approval | None) -> tuple[Watch, list[tuple[tuple[str, ...], Advice]]]:
+def answering(*answers: Approval | None) -> tuple[RunObserver, list[tuple[tuple[str, ...], Advice]]]:
     shown: list[tuple[tuple[str, ...], Advice]] = []
     left = list(answers)
 
@@ -250,7 +250,7 @@ def answering(*answers: Approval | None) -> tuple[Watch, list[tuple[tuple[str, .
         shown.append((tuple(s.name for s in steps), advice))
         return left.pop(0)
 
-    return Watch(approve=approve), shown
+    return RunObserver(approve=approve), shown
 
 
 def test_small_plans_are_taken_larger_ones_are_asked_about(tmp_path: Path) -> None:
@@ -291,37 +291,37 @@ def test_own_steps_are_carried_out(tmp_path: Path) -> None:
 def test_a_plan_is_answered_from_elsewhere(tmp_path: Path) -> None:
     """Nobody answers at the terminal. Somebody sends the plan back as text from another process; what they had said
     to an earlier proposal counts for that one only."""
-    from bough.app import proposals, session
+    from bough.app import open_session, plan_proposals
 
     project = make_project(tmp_path / "p")
     asked: list[tuple[Step, ...]] = []
 
     async def approve(steps: tuple[Step, ...], advice: Advice) -> Approval | None:
         asked.append(steps)
-        async with session(project) as other:
+        async with open_session(project) as other:
             (name,) = await other.store.runs()
-            waiting = await proposals.proposal(other, name)
+            waiting = await plan_proposals.find_proposal(other, name)
             assert waiting.task == "goal" and [step.name for step in waiting.plan.goal.steps] == [s.name for s in steps]
             own = Approval("change", "squares first") if len(asked) == 1 else waiting.own(waiting.text)
-            await proposals.rule(other, name, waiting.task, own)
+            await plan_proposals.rule_on_plan(other, name, waiting.task, own)
         await asyncio.Event().wait()
         return None
 
-    outcome, journal = carried_out(project, Office(12, PLAN, PLAN), Watch(approve=approve))
+    outcome, journal = carried_out(project, Office(12, PLAN, PLAN), RunObserver(approve=approve))
     assert outcome.completed
     assert [(said.says, bool(said.by)) for said in journal.of(e.PlanAnswered)] == [("change", True), ("own", True)]
     assert [step.name for step in journal.of(e.Planned)[0].steps] == [step.name for step in asked[1]]
 
 
 def test_bough_plan_begins_nothing(tmp_path: Path) -> None:
-    from bough.app import Choices, session
-    from bough.core.plan import goal_step
+    from bough.app import Choices, open_session
+    from bough.core.planning.plan import build_goal_step
 
     project = make_project(tmp_path / "p")
 
     async def plan() -> Any:
-        async with session(project, create=True) as opened:
-            planned = await opened.plan(goal_step(GOAL), Choices(model=Office(5, [], PLAN)), Watch())
+        async with open_session(project, create=True) as opened:
+            planned = await opened.plan(build_goal_step(GOAL), Choices(model=Office(5, [], PLAN)), RunObserver())
             assert await opened.store.runs() == []
             return planned
 

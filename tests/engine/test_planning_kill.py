@@ -11,10 +11,10 @@ import pytest
 
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
-from bough.core.plan import Step
-from bough.interfaces.views import Outcome
+from bough.core.planning.plan import Step
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
+from bough.views.run_view import Outcome
 from tests.engine.test_planning import DONE, phase, step
 from tests.harness import begin, by_progress, journal_of, make_project, resume
 from tests.ledger import assert_ledger

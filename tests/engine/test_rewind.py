@@ -13,13 +13,13 @@ import bough
 from bough import Step, app
 from bough.core import events as e
 from bough.core.errors import UsageError
+from bough.core.journal.task_fold import fold_task
 from bough.core.messages import Answer, Prompt
-from bough.core.state import fold
-from bough.core.states import State
-from bough.interfaces.views import Outcome
+from bough.core.tree.task_state import State
 from bough.ports import Store
 from bough.testing import ScriptedModel
 from bough.testing.fuse import Blown
+from bough.views.run_view import Outcome
 from tests.engine.test_parallel import (
     DONE,
     LINES,
@@ -46,7 +46,7 @@ def in_order(first: str = "a") -> Agents:
 
 def go_back(project: Path, to: int, task: str = "goal", say: str = "") -> None:
     async def work() -> None:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             await session.rewind(await session.find(None), to, task, say)
 
     asyncio.run(work())
@@ -62,7 +62,7 @@ def assert_in_step(project: Path) -> None:
     """The ledger is exact, nothing is left behind, and what people see is what the tasks are."""
 
     async def read() -> tuple[dict[str, State], list[e.Record]]:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             name = await session.find(None)
             seen = (await session.view(name)).tasks.values()
             return {task.path: task.state for task in seen}, await session.store.read(name)
@@ -70,7 +70,7 @@ def assert_in_step(project: Path) -> None:
     seen, records = asyncio.run(read())
     look(project)
     streams = {record.task for record in records if record.task and not record.task.startswith("@")}
-    folded = {path: fold(path, [r for r in records if r.task == path]).state for path in streams}
+    folded = {path: fold_task(path, [r for r in records if r.task == path]).state for path in streams}
     assert {path: seen[path] for path in folded} == folded
     assert not left_behind(project)
 
@@ -112,12 +112,12 @@ def test_what_the_person_says_goes_to_a_fresh_agent(tmp_path: Path, point: int) 
 
 
 async def _records(project: Path, task: str) -> list[e.Record]:
-    async with app.session(project) as session:
+    async with app.open_session(project) as session:
         return await session.store.read(await session.find(None), task)
 
 
 async def _outcome(project: Path) -> Outcome:
-    async with app.session(project) as session:
+    async with app.open_session(project) as session:
         return await session.outcome(await session.find(None))
 
 
@@ -126,7 +126,7 @@ def test_a_parent_goes_back_to_where_a_step_had_ended(tmp_path: Path) -> None:
     asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
 
     async def points() -> int:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             return len(await session.points(await session.find(None)))
 
     assert asyncio.run(points()) == 4, "before the first step, and after each"
@@ -144,7 +144,7 @@ def test_from_every_point_of_every_task_of_a_parallel_run(tmp_path: Path) -> Non
     asyncio.run(bough.run(GOAL, dir=project, model=ScriptedModel(said_again), jobs=2))
 
     async def all_points() -> list[tuple[str, int]]:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             name = await session.find(None)
             tasks = (await session.view(name)).tasks
             return [(path, n) for path in tasks for n in range(len(await session.points(name, path)))]
@@ -191,7 +191,7 @@ def test_a_crash_while_it_is_taken_back_is_made_good(tmp_path: Path, appends: in
     asyncio.run(bough.run(IN_ORDER, dir=project, model=ScriptedModel(in_order())))
 
     async def die() -> None:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             dying = replace(session, store=cast(Store, Dying(session.store, appends)))
             await dying.rewind(await session.find(None), 0, "b")
 

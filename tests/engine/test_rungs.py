@@ -12,8 +12,8 @@ from bough import app
 from bough.core import events as e
 from bough.core.ids import GOAL
 from bough.core.messages import Answer
-from bough.core.plan import Step
-from bough.core.states import State
+from bough.core.planning.plan import Step
+from bough.core.tree.task_state import State
 from tests.engine.cast import (
     DEFAULT_STEPS,
     DONE,
@@ -256,7 +256,7 @@ def hinted(asked: Asked) -> bool:
 def test_a_person_is_asked_and_a_fresh_agent_hears_the_answer(tmp_path: Path, stuck: str) -> None:
     person = Person("turn the minus into a plus")
     cast = Cast(until(hinted, WAYS[stuck], FIX))
-    run = told(project_in(tmp_path), cast, watch=app.Watch(ask=person), max_depth=0)
+    run = told(project_in(tmp_path), cast, watch=app.RunObserver(ask=person), max_depth=0)
     assert run.outcome.completed, run.outcome.summary
     assert run.rungs()[-1] == "ask"
     (question,) = person.questions
@@ -268,7 +268,7 @@ def test_a_person_is_asked_and_a_fresh_agent_hears_the_answer(tmp_path: Path, st
 def test_a_person_who_is_asked_after_the_repairs_is_heard(tmp_path: Path) -> None:
     person = Person("turn the minus into a plus")
     cast = Cast(until(hinted, in_order(DONE), FIX))
-    run = told(project_in(tmp_path), cast, watch=app.Watch(ask=person), max_depth=0)
+    run = told(project_in(tmp_path), cast, watch=app.RunObserver(ask=person), max_depth=0)
     assert run.outcome.completed, run.outcome.summary
     assert run.rungs() == ["ask"]
 
@@ -289,7 +289,7 @@ def test_a_person_who_is_asked_about_blocked_steps_is_heard_by_the_planner(tmp_p
         {"log": WRITERS["log"]},
         replanner=lambda asked: split(*fresh),
     )
-    run = told(project_in(tmp_path), cast, watch=app.Watch(ask=person), rounds=200)
+    run = told(project_in(tmp_path), cast, watch=app.RunObserver(ask=person), rounds=200)
     assert run.outcome.completed, run.outcome.summary
     assert run.rungs() == ["nudge", "prune", "nudge", "decompose", "ask", "replan"]
     (question,) = [asked for asked in cast.asked if "What can still be reached" in asked.brief]
@@ -297,6 +297,6 @@ def test_a_person_who_is_asked_about_blocked_steps_is_heard_by_the_planner(tmp_p
 
 
 def test_a_person_who_says_nothing_ends_it(tmp_path: Path) -> None:
-    run = told(project_in(tmp_path), Cast(circular_tools), watch=app.Watch(ask=Person("  ")), max_depth=0)
+    run = told(project_in(tmp_path), Cast(circular_tools), watch=app.RunObserver(ask=Person("  ")), max_depth=0)
     assert run.rungs()[-2:] == ["ask", "give_up"]
     assert (run.outcome.status, run.outcome.exit_status) == ("failed", 3)

@@ -12,11 +12,11 @@ import pytest
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
-from bough.core.states import State
-from bough.interfaces.terminal.lines import Teller
-from bough.interfaces.views import Outcome
+from bough.core.tree.task_state import State
+from bough.interfaces.terminal.event_lines import Teller
 from bough.testing import call
-from bough.testing.scripted import raw_call, together
+from bough.testing.scripted import combine_answers, raw_call
+from bough.views.run_view import Outcome
 from tests.harness import Journal, carry_out, make_project
 from tests.wire import Seen, WireModel
 
@@ -132,7 +132,7 @@ BAD: dict[str, tuple[Answer, str]] = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_bad_proposal_is_answered_with_what_is_wrong(tmp_path: Path, case: str) -> None:
     proposal, said = BAD[case]
-    script = {"write twice.py with twice(n)": [proposal, together(FIX, WRITE), DONE]}
+    script = {"write twice.py with twice(n)": [proposal, combine_answers(FIX, WRITE), DONE]}
     outcome, journal, requests = carried_out(tmp_path / "p", script)
     assert outcome.completed
     answer = answer_to_split(journal)
@@ -152,7 +152,7 @@ def test_a_bad_proposal_is_answered_with_what_is_wrong(tmp_path: Path, case: str
     ids=["depth", "rounds"],
 )
 def test_a_task_that_may_not_be_split_is_not(tmp_path: Path, choices: app.Choices, said: str) -> None:
-    script = {"write twice.py with twice(n)": [SPLIT, together(FIX, WRITE), DONE]}
+    script = {"write twice.py with twice(n)": [SPLIT, combine_answers(FIX, WRITE), DONE]}
     outcome, journal, _ = carried_out(tmp_path / "p", script, choices)
     assert outcome.completed
     assert said in answer_to_split(journal).output
@@ -161,7 +161,7 @@ def test_a_task_that_may_not_be_split_is_not(tmp_path: Path, choices: app.Choice
 
 @pytest.mark.parametrize("last", ["split", "done"])
 def test_of_split_and_done_in_one_answer_the_last_counts(tmp_path: Path, last: str) -> None:
-    both = together(FIX, WRITE, *((DONE, SPLIT) if last == "split" else (SPLIT, DONE)))
+    both = combine_answers(FIX, WRITE, *((DONE, SPLIT) if last == "split" else (SPLIT, DONE)))
     script = {"change the operator": [DONE], "two times n": [DONE], "write twice.py with twice(n)": [both]}
     outcome, journal, _ = carried_out(tmp_path / "p", script)
     assert outcome.completed

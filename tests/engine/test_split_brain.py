@@ -18,9 +18,9 @@ from bough.core import events as e
 from bough.core.errors import ClaimHeld, ClaimLost
 from bough.core.ids import RUN
 from bough.core.messages import Answer, Prompt
-from bough.engine import schedule
-from bough.interfaces.views import Outcome
+from bough.engine import run_loop
 from bough.testing import ScriptedModel, call
+from bough.views.run_view import Outcome
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import begin, by_progress, journal_of, make_project, ports_in, resume
 
@@ -66,7 +66,7 @@ def expire(project: Path) -> None:
 
 
 async def outcome_of(project: Path) -> Outcome:
-    async with app.session(project) as session:
+    async with app.open_session(project) as session:
         return await session.outcome("test-run")
 
 
@@ -90,7 +90,7 @@ def test_every_effect_crosses_the_fence(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
 
     async def effects() -> None:
-        async with app.session(project, create=True) as session, ports_in(session, ScriptedModel([])) as ports:
+        async with app.open_session(project, create=True) as session, ports_in(session, ScriptedModel([])) as ports:
             tree = await session.workspaces.take()
             workspace = await ports.workspaces.open("r", "goal", tree, "")
 
@@ -124,8 +124,8 @@ def test_every_effect_crosses_the_fence(tmp_path: Path) -> None:
 
 def test_a_locked_journal_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Longer than SQLite waits by itself, and than a heartbeat takes: the run goes on, and its heart beats again."""
-    monkeypatch.setattr("bough.adapters.stores.database.BUSY", 0.2)
-    monkeypatch.setattr(schedule, "HEARTBEAT", 0.05)
+    monkeypatch.setattr("bough.adapters.stores.sqlite_file.BUSY", 0.2)
+    monkeypatch.setattr(run_loop, "HEARTBEAT", 0.05)
     monkeypatch.setenv("BOUGH_LIMITS_LEASE", "0.3")
     project = make_project(tmp_path / "p")
     after: list[float] = []
@@ -163,7 +163,7 @@ def test_a_dead_heart_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     async def die(*args: object) -> None:
         raise ClaimLost("the heart has stopped")
 
-    monkeypatch.setattr(schedule, "_beat", die)
+    monkeypatch.setattr(run_loop, "_beat", die)
     with pytest.raises(ClaimLost, match="the heart has stopped"):
         asyncio.run(begin(project, ScriptedModel(by_progress(call("bash", command="sleep 60")))))
     monkeypatch.undo()

@@ -10,16 +10,16 @@ import pytest
 from msgspec.structs import replace
 
 from bough import app
-from bough.app import talk
+from bough.app import run_messages
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL
 from bough.core.messages import Answer, Prompt, Said
-from bough.core.plan import Plan, goal_step
+from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
-from bough.core.task import Task
-from bough.engine import schedule
-from bough.engine.hear import received
+from bough.core.tree.task import Task
+from bough.engine import run_loop
+from bough.engine.person_messages import collect_received
 from bough.ports import Inbox
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
@@ -43,7 +43,7 @@ def heedful(project: Path) -> Callable[[Prompt], Answer]:
             said = e.PersonSaid(WISH, "anna")
 
             async def post() -> None:
-                async with app.session(project) as session:
+                async with app.open_session(project) as session:
                     if not await session.store.read("test-run", CONTROL):
                         await session.store.post("test-run", CONTROL, said)
 
@@ -102,19 +102,19 @@ def test_a_question_waits_without_a_process_and_is_answered_later(tmp_path: Path
     assert "What was tried" in asked.question
 
     async def answer() -> None:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             assert (await session.view(outcome.run)).question == asked.question
-            again = await session.resume(outcome.run, choices, app.Watch())
+            again = await session.resume(outcome.run, choices, app.RunObserver())
             assert again.status == "waiting", "nothing has been answered"
             with pytest.raises(UsageError, match="nothing to say"):
-                await talk.answer(session, outcome.run, "  ")
-            assert await talk.answer(session, outcome.run, "a plus, not a minus", by="anna") is None
+                await run_messages.answer_question(session, outcome.run, "  ")
+            assert await run_messages.answer_question(session, outcome.run, "a plus, not a minus", by="anna") is None
             with pytest.raises(UsageError, match="answered already"):
-                await talk.answer(session, outcome.run, "another one")
-            assert (await session.resume(outcome.run, choices, app.Watch())).completed
+                await run_messages.answer_question(session, outcome.run, "another one")
+            assert (await session.resume(outcome.run, choices, app.RunObserver())).completed
             assert not (await session.view(outcome.run)).question
             with pytest.raises(UsageError, match="--continue"):
-                await talk.say(session, outcome.run, "one more thing")
+                await run_messages.say_to_run(session, outcome.run, "one more thing")
 
     asyncio.run(answer())
     journal = asyncio.run(journal_of(project))
@@ -130,19 +130,19 @@ async def asking(project: Path, fuse: Fuse | None, answer: str | None, again: bo
     async def person(question: str) -> str | None:
         return answer
 
-    async with app.session(project, create=True) as session:
+    async with app.open_session(project, create=True) as session:
         models = choices.models(session.config.models)
-        async with session._ports(models, choices, app.Watch(ask=person)) as ports:
+        async with session._ports(models, choices, app.RunObserver(ask=person)) as ports:
             ports = fuse.wrap(ports) if fuse else ports
             if again:
                 run = await session.run("test-run")
-                await schedule.resume("test-run", e.RunResumed(ports.worker, run.limits, models), ports)
+                await run_loop.resume_run("test-run", e.RunResumed(ports.worker, run.limits, models), ports)
             else:
                 rules = replace(session.config.limits, max_repairs=1, planning=choices.rules(Rules()).planning)
-                plan, base = Plan(goal_step("Make add add.", check=CHECK)), await session.workspaces.take()
+                plan, base = Plan(build_goal_step("Make add add.", check=CHECK)), await session.workspaces.take()
                 first = e.RunStarted(plan, base, "", models, session.config.budget, rules, "test")
-                await schedule.begin("test-run", first, ports)
-                await schedule.go_on("test-run", ports)
+                await run_loop.begin_run("test-run", first, ports)
+                await run_loop.continue_run("test-run", ports)
         return Journal(await session.store.read("test-run"))
 
 
@@ -166,7 +166,7 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
         inbox.add(e.Record(seq, "r", CONTROL, seq, 0.0, said))
 
     def heard(task: Task) -> list[str]:
-        return [event.text for event in received(task, inbox)]
+        return [event.text for event in collect_received(task, inbox)]
 
     assert heard(Task("a")) == heard(Task("a/b")) == ["one", "two", "three"]
     assert heard(Task("ab")) == ["one", "three"]
@@ -179,20 +179,20 @@ def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:
 
     async def work() -> None:
         async def at_first(prompt: Prompt) -> Answer:
-            async with app.session(project) as session:
-                assert await talk.pause(session, await session.find(None), by="anna")
+            async with app.open_session(project) as session:
+                assert await run_messages.pause_run(session, await session.find(None), by="anna")
             await session_heard.wait()
             return _WORK[0]
 
-        session_heard, watch = asyncio.Event(), app.Watch()
+        session_heard, watch = asyncio.Event(), app.RunObserver()
         watch.stop.watch(session_heard.set)
-        async with app.session(project, create=True) as session:
+        async with app.open_session(project, create=True) as session:
             step = app.Choices(model=ScriptedModel(at_first), flat=True)
-            outcome = await session.start(goal_step("Make add add.", check=CHECK), step, watch)
+            outcome = await session.start(build_goal_step("Make add add.", check=CHECK), step, watch)
             assert (outcome.status, outcome.summary, outcome.exit_status) == ("paused", "paused by anna", 6)
             go_on = app.Choices(model=ScriptedModel(by_progress(*_WORK)))
-            assert (await session.resume(outcome.run, go_on, app.Watch())).completed
-            assert await talk.pause(session, outcome.run) is None
+            assert (await session.resume(outcome.run, go_on, app.RunObserver())).completed
+            assert await run_messages.pause_run(session, outcome.run) is None
 
     asyncio.run(work())
 
@@ -214,7 +214,7 @@ def test_a_follow_up_begins_with_the_work_and_the_knowledge_of_the_earlier_run(t
     assert journal.of(e.BaseChecked)[0].exit_status == 0, "the check passes where it begins"
 
     async def look() -> None:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             assert "a + b" in await session.diff(second.run), "the work of both"
             await session.apply(second.run)
             with pytest.raises(UsageError, match="applied already"):

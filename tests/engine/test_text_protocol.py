@@ -8,8 +8,8 @@ from typing import Any
 
 from bough.core import events as e
 from bough.core.messages import Answer, Call, Usage
-from bough.core.plan import goal_step
-from bough.core.states import State
+from bough.core.planning.plan import build_goal_step
+from bough.core.tree.task_state import State
 from tests.engine.telling import Told, told
 from tests.harness import CHECK, FIXED, make_project
 from tests.wire import Status
@@ -31,7 +31,7 @@ def in_text(answers: list[Answer], tmp_path: Path, **chosen: Any) -> tuple[Told,
 
     project = tmp_path / "p"
     project = project if project.exists() else make_project(project)
-    run = told(project, reply, goal=goal_step(GOAL, check=CHECK), **chosen)
+    run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), **chosen)
     return run, asked
 
 
@@ -169,7 +169,7 @@ def test_a_server_that_knows_no_schemas_is_asked_in_words(tmp_path: Path) -> Non
         return said if len(asked) == 2 else GOOD
 
     project = make_project(tmp_path / "p")
-    run = told(project, reply, goal=goal_step(GOAL, check=CHECK), protocol="text", flat=False)
+    run = told(project, reply, goal=build_goal_step(GOAL, check=CHECK), protocol="text", flat=False)
     assert run.outcome.completed
     assert [event.reason for event in run.journal.of(e.Estimated)] == ["one line"]
 

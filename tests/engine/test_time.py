@@ -11,9 +11,9 @@ import pytest
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
-from bough.interfaces.views import Outcome
 from bough.testing import ScriptedModel, call
 from bough.testing.scripted import Item
+from bough.views.run_view import Outcome
 from tests.harness import FIXED, carry_out, make_project
 from tests.wire import Hang, Slow, WireModel
 
@@ -47,9 +47,9 @@ def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check
     assert minutes * 60 * 0.95 <= outcome.spend.seconds < 15
 
     async def resumed(minutes: float | None) -> Outcome:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             model = ScriptedModel(lambda prompt: DONE if "calc.py" in str(prompt.messages.since(1)) else FIX)
-            return await session.resume(outcome.run, app.Choices(model=model, minutes=minutes), app.Watch())
+            return await session.resume(outcome.run, app.Choices(model=model, minutes=minutes), app.RunObserver())
 
     again = asyncio.run(resumed(None))
     assert again.status == "budget", "what was cut off is paid for"

@@ -18,9 +18,9 @@ import pytest
 from bough import app
 from bough.core import events as e
 from bough.core.errors import BoughError
-from bough.core.plan import goal_step
-from bough.interfaces.views import Outcome
+from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel, call
+from bough.views.run_view import Outcome
 from tests.harness import FIXED, QUICK_CHECK, Journal, journal_of, make_project
 from tests.wire import WireModel
 
@@ -46,8 +46,8 @@ def small(more: str = "") -> str:
 def run(project: Path, model: ScriptedModel) -> tuple[Outcome, Journal]:
     async def go() -> Outcome:
         choices = app.Choices(model=model)
-        async with app.session(project, create=True, choices=choices) as session:
-            return await session.start(goal_step("Make add add.", check=QUICK_CHECK), choices, app.Watch())
+        async with app.open_session(project, create=True, choices=choices) as session:
+            return await session.start(build_goal_step("Make add add.", check=QUICK_CHECK), choices, app.RunObserver())
 
     return asyncio.run(go()), asyncio.run(journal_of(project))
 

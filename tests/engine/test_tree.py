@@ -13,7 +13,7 @@ from bough import Step
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt, Said
-from bough.core.states import State
+from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import CHECK, Journal, by_progress, git, journal_of, make_project
 

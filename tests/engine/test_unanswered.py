@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Usage
-from bough.interfaces.terminal.lines import Teller
-from bough.interfaces.terminal.words import spent
-from bough.interfaces.views import Outcome
+from bough.interfaces.terminal.event_lines import Teller
+from bough.interfaces.terminal.formatting import format_spend
 from bough.testing import call
+from bough.views.run_view import Outcome
 from tests.harness import FIXED, Journal, carry_out, journal_of, make_project
 from tests.wire import Cut, Reply, Status, WireModel
 
@@ -24,9 +24,9 @@ DONE = call("done", summary="added")
 
 def resumed(project: Path, wire: WireModel, **chosen: int) -> Outcome:
     async def work() -> Outcome:
-        async with app.session(project) as session:
+        async with app.open_session(project) as session:
             choices = app.Choices(model="openai:m", base_url=wire.base_url, **chosen)  # type: ignore[arg-type]
-            return await session.resume(await session.find(None), choices, app.Watch())
+            return await session.resume(await session.find(None), choices, app.RunObserver())
 
     return asyncio.run(work())
 
@@ -62,7 +62,7 @@ def test_tokens_that_nobody_counts_are_estimated_and_said_to_be(tmp_path: Path) 
     assert outcome.spend.estimated == 2
     assert outcome.spend.tokens_in > 2_000, "the system prompt, the brief and the tools are more than that"
     assert outcome.spend.tokens_out > 10
-    assert " · about " in spent(outcome.spend)
+    assert " · about " in format_spend(outcome.spend)
     teller = Teller()
     told = [teller.tell(record)[0] for record in journal.records]
     assert any("(about " in line for line in told)

@@ -16,9 +16,9 @@ from bough import app
 from bough.core import events as e
 from bough.core.errors import Unkeepable
 from bough.core.messages import Prompt, Result
-from bough.interfaces.views import Outcome
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
+from bough.views.run_view import Outcome
 from tests.harness import CHECK, FIXED, begin, carry_out, journal_of, make_project, resume
 
 DEEP = "python3 -c \"import os\nfor n in range(60): os.mkdir('d' * 100); os.chdir('d' * 100)\nopen('f', 'w').close()\""
@@ -162,8 +162,8 @@ def test_a_run_that_was_killed_on_a_full_disk_can_be_resumed(small_disk: Path) -
 
         async def resumed() -> Outcome:
             model = ScriptedModel(lambda prompt: DONE if wrote(prompt) else FIX)
-            async with app.session(project) as session:
-                return await session.resume("test-run", app.Choices(model=model), app.Watch())
+            async with app.open_session(project) as session:
+                return await session.resume("test-run", app.Choices(model=model), app.RunObserver())
 
         assert asyncio.run(resumed()).status == "completed"
         assert asyncio.run(journal_of(project)).of(e.RunResumed)

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from bough import app
-from bough.adapters.models.contact import FirstContact
-from bough.adapters.models.faults import Endpoint, of_status
-from bough.app import Watch
+from bough.adapters.models.faults import Endpoint, explain_status
+from bough.adapters.models.first_contact import FirstContact
+from bough.app import RunObserver
 from bough.core import events as e
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Exhausted, Passing, Refused
 from bough.core.messages import Prompt
-from bough.core.plan import goal_step
-from bough.core.trail import Trail
-from bough.interfaces.cli.carry import JsonDisplay, with_quota
+from bough.core.planning.plan import build_goal_step
+from bough.interfaces.cli.execution import JsonDisplay, retry_on_quota
 from bough.testing import ScriptedModel, call
 from tests.harness import CHECK, FIXED, carry_out, journal_of, make_project
 from tests.interfaces.shell import bough
@@ -48,7 +48,7 @@ def test_a_server_that_is_not_there_is_told_at_once_and_the_run_can_be_resumed(t
 
 
 def test_only_the_first_connection_counts() -> None:
-    prompt = Prompt("k", "", Trail(()), ())
+    prompt = Prompt("k", "", PersistentList(()), ())
 
     async def ask(model: FirstContact) -> None:
         await model.ask(prompt, lambda text: None)
@@ -75,10 +75,10 @@ AT = Endpoint("anthropic:m", "https://api.example", "k" * 20, "K")
 def test_a_quota_names_its_end(header: str) -> None:
     until = int(time.time()) + 18_000
     values = {"retry-after": 18_000, "anthropic-ratelimit-unified-reset": until, "x-ratelimit-reset": until * 1000}
-    error = of_status(AT, 429, {header: str(values[header])}, b'{"error": {"message": "usage limit"}}')
+    error = explain_status(AT, 429, {header: str(values[header])}, b'{"error": {"message": "usage limit"}}')
     assert isinstance(error, Exhausted) and "usage limit" in str(error)
     assert error.until == pytest.approx(until, abs=60)
-    soon = of_status(AT, 429, {"retry-after": "30"}, b"")
+    soon = explain_status(AT, 429, {"retry-after": "30"}, b"")
     assert isinstance(soon, Passing) and soon.retry_after == 30
 
 
@@ -97,10 +97,10 @@ def test_a_run_without_quota_is_parked_and_goes_on_by_itself(tmp_path: Path) -> 
             flat=True,
             wait_for_quota=True,
         )
-        async with app.session(project) as session:
-            step = goal_step("Make add add.", check=CHECK)
-            patient = with_quota(session, JsonDisplay(), choices, lambda watch: session.start(step, choices, watch))
-            outcome = await patient(Watch())
+        async with app.open_session(project) as session:
+            step = build_goal_step("Make add add.", check=CHECK)
+            patient = retry_on_quota(session, JsonDisplay(), choices, lambda watch: session.start(step, choices, watch))
+            outcome = await patient(RunObserver())
             assert outcome.completed, outcome.summary
             kinds = [type(r.event).__name__ for r in await session.store.read(outcome.run, "")]
             assert kinds[-3:] == ["RunHalted", "RunResumed", "RunFinished"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bough.adapters.verifiers.baseline import Known
-from bough.adapters.verifiers.rulings import broken
+from bough.adapters.verifiers.baseline import Baseline
+from bough.adapters.verifiers.rulings import find_broken
 from bough.core import events as e
-from bough.core.acceptance import Case, CaseOutcome, Report
+from bough.core.acceptance.verdict import Case, CaseOutcome, Report
 from bough.testing import call
 from tests.engine.test_parallel import (
     DONE,
@@ -64,16 +64,18 @@ def test_what_the_whole_check_already_failed_is_left_to_later_steps(tmp_path: Pa
     assert not journal.of(e.ChildMerged)
 
 
-def known(status: int, **outcomes: CaseOutcome) -> Known:
+def known(status: int, **outcomes: CaseOutcome) -> Baseline:
     cases = tuple(Case(id.replace("__", "::").replace("_py", ".py"), outcome) for id, outcome in outcomes.items())
     failed = sum(case.outcome in ("failed", "error") for case in cases)
-    return Known(Report("junit", cases, len(cases) - failed, failed), closed=True, exit_status=status)
+    return Baseline(Report("junit", cases, len(cases) - failed, failed), closed=True, exit_status=status)
 
 
 def test_only_what_passed_before_is_broken() -> None:
     before = known(1, a_py__one="passed", a_py__two="failed", b_py__one="passed")
     now = known(1, a_py__one="failed", a_py__two="failed", c_py__new="failed")
-    assert broken(now, before) == ("a.py::one",)
-    assert broken(known(1, b_py="error"), before) == ("b.py",), "a file that cannot be loaded fails under its own name"
-    assert broken(known(1), before) == (), "nothing is named, and it failed before too"
-    assert broken(known(1), known(0)) == ("the check",)
+    assert find_broken(now, before) == ("a.py::one",)
+    assert find_broken(known(1, b_py="error"), before) == ("b.py",), (
+        "a file that cannot be loaded fails under its own name"
+    )
+    assert find_broken(known(1), before) == (), "nothing is named, and it failed before too"
+    assert find_broken(known(1), known(0)) == ("the check",)

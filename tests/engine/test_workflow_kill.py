@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from bough.core import events as e
-from bough.interfaces.views import Outcome
 from bough.testing import Fuse
+from bough.views.run_view import Outcome
 from tests.engine.workflow_runs import NOBODY, repository, resumed
 from tests.engine.workflow_victim import go_on, start
 from tests.harness import git, journal_of

@@ -9,7 +9,7 @@ from pathlib import Path
 import bough
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
-from bough.core.plan import leaves
+from bough.core.planning.plan import count_leaves
 from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call
 from bough.workflows import plan_of
@@ -41,7 +41,7 @@ def test_a_thousand_steps_load_at_once() -> None:
         began = time.process_time()
         plan = load(text, inputs={}).plan
         times.append(time.process_time() - began)
-    assert leaves(plan.goal) == 1_000
+    assert count_leaves(plan.goal) == 1_000
     assert min(times) < 0.2
 
 
@@ -65,4 +65,4 @@ def test_cost_per_step_does_not_grow(tmp_path: Path) -> None:
     assert second < 2.5 * first, f"{first:.2f} s, then {second:.2f} s"
     sizes = [len(prompt.messages[0].text) for prompt in model.prompts]
     assert max(sizes) < 1.5 * min(sizes) + 400, "no agent is told more because more was done before it"
-    assert outcome.spend.rounds == leaves(plan.goal) == 100
+    assert outcome.spend.rounds == count_leaves(plan.goal) == 100

@@ -591,5 +591,5 @@ def test_a_run_can_be_taken_back(project: Path, task: str, to: int) -> None:
 
 
 async def taken_back(folder: Path, task: str, to: int) -> Point:
-    async with app.session(folder) as session:
+    async with app.open_session(folder) as session:
         return await session.rewind(await session.find(None), to, task)

@@ -11,7 +11,7 @@ from typing import Any
 import bough
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt, Said
-from bough.core.plan import Plan
+from bough.core.planning.plan import Plan
 from bough.testing import ScriptedModel, call
 from bough.workflows import plan_of
 from tests.harness import Journal, by_progress, git, journal_of

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from bough import app
 from bough.core import events as e
-from bough.core.budget import Limits
-from bough.engine import schedule
-from bough.interfaces.views import Outcome
+from bough.core.budget.ledger import Limits
+from bough.engine import run_loop
 from bough.testing import Fuse, ScriptedModel, call
+from bough.views.run_view import Outcome
 from bough.workflows import plan_of
 from tests.engine.workflow_runs import Script, by_task, done
 from tests.harness import ports_in, resume
@@ -67,7 +67,7 @@ async def start(folder: Path, fuse: Fuse | None = None) -> str:
     file = folder.parent / "loop.toml"
     file.write_text(TOML)
     with_model = model()
-    async with app.session(folder, create=True) as session, ports_in(session, with_model, fuse) as ports:
+    async with app.open_session(folder, create=True) as session, ports_in(session, with_model, fuse) as ports:
         first = e.RunStarted(
             plan=plan_of(file, folder, {}),
             base=await session.workspaces.take(),
@@ -78,8 +78,8 @@ async def start(folder: Path, fuse: Fuse | None = None) -> str:
             version="test",
             jobs=3,
         )
-        await schedule.begin("test-run", first, ports)
-        return (await schedule.go_on("test-run", ports)).name
+        await run_loop.begin_run("test-run", first, ports)
+        return (await run_loop.continue_run("test-run", ports)).name
 
 
 def go_on(folder: Path) -> Outcome:

@@ -14,7 +14,7 @@ import pytest
 
 from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.kernel import landlock_abi
-from bough.adapters.sandboxes.levels import Level
+from bough.adapters.sandboxes.levels import SandboxLevel
 from tests.escape.attempts import (
     ATTEMPTS,
     NOT_STOPPED_BY_LANDLOCK,
@@ -88,7 +88,7 @@ def test_landlock_alone_lets_through_what_it_is_said_to(user: int) -> None:
 def test_an_older_landlock_lets_through_what_it_is_said_to(abi: int) -> None:
     tried = STOPPED_BY_ANY_LANDLOCK | NOT_STOPPED_BY_OLDER_LANDLOCK
     assert set(damages(users()[-1], f"landlock@{abi}", *sorted(tried))) == NOT_STOPPED_BY_OLDER_LANDLOCK
-    assert "end and stop your processes" in Level("landlock", abi).gaps
+    assert "end and stop your processes" in SandboxLevel("landlock", abi).gaps
 
 
 @pytest.mark.parametrize("user", users()[-1:])

@@ -10,7 +10,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.messages import Answer
-from bough.core.plan import leaves
+from bough.core.planning.plan import count_leaves
 from bough.core.workflow.loading import load
 from bough.testing import ScriptedModel, call, say
 from bough.workflows import plan_of
@@ -245,7 +245,7 @@ def test_vi_editor(tmp_path: Path) -> None:
     assert set(run.states.values()) == {"completed"} and len(run.states) == 1 + 8 + 29
     verdict = run.outcome.tree[0].verdict
     assert verdict is not None and (verdict.passed, verdict.failed) == (15, 0)
-    assert leaves(load((EXAMPLES / "vi-editor.toml").read_text()).plan.goal) == len(vi.STEPS) == 29
+    assert count_leaves(load((EXAMPLES / "vi-editor.toml").read_text()).plan.goal) == len(vi.STEPS) == 29
 
 
 def test_every_example_is_here() -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
-from bough.core.inherited import Inherited
-from bough.core.judging import Ruling
-from bough.core.plan import Plan, Step
-from bough.core.probes import Probe, Probed
-from bough.core.requirements import Requirement
+from bough.core.acceptance.judge_ruling import Ruling
+from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.requirements import Requirement
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import AcceptanceRules, Rules
-from bough.core.states import State
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import State
 
 ONE = Requirement(1, "`argmax` returns the first of equal maxima.", 0, 43)
 TWO = Requirement(2, "It raises ValueError on an empty list.", step="raise")

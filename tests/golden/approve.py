@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.budget import Limits
-from bough.core.plan import Plan, Step
+from bough.core.budget.ledger import Limits
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
 
 STEP = Step("goal", "Publish it.")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
-from bough.core.merging import Merge, Needed
-from bough.core.plan import Plan, Step
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.merge.conflict_hunks import Merge, Needed
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.states import State
+from bough.core.tree.task_state import State
 
 STEPS = tuple(Step(name, f"Make {name}.", files=("list.txt+", "core.py"), test_command="pytest -q") for name in "abc")
 GOAL = Step("goal", "All of it.", parallel=True, steps=STEPS)

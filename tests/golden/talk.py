@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.budget import Limits
-from bough.core.inherited import Inherited
-from bough.core.plan import Plan, Step
+from bough.core.budget.ledger import Limits
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
+from bough.core.tree.inherited import Inherited
 
 STEP = Step("goal", "Fix it.")
 MODELS = {"main": "openai:some-model"}

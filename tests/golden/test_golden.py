@@ -17,8 +17,8 @@ from typing import get_args
 import pytest
 
 from bough.adapters.stores.sqlite import SqliteStore
-from bough.core.acceptance import Failure, Tampering, Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.acceptance.verdict import Failure, Tampering, Verdict
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.events import (
     FORMAT,
     AnyEvent,
@@ -55,10 +55,10 @@ from bough.core.events import (
     encode,
 )
 from bough.core.messages import Call, Usage
-from bough.core.plan import Plan, Step
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.states import State
-from bough.core.stuck import Signal
+from bough.core.stuck.detector import Signal
+from bough.core.tree.task_state import State
 from tests.golden.acceptance import ACCEPTANCE
 from tests.golden.approve import APPROVE
 from tests.golden.door import DOOR

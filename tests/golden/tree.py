@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
-from bough.core.escalation import Decision, LadderRules, Means, Trouble
-from bough.core.findings import Finding
-from bough.core.inherited import Inherited
+from bough.core.acceptance.findings import Finding
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.ladder.escalation import Decision, LadderRules, Means, Trouble
 from bough.core.messages import Usage
-from bough.core.plan import Plan, PlanningRules, Step
+from bough.core.planning.plan import Plan, PlanningRules, Step
 from bough.core.rules import Rules
-from bough.core.states import State
-from bough.core.stuck import Signal, StuckRules
+from bough.core.stuck.detector import Signal, StuckRules
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import State
 
 STEP = Step(
     "parse",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.acceptance import AllowedChange, Disagreement, Remark, Verdict
-from bough.core.budget import Limits
-from bough.core.inherited import Inherited
-from bough.core.plan import Plan, Step
+from bough.core.acceptance.verdict import AllowedChange, Disagreement, Remark, Verdict
+from bough.core.budget.ledger import Limits
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import CheckRules, Rules
-from bough.core.states import State
+from bough.core.tree.inherited import Inherited
+from bough.core.tree.task_state import State
 
 GOAL = Step("goal", "Round half up.", test_command="pytest -q")
 LIMITS = Limits(rounds=60)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bough.core.budget import Limits, Spend
+from bough.core.acceptance.findings import Finding
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.events import (
     AnyEvent,
     ChildSettled,
@@ -16,11 +17,10 @@ from bough.core.events import (
     TaskCreated,
     TransitionTaken,
 )
-from bough.core.findings import Finding
-from bough.core.inherited import Inherited, Subject
-from bough.core.plan import Condition, Exits, Machine, Plan, Retry, Step, Transition
+from bough.core.planning.plan import Condition, Exits, Machine, Plan, Retry, Step, Transition
 from bough.core.rules import Rules
-from bough.core.states import State
+from bough.core.tree.inherited import Inherited, Subject
+from bough.core.tree.task_state import State
 
 LOOP = Step(
     "loop",

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from bough.adapters.stores.sqlite import SqliteStore
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call, Usage
-from bough.core.plan import Plan, Step
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.states import State
+from bough.core.tree.task_state import State
 
 WORDS = "The parser reads one token ahead, so the closing bracket is taken twice; I change that first. " * 3
 OUTPUT = "src/parser.py:41: in parse\n    token = self.next()\nE   IndexError: pop from an empty list\n" * 8

@@ -20,7 +20,7 @@ import pytest
 from bough import app
 from bough.core.errors import NotFound
 from bough.core.messages import Answer, Call, Usage
-from bough.interfaces.cli.entry import enter
+from bough.interfaces.cli.entry import run_command_line
 from tests.harness import CHECK
 from tests.wire import Reply, Slow
 
@@ -65,7 +65,7 @@ def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
         patch.chdir(folder)
         for name in set(os.environ) - set(environment()):
             patch.delenv(name)
-        status = enter(args)
+        status = run_command_line(args)
     out, err = capsys.readouterr()
     return Said(status, out, err)
 
@@ -116,7 +116,7 @@ def kinds(folder: Path) -> list[str]:
     """What has happened so far in the project's runs, read from the journal while others write it."""
 
     async def look() -> list[str]:
-        async with app.journal(folder) as opened:
+        async with app.open_journal(folder) as opened:
             runs = await opened.store.runs()
             return [type(r.event).__name__ for run in runs for r in await opened.store.read(run)]
 

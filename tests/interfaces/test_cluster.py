@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from bough.adapters.stores.postgresql import PostgresStore
-from bough.app.stores import address, remember_store
+from bough.app.journal_location import find_address, remember_store
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Call
-from bough.core.states import State
+from bough.core.tree.task_state import State
 
 from ..ledger import assert_ledger
 from ..postgres import new_schema
@@ -122,17 +122,17 @@ def test_an_address_in_a_repository_is_not_used(tmp_path: Path, monkeypatch: pyt
     project = tmp_path / "project"
     (project / ".bough").mkdir(parents=True)
     (project / ".bough" / "stores").write_text(f"postgresql://elsewhere/x\t{project}\n")
-    assert address(project) == ""
+    assert find_address(project) == ""
     monkeypatch.setenv("BOUGH_STORE", "postgresql://me:secret@db/x?schema=shop")
     remember_store(project)
     monkeypatch.delenv("BOUGH_STORE")
-    assert address(project) == "postgresql://me@db/x?schema=shop"
-    assert address(tmp_path) == ""
+    assert find_address(project) == "postgresql://me@db/x?schema=shop"
+    assert find_address(tmp_path) == ""
     monkeypatch.setenv("BOUGH_STORE", "local")
-    assert address(project) == ""
+    assert find_address(project) == ""
     monkeypatch.setenv("BOUGH_STORE", "mysql://db/x")
     with pytest.raises(UsageError, match="`mysql` is no journal"):
-        address(project)
+        find_address(project)
 
 
 ALONE = """
@@ -144,7 +144,8 @@ model = ScriptedModel([call("write", path="a.txt", content="a"), call("done", su
 outcome = bough.run_sync("Write a.txt.", check="test -f a.txt", model=model, dir=sys.argv[1], sandbox="none")
 assert outcome.status == "completed", outcome
 loaded = {name.partition(".")[0] for name in sys.modules} & {"psycopg", "dbos", "sqlalchemy"}
-ours = [name for name in sys.modules if name.startswith(("bough.adapters.executors", "bough.adapters.stores.server"))]
+heavy = ("bough.adapters.executors", "bough.adapters.stores.postgresql_server")
+ours = [name for name in sys.modules if name.startswith(heavy)]
 assert not loaded and not ours, (loaded, ours)
 """
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bough.adapters.models.recording import read
+from bough.adapters.models.recording import read_recording
 from bough.demo import DEMOS, find
 from tests.interfaces.shell import Said, environment, here
 
@@ -72,7 +72,7 @@ def test_a_project_in_phases_with_a_repair_and_an_escalation(tmp_path: Path) -> 
     assert [escalated["decision"]["rung"] for escalated in of(events, "Escalated")] == ["zoom_out", "replan"]
     assert of(events, "RunFinished")[0]["end"] == "completed"
 
-    recording = read(tmp_path / "demo" / "recording.jsonl")[1]
+    recording = read_recording(tmp_path / "demo" / "recording.jsonl")[1]
     assert len(of(events, "ModelAnswered")) + len(of(events, "HelperAnswered")) == len(recording)
     assert untouched(tmp_path)
 

@@ -11,25 +11,25 @@ from typing import get_args
 import pytest
 
 from bough.core import events as e
-from bough.core.acceptance import Failure, Tampering, Verdict
-from bough.core.ids import CONTROL, GOAL, RUN, parent
+from bough.core.acceptance.verdict import Failure, Tampering, Verdict
+from bough.core.ids import CONTROL, GOAL, RUN, parent_path
+from bough.core.journal.task_fold import list_points
 from bough.core.messages import Call
-from bough.core.plan import Plan, Role, Step
-from bough.core.state import points
-from bough.core.states import State
+from bough.core.planning.plan import Plan, Role, Step
+from bough.core.tree.task_state import State
 from bough.interfaces import terminal
-from bough.interfaces.terminal.lines import ROLES, STATUS_WORDS, TELL, Teller, line
-from bough.interfaces.terminal.next import next_steps
-from bough.interfaces.terminal.paper import STYLES, Paper
-from bough.interfaces.terminal.plan import tree as plan_tree
-from bough.interfaces.terminal.points import round_words
-from bough.interfaces.terminal.rounds import Conversation
-from bough.interfaces.terminal.runs import runs_table
-from bough.interfaces.terminal.tree import ICONS, heading, rows, table
-from bough.interfaces.terminal.verdicts import shortcomings, verdict_words
-from bough.interfaces.terminal.words import cells
-from bough.interfaces.views import RunView, view
+from bough.interfaces.terminal.conversation import Conversation
+from bough.interfaces.terminal.event_lines import ROLES, STATUS_WORDS, TELL, Teller, format_line
+from bough.interfaces.terminal.formatting import count_cells
+from bough.interfaces.terminal.next_steps import list_next_steps
+from bough.interfaces.terminal.output import STYLES, TerminalOutput
+from bough.interfaces.terminal.plan_tree import render_plan as plan_tree
+from bough.interfaces.terminal.rewind_points import describe_round
+from bough.interfaces.terminal.run_tree import ICONS, list_rows, render_heading, render_table
+from bough.interfaces.terminal.runs_table import render_runs
+from bough.interfaces.terminal.verdict_text import describe_verdict, list_shortcomings
 from bough.views.details import point_of
+from bough.views.run_view import RunView, view_run
 from tests.interfaces.journals import started, task_events
 
 HOSTILE = "a\x1b[2J\x1b]0;owned\x07b\r\nc\u202ed\x00 漢字 " + "long " * 30
@@ -43,11 +43,11 @@ def a_run(*tasks: str, goal: str = "Make it work") -> RunView:
     records = [record(started(goal), RUN)]
     for task in tasks:
         records += [record(event, task, n) for n, event in enumerate(task_events(task, 2), 1)]
-    return view("amber-heron", records)
+    return view_run("amber-heron", records)
 
 
-def page(colour: bool = False) -> Paper:
-    return Paper(io.StringIO(), False, colour)
+def page(colour: bool = False) -> TerminalOutput:
+    return TerminalOutput(io.StringIO(), False, colour)
 
 
 def painted(lines: list[list[tuple[str, str]]], width: int) -> list[str]:
@@ -58,36 +58,38 @@ TREE = (GOAL, "buffer", "buffer/insert-line", "buffer/delete-line", "screen", "l
 
 
 def test_the_tree_is_drawn_with_its_branches() -> None:
-    drawn = [row.prefix + row.name for row in rows(a_run(*TREE))]
+    drawn = [row.prefix + row.name for row in list_rows(a_run(*TREE))]
     assert drawn == ["goal", "├─ buffer", "│  ├─ insert-line", "│  └─ delete-line", "├─ screen", "└─ child"]
-    assert parent("buffer/insert-line") == "buffer" and parent("buffer") == GOAL and parent(GOAL) is None
+    assert parent_path("buffer/insert-line") == "buffer" and parent_path("buffer") == GOAL and parent_path(GOAL) is None
 
 
 def test_costs_add_up() -> None:
-    drawn = {row.task.path: row for row in rows(a_run(*TREE))}
+    drawn = {row.task.path: row for row in list_rows(a_run(*TREE))}
     one = drawn["screen"].subtree.cost
     assert drawn["buffer"].spend.cost == one and drawn["buffer"].subtree.cost == pytest.approx(3 * one)
     assert drawn[GOAL].subtree.rounds == 2 * len(TREE)
 
 
 def test_part_of_a_tree() -> None:
-    assert [row.task.path for row in rows(a_run(*TREE), "buffer")] == [
+    assert [row.task.path for row in list_rows(a_run(*TREE), "buffer")] == [
         "buffer",
         "buffer/insert-line",
         "buffer/delete-line",
     ]
-    assert rows(a_run(*TREE), "nonsense") == []
+    assert list_rows(a_run(*TREE), "nonsense") == []
 
 
 @pytest.mark.parametrize("width", [200, 80, 60, 40, 20, 8, 1])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     run = a_run(*TREE, "x" * 60, goal=HOSTILE)
-    for text in painted([*heading(run, "running"), *table(run, width), *runs_table([(run, "running")], width)], width):
-        assert cells(text) <= width
+    for text in painted(
+        [*render_heading(run, "running"), *render_table(run, width), *render_runs([(run, "running")], width)], width
+    ):
+        assert count_cells(text) <= width
 
 
 def test_columns_go_one_by_one_and_the_names_stay() -> None:
-    wide, narrow = painted(table(a_run(*TREE), 100), 100), painted(table(a_run(*TREE), 34), 34)
+    wide, narrow = painted(render_table(a_run(*TREE), 100), 100), painted(render_table(a_run(*TREE), 34), 34)
     assert wide[0].split() == ["task", "state", "rounds", "check", "tokens", "cost", "in", "all"]
     assert narrow[0].split() == ["task", "state"]
     assert "insert-line" in narrow[3]
@@ -96,7 +98,7 @@ def test_columns_go_one_by_one_and_the_names_stay() -> None:
 def test_untrusted_words_stay_words() -> None:
     run = a_run(GOAL, HOSTILE, goal=HOSTILE)
     run.models = {"main": HOSTILE}
-    shown = painted([*heading(run, HOSTILE), *table(run, 150), *runs_table([(run, "failed")], 150)], 150)
+    shown = painted([*render_heading(run, HOSTILE), *render_table(run, 150), *render_runs([(run, "failed")], 150)], 150)
     for event in (
         e.StateChanged(State.FAILED, HOSTILE),
         e.ModelAnswered(HOSTILE, (Call("c", HOSTILE, f'{{"path": "{HOSTILE!a}"}}'),)),
@@ -106,7 +108,7 @@ def test_untrusted_words_stay_words() -> None:
         e.NoteKept("decision", HOSTILE),
     ):
         teller = Teller()
-        shown.append(page().painted(line(record(event, HOSTILE), teller.tell(record(event, HOSTILE))), 300))
+        shown.append(page().painted(format_line(record(event, HOSTILE), teller.tell(record(event, HOSTILE))), 300))
         paper = page(colour=False)
         Conversation(paper).tell(record(event, HOSTILE))
         assert isinstance(paper.stream, io.StringIO)
@@ -121,7 +123,7 @@ def test_colour_is_put_on_after_cutting() -> None:
 
 
 def test_a_stream_without_unicode_gets_plain_signs() -> None:
-    paper = Paper(io.StringIO(), False, False, unicode=False)
+    paper = TerminalOutput(io.StringIO(), False, False, unicode=False)
     assert paper.painted([("└─ ✔ goal › a…", "")], 80) == "`- + goal > a."
 
 
@@ -167,7 +169,7 @@ def test_news_is_what_matters() -> None:
 
 def test_points_say_what_happened() -> None:
     records = [record(event, version=n) for n, event in enumerate(task_events(GOAL, 2), 1)]
-    assert [round_words(point_of(point)) for point in points(GOAL, records)] == [
+    assert [describe_round(point_of(point)) for point in list_points(GOAL, records)] == [
         "before its first round",
         "edit src/parser.py",
         "edit src/parser.py",
@@ -177,29 +179,29 @@ def test_points_say_what_happened() -> None:
 @pytest.mark.parametrize("status", [*STATUS_WORDS])
 def test_there_is_always_something_to_do_next(status: str) -> None:
     run = a_run(GOAL)
-    steps = next_steps(run, status, changed=True)
+    steps = list_next_steps(run, status, changed=True)
     assert steps and all(command.startswith("bough ") for command, _ in steps)
-    assert not any("diff" in command for command, _ in next_steps(run, status, changed=False))
+    assert not any("diff" in command for command, _ in list_next_steps(run, status, changed=False))
 
 
 def test_verdicts_show_their_evidence() -> None:
     passed = Verdict("passed", "ok", command="pytest", exit_status=0, seconds=1.2, how="junit", passed=3)
-    assert verdict_words(passed) == "check passed: pytest (exit status 0, tests: 3 passed, 1.2 s)"
-    assert shortcomings(passed, 3) == []
+    assert describe_verdict(passed) == "check passed: pytest (exit status 0, tests: 3 passed, 1.2 s)"
+    assert list_shortcomings(passed, 3) == []
     killed = Verdict("failed", "no", command="make test", seconds=300.0, output="one\n\ntwo\nthree\n")
-    assert verdict_words(killed) == "check failed: make test (killed, 5m 00s)"
-    assert shortcomings(killed, 2) == ["two", "three"]
+    assert describe_verdict(killed) == "check failed: make test (killed, 5m 00s)"
+    assert list_shortcomings(killed, 2) == ["two", "three"]
     failures = (
         Failure("test_0", "new", "FAILED test_0\n-1 != 5\nin calc.py"),
         *(Failure(f"test_{n}", "regression") for n in range(1, 5)),
     )
     failed = Verdict("failed", "no", command="pytest", exit_status=1, how="junit", failed=5, failures=failures)
-    assert shortcomings(failed, 3) == ["test_0 (new): -1 != 5", "test_1 (regression)", "… and 3 more"]
+    assert list_shortcomings(failed, 3) == ["test_0 (new): -1 != 5", "test_1 (regression)", "… and 3 more"]
     tampered = Verdict(
         "tampered", "no", tampering=(Tampering("test_a.py", 3, "test_add was removed"),), failures=failures
     )
-    assert shortcomings(tampered, 3) == ["test_a.py:3: test_add was removed"]
-    assert verdict_words(Verdict("not_verified", "no check was found")) == "not verified: no check was found"
+    assert list_shortcomings(tampered, 3) == ["test_a.py:3: test_add was removed"]
+    assert describe_verdict(Verdict("not_verified", "no check was found")) == "not verified: no check was found"
 
 
 def test_every_style_is_one_that_paper_knows() -> None:
@@ -217,5 +219,5 @@ def test_every_style_is_one_that_paper_knows() -> None:
 
 def test_a_plan_is_painted_in_colour() -> None:
     plan = Plan(Step("goal", "All.", steps=(Step("a", "Do a.", covers=(1, 2)),)))
-    page = Paper(io.StringIO(), terminal=True, colour=True)
+    page = TerminalOutput(io.StringIO(), terminal=True, colour=True)
     assert "covers 1, 2" in "\n".join(page.painted(row, 80) for row in plan_tree(plan, width=80))

@@ -13,7 +13,7 @@ from bough.adapters.stores.sqlite import SqliteStore
 from bough.app.choices import Choices
 from bough.core.errors import UsageError
 from bough.core.messages import Answer, Prompt
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
 from tests.harness import carry_out, git, make_project
 from tests.interfaces.shell import BOUGH, bough, environment, here
@@ -43,19 +43,19 @@ def mine(tmp_path: Path) -> dict[str, str]:
 
 def test_a_person_may_what_a_repository_may_not(tmp_path: Path, mine: dict[str, str]) -> None:
     (tmp_path / "bough.toml").write_text('[budget]\nrounds = 1000\nminutes = 5\n[models]\nmain = "openai:theirs"\n')
-    loaded = config.load(tmp_path, mine, allow=lambda wishes: pytest.fail(f"asked for {wishes}"))
+    loaded = config.load_config(tmp_path, mine, allow=lambda wishes: pytest.fail(f"asked for {wishes}"))
     assert (loaded.budget.rounds, loaded.budget.minutes, loaded.models.main) == (100, 5, "local")
     assert loaded.sandbox.network == "registries"
     (tmp_path / "bough.toml").write_text("[budget]\nrounds = 60\n")
-    assert config.load(tmp_path, mine).budget.rounds == 60, "beyond the default, but not beyond the person's"
-    assert config.load(tmp_path, {**mine, "BOUGH_BUDGET_ROUNDS": "70"}).budget.rounds == 70
+    assert config.load_config(tmp_path, mine).budget.rounds == 60, "beyond the default, but not beyond the person's"
+    assert config.load_config(tmp_path, {**mine, "BOUGH_BUDGET_ROUNDS": "70"}).budget.rounds == 70
     (tmp_path / "bough.toml").write_text("[models.presets.local]\nmain = 'openai:x'\nbase_url = 'http://elsewhere'\n")
     with pytest.raises(UsageError, match="not for a repository"):
-        config.load(tmp_path, mine)
+        config.load_config(tmp_path, mine)
 
 
 def test_presets(tmp_path: Path, mine: dict[str, str]) -> None:
-    models = config.load(tmp_path, mine).models
+    models = config.load_config(tmp_path, mine).models
     at = "@http://127.0.0.1:9/v1"
     local = {"main": f"openai:big{at}", "fast": f"openai:small{at}", "strong": f"openai:big{at}"}
     assert Choices().models(models) == Choices(model="local").models(models) == local
@@ -154,9 +154,9 @@ def test_each_step_can_be_a_commit(tmp_path: Path, capsys: pytest.CaptureFixture
         return call("done", summary=f"Wrote {name}.txt.") if len(prompt.messages) > 1 else write
 
     async def work() -> str:
-        async with app.session(root, create=True) as opened:
+        async with app.open_session(root, create=True) as opened:
             goal = Step("goal", "Write both.", test_command="true", steps=steps)
-            outcome = await opened.start(goal, Choices(model=ScriptedModel(answer)), app.Watch())
+            outcome = await opened.start(goal, Choices(model=ScriptedModel(answer)), app.RunObserver())
             assert outcome.completed, outcome
             return outcome.run
 

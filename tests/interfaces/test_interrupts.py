@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from bough.app import Watch
-from bough.interfaces.cli.carry import carry
-from bough.interfaces.terminal.paper import Paper
-from bough.interfaces.terminal.plain import PlainDisplay
-from bough.interfaces.views import Outcome
+from bough.app import RunObserver
+from bough.interfaces.cli.execution import carry_out
+from bough.interfaces.terminal.output import TerminalOutput
+from bough.interfaces.terminal.plain_display import PlainDisplay
+from bough.views.run_view import Outcome
 from tests.harness import CALC, CHECK, FIXED, make_project
 from tests.interfaces.shell import act, bough, busy, ended, kinds, live, repair, run_args, until
 from tests.wire import Hang, Status, WireModel
@@ -176,16 +176,16 @@ def test_a_run_goes_on_when_nobody_reads_any_more(project: Path) -> None:
 def test_a_third_time_waits_for_nothing() -> None:
     stopped: list[bool] = []
 
-    async def deaf(watch: Watch) -> Outcome:
+    async def deaf(watch: RunObserver) -> Outcome:
         watch.stop.watch(lambda: stopped.append(watch.stop.now))
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGINT)
             await asyncio.sleep(0.05)
         raise AssertionError("it went on")
 
-    page = Paper(io.StringIO(), False, False)
+    page = TerminalOutput(io.StringIO(), False, False)
     session: Any = None  # it is asked for nothing before a run has started
     with pytest.raises(KeyboardInterrupt):
-        asyncio.run(carry(session, PlainDisplay(page), deaf))
+        asyncio.run(carry_out(session, PlainDisplay(page), deaf))
     assert stopped == [False, True]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import get_args
 
 from bough.core import events as e
-from bough.core.escalation import Decision, Level, Rung, Trouble
-from bough.core.plan import Step
-from bough.core.signals import Pattern, SoftLimit
-from bough.core.states import State
-from bough.core.stuck import Signal
-from bough.interfaces.cli.facts import task_facts
-from bough.interfaces.cli.stats import _lines
-from bough.interfaces.stats import stats
-from bough.interfaces.terminal.lines import PATTERNS, RUNGS, Teller
-from bough.interfaces.terminal.tree import rows, stuck_words, table
-from bough.interfaces.views import RunView, view
+from bough.core.ladder.escalation import Decision, Level, Rung, Trouble
+from bough.core.planning.plan import Step
+from bough.core.stuck.detector import Signal
+from bough.core.stuck.signals import Pattern, SoftLimit
+from bough.core.tree.task_state import State
+from bough.interfaces.cli.json_output import task_to_dict
+from bough.interfaces.cli.stats import _render_lines
+from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, Teller
+from bough.interfaces.terminal.run_tree import describe_trouble, list_rows, render_table
+from bough.views.run_view import RunView, view_run
+from bough.views.stats import compute_stats
 from tests.golden.test_golden import records
 from tests.interfaces.journals import started, task_events
 
@@ -46,7 +46,7 @@ BLOCKED: list[tuple[str, e.AnyEvent]] = [
 
 
 def seen(events: list[tuple[str, e.AnyEvent]]) -> RunView:
-    return view("amber-heron", records(events))
+    return view_run("amber-heron", records(events))
 
 
 def test_every_pattern_and_rung_has_plain_words() -> None:
@@ -56,8 +56,8 @@ def test_every_pattern_and_rung_has_plain_words() -> None:
 
 def test_steps_that_come_later_are_drawn_below_their_parent() -> None:
     run = seen([*BLOCKED, ("", e.RunHalted("stopped", "a person stopped it"))])
-    assert [(row.prefix, row.name) for row in rows(run)] == [("", "goal"), ("├─ ", "lex"), ("└─ ", "by-hand")]
-    drawn = ["".join(text for text, _ in line) for line in table(run, 200)]
+    assert [(row.prefix, row.name) for row in list_rows(run)] == [("", "goal"), ("├─ ", "lex"), ("└─ ", "by-hand")]
+    drawn = ["".join(text for text, _ in line) for line in render_table(run, 200)]
     assert "◌ goal" in drawn[1] and "decomposed" in drawn[1]
     assert "blocked" in drawn[2] and "(it reads on and on)" in drawn[2], "and why it is blocked"
     assert "pending" in drawn[3]
@@ -65,9 +65,9 @@ def test_steps_that_come_later_are_drawn_below_their_parent() -> None:
 
 def test_a_task_says_how_it_is_stuck_until_it_moves_again() -> None:
     run = seen(STUCK)
-    assert stuck_words(run.tasks["goal"]) == "bough splits the task: it goes in circles"
+    assert describe_trouble(run.tasks["goal"]) == "bough splits the task: it goes in circles"
     run = seen([*STUCK, ("goal", e.ToolFinished("c", True, "written", tree="9" * 40))])
-    assert stuck_words(run.tasks["goal"]) == ""
+    assert describe_trouble(run.tasks["goal"]) == ""
 
 
 def test_the_log_names_the_signal_with_its_evidence_and_then_the_rung() -> None:
@@ -85,22 +85,22 @@ def test_the_log_names_the_signal_with_its_evidence_and_then_the_rung() -> None:
 
 
 def test_stats_count_in_plain_words() -> None:
-    lines = _lines(stats(records(BLOCKED)), 1)
+    lines = _render_lines(compute_stats(records(BLOCKED)), 1)
     assert "work that did not move: it goes in circles once" in lines
     assert "what bough did about it: splits the task once" in lines
 
 
 def test_programs_get_the_trouble_the_rung_and_the_report() -> None:
     run = seen([*BLOCKED, ("goal", climbed("give_up")), ("goal", e.Reported("all that was tried"))])
-    goal = task_facts(rows(run)[0])
+    goal = task_to_dict(list_rows(run)[0])
     assert goal["rung"] == "give_up"
     assert goal["trouble"]["pattern"] == "circular_tools"
     assert goal["report"] == "all that was tried"
-    assert task_facts(rows(seen(STUCK[:5]))[0])["report"] is None
+    assert task_to_dict(list_rows(seen(STUCK[:5]))[0])["report"] is None
 
 
 def test_a_rewound_task_has_no_report_any_more() -> None:
     given_up: list[tuple[str, e.AnyEvent]] = [*STUCK, ("goal", e.Reported("all that was tried"))]
     run = seen([*given_up, ("goal", e.TaskRewound(3, "b" * 40))])
     assert run.tasks["goal"].report == ""
-    assert stuck_words(run.tasks["goal"]) == ""
+    assert describe_trouble(run.tasks["goal"]) == ""

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from bough.core import events as e
 from bough.core.ids import GOAL, RUN
 from bough.core.messages import Call
-from bough.core.states import State
-from bough.interfaces.terminal.live import LiveDisplay, Painter
-from bough.interfaces.terminal.paper import Line, Paper
-from bough.interfaces.terminal.words import cells
+from bough.core.tree.task_state import State
+from bough.interfaces.terminal.formatting import count_cells
+from bough.interfaces.terminal.live_display import LiveDisplay, Painter
+from bough.interfaces.terminal.output import Line, TerminalOutput
 from tests.interfaces.journals import started, task_events
 from tests.interfaces.vt import Terminal
 
@@ -33,7 +33,7 @@ class Window(io.StringIO):
         return len(text)
 
 
-class SizedPaper(Paper, frozen=True):
+class SizedPaper(TerminalOutput, frozen=True):
     """Paper as wide as its window is now."""
 
     @property
@@ -42,7 +42,7 @@ class SizedPaper(Paper, frozen=True):
         return self.stream.terminal.columns, self.stream.rows
 
 
-def on(window: Window, colour: bool = False) -> Paper:
+def on(window: Window, colour: bool = False) -> TerminalOutput:
     return SizedPaper(window, True, colour)
 
 
@@ -143,7 +143,7 @@ def test_no_frame_is_larger_than_the_terminal() -> None:
             lines = display._frame(width, height)
             assert len(lines) <= height
             painted = [on(Window(width)).painted(line, width) for line in lines]
-            assert all(cells(row) <= width for row in painted)
+            assert all(count_cells(row) <= width for row in painted)
     few = drawn(display, 79, 10)
     assert few[1].startswith(("✔ goal", "● goal"))
     assert any("more" in line for line in few)

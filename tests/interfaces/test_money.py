@@ -8,13 +8,13 @@ import pytest
 
 from bough.app.choices import Choices
 from bough.core import events as e
-from bough.core.budget import Limits
-from bough.core.grants import with_tokens
+from bough.core.budget.grants import set_rounds
+from bough.core.budget.ledger import Limits
+from bough.core.budget.model_price import ModelPrice
 from bough.core.messages import Usage
-from bough.core.plan import Plan, Step, goal_step
-from bough.core.prices import ModelPrice
+from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.core.rules import Rules
-from bough.interfaces.views import view
+from bough.views.run_view import view_run
 from tests.harness import make_project
 from tests.interfaces.shell import bough, busy, here, run_args
 from tests.wire import WireModel
@@ -34,13 +34,13 @@ def test_tokens_have_a_ceiling_that_follows_the_rounds_until_a_person_sets_it() 
         limits = Choices(**chosen).ledger(configured, goal)  # type: ignore[arg-type]
         return limits.rounds, limits.tokens
 
-    assert ledger(goal_step("x")) == (40, 6_000_000)
+    assert ledger(build_goal_step("x")) == (40, 6_000_000)
     assert ledger() == (56, 56 * 150_000)
     assert ledger(rounds=10) == (10, 1_500_000)
     assert ledger(tokens=5) == (56, 5) and ledger(configured=Limits(tokens=7)) == (56, 7)
     assert ledger(tokens=0) == (56, None) and ledger(configured=Limits(tokens=0)) == (56, None)
-    assert with_tokens(Limits(40, 6_000_000), 100).tokens == 15_000_000
-    assert with_tokens(Limits(40, 5), 100).tokens == 5 and with_tokens(Limits(40), 100).tokens is None
+    assert set_rounds(Limits(40, 6_000_000), 100).tokens == 15_000_000
+    assert set_rounds(Limits(40, 5), 100).tokens == 5 and set_rounds(Limits(40), 100).tokens is None
 
 
 def test_the_ledger_of_a_run_is_that_of_its_goal() -> None:
@@ -48,9 +48,9 @@ def test_the_ledger_of_a_run_is_that_of_its_goal() -> None:
     events: list[tuple[str, e.AnyEvent]] = [
         ("", e.RunStarted(Plan(TWO_STEPS), "a", "", {}, limits, Rules(), "0", grows=True)),
         ("goal", e.TaskCreated(TWO_STEPS, "a", limits, Rules())),
-        ("goal", e.Granted(with_tokens(limits, 136))),
+        ("goal", e.Granted(set_rounds(limits, 136))),
     ]
-    run = view("r", [e.Record(n, "r", task, n, 0.0, event) for n, (task, event) in enumerate(events, 1)])
+    run = view_run("r", [e.Record(n, "r", task, n, 0.0, event) for n, (task, event) in enumerate(events, 1)])
     assert run.limits == run.tasks["goal"].limits == Limits(136, 136 * 150_000)
 
 

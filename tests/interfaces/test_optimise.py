@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from bough import app
-from bough.app.optimise import FEWEST, HELPERS, Bench, Comparison, Spent
+from bough.app.optimise import FEWEST, HELPERS, Comparison, PlannerBench, Spent
 from bough.core.errors import Refused, UsageError
 from bough.core.messages import Answer, Call, Prompt
-from bough.core.plan import goal_step
 from bough.core.planning.guidance import Lesson, places
+from bough.core.planning.plan import build_goal_step
 from bough.testing import ScriptedModel
 from tests.harness import FIXED, QUICK_CHECK, carry_out, make_project, ports_in
 from tests.interfaces.shell import bough, here
@@ -102,14 +102,14 @@ def planned(*files: str) -> Answer:
 
 def compare(folder: Path, answer: Callable[[Prompt], Answer]) -> Comparison:
     """The planner, on four runs that took two steps in two files."""
-    told = dict.fromkeys(places(app.prompt("planner")), "…")
+    told = dict.fromkeys(places(app.load_prompt("planner")), "…")
     lessons = [
-        Lesson(f"run-{n}", goal_step("Do both."), {}, told, (), 1, 90, 2, ("a.py", "b.py")) for n in range(FEWEST)
+        Lesson(f"run-{n}", build_goal_step("Do both."), {}, told, (), 1, 90, 2, ("a.py", "b.py")) for n in range(FEWEST)
     ]
 
     async def go() -> Comparison:
-        async with app.session(folder, create=True) as session, ports_in(session, ScriptedModel(answer)) as ports:
-            return await Bench(HELPERS[1], ports, Spent(), lambda words: None).compare(lessons, 8)
+        async with app.open_session(folder, create=True) as session, ports_in(session, ScriptedModel(answer)) as ports:
+            return await PlannerBench(HELPERS[1], ports, Spent(), lambda words: None).compare(lessons, 8)
 
     return asyncio.run(go())
 

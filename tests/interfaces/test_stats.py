@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.states import State
-from bough.interfaces.stats import Share, Stats, stats
+from bough.core.acceptance.verdict import Verdict
+from bough.core.tree.task_state import State
 from bough.testing import call
+from bough.views.stats import Share, Stats, compute_stats
 from tests.harness import carry_out, make_project
 
 
@@ -18,7 +18,7 @@ def journal(*events: e.AnyEvent) -> list[e.Record]:
 
 
 def test_repairs_checks_and_time_are_counted() -> None:
-    made = stats(
+    made = compute_stats(
         journal(
             e.AttemptStarted("builder", "main", "", ""),
             e.ModelAnswered("", seconds=6.0),

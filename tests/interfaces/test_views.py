@@ -10,13 +10,13 @@ from hypothesis import given
 from msgspec.structs import astuple
 
 from bough.core import events as e
-from bough.core.acceptance import Verdict
-from bough.core.budget import Limits, Spend
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.journal.task_fold import fold_task
 from bough.core.messages import Call, Usage
-from bough.core.state import fold
-from bough.core.states import State
-from bough.interfaces.views import EXACT_KINDS, KINDS, LIVE_KINDS, RunView, in_short, view
+from bough.core.tree.task_state import State
+from bough.views.run_view import EXACT_KINDS, KINDS, LIVE_KINDS, RunView, describe_call, view_run
 from tests.core.worlds import journals
 from tests.interfaces.journals import started, task_events
 
@@ -64,8 +64,8 @@ def test_so_does_a_view_of_whatever_can_happen(written: list[e.Record]) -> None:
 
 
 def assert_agree(written: Sequence[e.Record]) -> None:
-    known = fold(GOAL, written)
-    seen = view("amber-heron", written).tasks[GOAL]
+    known = fold_task(GOAL, written)
+    seen = view_run("amber-heron", written).tasks[GOAL]
     assert (seen.state, seen.why, seen.repairs) == (known.state, known.why, known.repairs)
     below = reduce(Spend.plus, known.charged.values(), Spend())
     assert astuple(seen.spend.plus(below)) == pytest.approx(astuple(known.spend))
@@ -83,8 +83,8 @@ def counts(run: RunView) -> list[object]:
 
 
 def assert_light_is_exact(written: Sequence[e.Record]) -> None:
-    whole = view("amber-heron", written)
-    quick = view("amber-heron", of_kinds(written, KINDS))
+    whole = view_run("amber-heron", written)
+    quick = view_run("amber-heron", of_kinds(written, KINDS))
     for path in quick.unsure:
         quick.look_again(path, of_kinds(written, EXACT_KINDS))
     assert counts(quick) == counts(whole)
@@ -112,7 +112,7 @@ def test_kinds_are_names_of_events() -> None:
 
 
 def test_time_between_a_halt_and_a_resume_is_no_work() -> None:
-    run = view("amber-heron", [])
+    run = view_run("amber-heron", [])
     resumed = e.RunResumed("w", Limits(), {"main": "m"})
     for at, event in (
         (100.0, started()),
@@ -134,7 +134,7 @@ def test_time_between_a_halt_and_a_resume_is_no_work() -> None:
 
 
 def test_what_people_ask_of_a_run_is_not_a_task() -> None:
-    run = view("amber-heron", [e.Record(1, "amber-heron", CONTROL, 1, 1.0, e.StopRequested())])
+    run = view_run("amber-heron", [e.Record(1, "amber-heron", CONTROL, 1, 1.0, e.StopRequested())])
     assert run.tasks == {}
 
 
@@ -150,4 +150,4 @@ def test_what_people_ask_of_a_run_is_not_a_task() -> None:
     ],
 )
 def test_a_call_in_short(call: Call, words: str) -> None:
-    assert in_short(call) == words
+    assert describe_call(call) == words

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.budget import Limits, Spend
-from bough.interfaces.terminal import words
+from bough.core.budget.ledger import Limits, Spend
+from bough.interfaces.terminal import formatting
 
 ANY_TEXT = st.text(
     st.one_of(st.characters(), st.sampled_from("\x1b\x9b\x07\r\n\t\x00\x7f\u202e\u2066\ud800[]0;31mJ")), max_size=60
@@ -19,12 +19,17 @@ ANY_TEXT = st.text(
 
 @given(ANY_TEXT)
 def test_no_text_can_command_a_terminal(text: str) -> None:
-    for character in words.plain(text):
+    for character in formatting.escape_text(text):
         assert character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"), repr(character)
         assert character not in "\u202e\u2066\u2028"
-    for single in (words.flat(text), words.one_line(text), words.first_line(text), words.last_line(text)):
+    for single in (
+        formatting.flatten(text),
+        formatting.one_line(text),
+        formatting.first_line(text),
+        formatting.last_line(text),
+    ):
         assert "\n" not in single and "\t" not in single
-        assert single == words.plain(single)
+        assert single == formatting.escape_text(single)
 
 
 @pytest.mark.parametrize(
@@ -43,29 +48,29 @@ def test_no_text_can_command_a_terminal(text: str) -> None:
     ],
 )
 def test_escapes_go_and_control_characters_are_spelt_out(text: str, plain: str) -> None:
-    assert words.plain(text) == plain
+    assert formatting.escape_text(text) == plain
 
 
 @given(ANY_TEXT, st.integers(0, 40))
 def test_a_cut_text_fits(text: str, room: int) -> None:
-    cut = words.cut(words.one_line(text), room)
-    assert words.cells(cut) <= room
-    if words.cells(words.one_line(text)) <= room:
-        assert cut == words.one_line(text)
+    cut = formatting.cut(formatting.one_line(text), room)
+    assert formatting.count_cells(cut) <= room
+    if formatting.count_cells(formatting.one_line(text)) <= room:
+        assert cut == formatting.one_line(text)
 
 
 @given(ANY_TEXT)
 def test_json_for_a_terminal_is_the_same_json(text: str) -> None:
     encoded = json.dumps({"text": text}, ensure_ascii=False).encode("utf-8", "replace")
-    shown = words.json_text(encoded)
+    shown = formatting.escape_json(encoded)
     assert json.loads(shown) == json.loads(encoded)
     assert "\x9b" not in shown and "\u202e" not in shown and "\x7f" not in shown
 
 
 def test_wide_characters_take_two_columns() -> None:
-    assert words.cells("漢字") == 4
-    assert words.cells("e\u0301") == 1
-    assert words.cut("漢字漢字", 5) == "漢字…"
+    assert formatting.count_cells("漢字") == 4
+    assert formatting.count_cells("e\u0301") == 1
+    assert formatting.cut("漢字漢字", 5) == "漢字…"
 
 
 @pytest.mark.parametrize(
@@ -81,11 +86,11 @@ def test_wide_characters_take_two_columns() -> None:
     ],
 )
 def test_durations(seconds: float, said: str) -> None:
-    assert words.duration(seconds) == said
+    assert formatting.format_duration(seconds) == said
 
 
 def test_numbers_and_money() -> None:
-    assert [words.count(n) for n in (0, 999, 1000, 12_345, 999_949, 999_950)] == [
+    assert [formatting.format_count(n) for n in (0, 999, 1000, 12_345, 999_949, 999_950)] == [
         "0",
         "999",
         "1.0k",
@@ -93,25 +98,25 @@ def test_numbers_and_money() -> None:
         "999.9k",
         "1.0M",
     ]
-    assert [words.money(n) for n in (0, 0.0042, 0.5, 1234.5)] == ["$0.00", "$0.0042", "$0.50", "$1,234.50"]
-    assert words.many(1, "round") == "1 round"
-    assert words.many(2000, "round") == "2,000 rounds"
+    assert [formatting.format_money(n) for n in (0, 0.0042, 0.5, 1234.5)] == ["$0.00", "$0.0042", "$0.50", "$1,234.50"]
+    assert formatting.pluralize(1, "round") == "1 round"
+    assert formatting.pluralize(2000, "round") == "2,000 rounds"
 
 
 def test_cost_says_when_prices_are_not_known() -> None:
-    assert words.cost(Spend(cost=0.25)) == "$0.25"
-    assert words.cost(Spend(cost=0.25, unpriced=2)) == "$0.25+"
-    assert words.used(Spend(tokens_in=2_000, unpriced=2)) == "2.0k tokens"
+    assert formatting.format_cost(Spend(cost=0.25)) == "$0.25"
+    assert formatting.format_cost(Spend(cost=0.25, unpriced=2)) == "$0.25+"
+    assert formatting.format_usage(Spend(tokens_in=2_000, unpriced=2)) == "2.0k tokens"
 
 
 def test_the_ledger_names_every_limit() -> None:
-    assert words.ledger(Limits()) == "40 rounds · no limit on tokens, money and time"
-    assert words.ledger(Limits(5, 1000, 0.5, 2.5)) == "5 rounds · 1,000 tokens · $0.50 · 2.5 minutes"
-    assert words.ledger(Limits(5, 1000, 0.5)).endswith("no limit on time")
+    assert formatting.format_limits(Limits()) == "40 rounds · no limit on tokens, money and time"
+    assert formatting.format_limits(Limits(5, 1000, 0.5, 2.5)) == "5 rounds · 1,000 tokens · $0.50 · 2.5 minutes"
+    assert formatting.format_limits(Limits(5, 1000, 0.5)).endswith("no limit on time")
 
 
 def test_titles_are_one_line_however_long_a_goal_is() -> None:
     goal = f"# Build {'a very long thing ' * 40}\nand more"
-    for title in (words.headline(goal), words.first_sentence(goal)):
-        assert len(title) <= words.TITLE and title.endswith("…") and "\n" not in title
-    assert words.headline("Fix it.\nNow.") == "Fix it."
+    for title in (formatting.headline(goal), formatting.first_sentence(goal)):
+        assert len(title) <= formatting.TITLE and title.endswith("…") and "\n" not in title
+    assert formatting.headline("Fix it.\nNow.") == "Fix it."

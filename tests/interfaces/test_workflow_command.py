@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bough.core.plan import Condition, Plan, Step
-from bough.interfaces.terminal.plan import tree
+from bough.core.planning.plan import Condition, Plan, Step
+from bough.interfaces.terminal.plan_tree import render_plan
 from tests.interfaces.shell import bough, here
 
 TOP = Path(__file__).parents[2]
@@ -178,7 +178,9 @@ def test_what_is_special_about_a_step_is_drawn() -> None:
         needs=("a", "b"),
     )
     fork = Step("fork", parallel=True, join="any", steps=(Step("z", "Z", plan_first=True, test_file="t.py"),))
-    drawn = ["".join(text for text, _ in row).rstrip() for row in tree(Plan(Step("goal", "G", steps=(loop, fork))))]
+    drawn = [
+        "".join(text for text, _ in row).rstrip() for row in render_plan(Plan(Step("goal", "G", steps=(loop, fork))))
+    ]
     assert drawn == [
         "goal     2 steps  G",
         "├─ loop  after a, b  2 steps  4 passes at most until x.empty",

@@ -21,11 +21,11 @@ import pytest
 from msgspec import Struct
 
 from bough import app
-from bough.core.acceptance import Verdict
+from bough.core.acceptance.verdict import Verdict
 from bough.core.messages import Answer, Prompt
-from bough.core.plan import Step
-from bough.interfaces.views import Outcome
+from bough.core.planning.plan import Step
 from bough.testing import ScriptedModel, call
+from bough.views.run_view import Outcome
 from tests.harness import Journal, git
 
 PYTEST = "python3 -m pytest -q"
@@ -296,8 +296,10 @@ def play(case: Case, folder: Path, below: str = "") -> tuple[Outcome, Journal]:
 
 def carry_out(project: Path, step: Step, model: ScriptedModel, strong: str | None = None) -> tuple[Outcome, Journal]:
     async def work() -> tuple[Outcome, Journal]:
-        async with app.session(project, create=True) as session:
-            outcome = await session.start(step, app.Choices(model=model, strong_model=strong, max_depth=0), app.Watch())
+        async with app.open_session(project, create=True) as session:
+            outcome = await session.start(
+                step, app.Choices(model=model, strong_model=strong, max_depth=0), app.RunObserver()
+            )
             return outcome, Journal(await session.store.read(outcome.run))
 
     return asyncio.run(work())

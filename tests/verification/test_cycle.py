@@ -17,8 +17,8 @@ import bough as package
 from bough import app
 from bough.core import events as e
 from bough.core.messages import Answer, Prompt
-from bough.core.plan import Step
-from bough.core.states import State
+from bough.core.planning.plan import Step
+from bough.core.tree.task_state import State
 from bough.testing import ScriptedModel, call
 from tests.harness import Journal
 from tests.interfaces.shell import Said, act, botch, bough, run_args
@@ -234,9 +234,9 @@ def test_a_verdict_is_evidence(tmp_path: Path) -> None:
     place = project(tmp_path, "pytest")
 
     async def work() -> tuple[Any, bytes]:
-        async with app.session(place, create=True) as session:
+        async with app.open_session(place, create=True) as session:
             step = Step("goal", "Make add add.", test_command=PYTEST)
-            outcome = await session.start(step, app.Choices(model=ScriptedModel([FIX, DONE])), app.Watch())
+            outcome = await session.start(step, app.Choices(model=ScriptedModel([FIX, DONE])), app.RunObserver())
             return outcome, await session.store.get_blob(verdict_of(outcome).cases)
 
     outcome, blob = asyncio.run(work())

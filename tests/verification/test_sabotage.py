@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bough.core.states import State
+from bough.core.tree.task_state import State
 from tests.verification.cases import (
     KNOWN,
     LIMITS,

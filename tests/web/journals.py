@@ -13,19 +13,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from bough.adapters.stores.sqlite import SqliteStore, _end, encoded_event
-from bough.adapters.stores.workers import worker_id
+from bough.adapters.stores.liveness import worker_id
+from bough.adapters.stores.sqlite import SqliteStore, _read_end, encode_event
 from bough.core import events as e
-from bough.core.acceptance import Failure, Verdict
-from bough.core.budget import Limits, Spend
-from bough.core.escalation import Decision, Trouble
+from bough.core.acceptance.requirements import Requirement
+from bough.core.acceptance.verdict import Failure, Verdict
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.ids import GOAL, RUN
+from bough.core.ladder.escalation import Decision, Trouble
 from bough.core.messages import Call, Usage
-from bough.core.plan import Plan, Step
-from bough.core.requirements import Requirement
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.signals import Signal
-from bough.core.states import State
+from bough.core.stuck.signals import Signal
+from bough.core.tree.task_state import State
 
 BEGIN = 1_790_000_000.0
 TREE = "1" * 40
@@ -81,9 +81,9 @@ async def _write(root: Path, run: str, told: Sequence[Told], clock: Callable[[],
     def insert(db: sqlite3.Connection) -> None:
         """In one go: a hundred thousand transactions take minutes."""
         for task, event in told:
-            version, link = ends.get(task) or _end(db, run, task)
-            store._insert(db, run, task, version, link, [encoded_event(event)])
-            ends[task] = _end(db, run, task)
+            version, link = ends.get(task) or _read_end(db, run, task)
+            store._insert(db, run, task, version, link, [encode_event(event)])
+            ends[task] = _read_end(db, run, task)
 
     await store._database.write(insert)
     await store.close()

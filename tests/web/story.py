@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bough.core import events as e
-from bough.core.acceptance import Failure, Verdict
-from bough.core.budget import Limits, Spend
-from bough.core.escalation import Decision, Trouble
+from bough.core.acceptance.requirements import Requirement
+from bough.core.acceptance.verdict import Failure, Verdict
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.ids import GOAL
+from bough.core.ladder.escalation import Decision, Trouble
 from bough.core.messages import Call, Usage
-from bough.core.plan import Plan, Step
-from bough.core.requirements import Requirement
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.core.signals import Signal
-from bough.core.states import State
+from bough.core.stuck.signals import Signal
+from bough.core.tree.task_state import State
 from tests.web import journals
 from tests.web.journals import TREE, Told, leaf
 

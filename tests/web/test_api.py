@@ -12,11 +12,11 @@ import httpx2
 import pytest
 
 from bough.core import events as e
-from bough.core.budget import Limits
+from bough.core.budget.ledger import Limits
 from bough.core.ids import CONTROL, GOAL
-from bough.core.plan import Plan, Step
+from bough.core.planning.plan import Plan, Step
 from bough.core.rules import Rules
-from bough.interfaces.cli.entry import enter
+from bough.interfaces.cli.entry import run_command_line
 from tests.web import journals
 from tests.web.serving import Served, serve
 from tests.web.sources import sources
@@ -136,14 +136,14 @@ def test_a_stream_goes_on_where_it_was(served: Served) -> None:
 
 
 def test_a_page_that_comes_while_another_leaves_is_kept_up_to_date(tmp_path: Path) -> None:
-    from bough.app import journal
-    from bough.interfaces.web.live import Lives
+    from bough.app import open_journal
+    from bough.interfaces.web.live_run import LiveRuns
 
     journals.write(tmp_path, "jade-fox", journals.large(3, 2, over=False))
 
     async def meet() -> None:
-        async with journal(tmp_path) as opened:
-            run = await Lives(opened).run("jade-fox")
+        async with open_journal(tmp_path) as opened:
+            run = await LiveRuns(opened).run("jade-fox")
             first = run.watched()
             await first.__aenter__()
             leaving = asyncio.create_task(first.__aexit__(None, None, None))
@@ -171,7 +171,7 @@ def test_what_is_untrusted_is_data(served: Served) -> None:
 
 def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """The same answers that the server gives, and nothing in them can end the element that they are in."""
-    assert enter(["export", "ruby-owl", "--json", "--dir", str(served.root)]) == 0
+    assert run_command_line(["export", "ruby-owl", "--json", "--dir", str(served.root)]) == 0
     data = json.loads(capsysbinary.readouterr().out)
     top = "/api/export/runs/ruby-owl"
     for end in ("/evidence", "/ladder", "/charts", "/task?task=%3Cb%3Ebold"):
@@ -180,14 +180,14 @@ def test_a_run_becomes_one_file(served: Served, capsysbinary: pytest.CaptureFixt
     assert data[f"{top}/tree"]["tasks"] == served.get(served.of("ruby-owl", "/tree"))["tasks"]
     assert f"{top}/diff?task=goal" in data
 
-    assert enter(["export", "ruby-owl", "--html", "--output", "-", "--dir", str(served.root)]) == 0
+    assert run_command_line(["export", "ruby-owl", "--html", "--output", "-", "--dir", str(served.root)]) == 0
     page = capsysbinary.readouterr().out.decode()
     inside = page.partition('id="bough-data">')[2].partition("</script>")[0]
     again = json.loads(inside)
     assert again.pop(top).keys() == data.pop(top).keys() and again == data
     assert "<" not in inside
     assert page.count("</script>") == 2 and "default-src 'none'" in page
-    assert enter(["export", "--dir", str(served.root)]) == 2
+    assert run_command_line(["export", "--dir", str(served.root)]) == 2
     assert b"give --html or --json" in capsysbinary.readouterr().err
 
 
@@ -268,9 +268,9 @@ def test_no_page_makes_markup_of_text() -> None:
 
 
 def test_what_was_stuck_and_what_helped() -> None:
-    from bough.core.escalation import Decision, Trouble
-    from bough.core.states import State
-    from bough.interfaces.web.pages import ladder
+    from bough.core.ladder.escalation import Decision, Trouble
+    from bough.core.tree.task_state import State
+    from bough.interfaces.web.pages import build_ladder
 
     trouble = Trouble("signal", "It goes round.", "circular_tools", "prune")
     told: list[Any] = [
@@ -279,8 +279,8 @@ def test_what_was_stuck_and_what_helped() -> None:
         e.StateChanged(State.COMPLETED, "done"),
     ]
     records = [e.Record(n, "r", "t", n, 10.0 * n, event) for n, event in enumerate(told, 1)]
-    first, second = ladder(records)
+    first, second = build_ladder(records)
     assert (first["rung"], first["helped"], first["after"]) == ("nudge", False, 10.0)
     assert (second["rung"], second["helped"]) == ("prune", True)
-    (alone,) = ladder(records[:1])
+    (alone,) = build_ladder(records[:1])
     assert alone["helped"] is None and alone["came"] == "under way"

@@ -20,7 +20,7 @@ import pytest
 
 from bough.core import events as e
 from bough.core.messages import Answer
-from bough.core.states import State
+from bough.core.tree.task_state import State
 from tests.harness import FIXED, make_project
 from tests.interfaces import shell
 from tests.interfaces.shell import act, bough, live, run_args, until

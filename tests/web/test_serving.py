@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from bough.interfaces.cli.entry import enter
+from bough.interfaces.cli.entry import run_command_line
 from tests.harness import FIXED, make_project
 from tests.interfaces.shell import act, bough, run_args
 from tests.web import journals
@@ -33,12 +33,12 @@ def test_a_port_that_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     journals.write(tmp_path, "jade-fox", journals.large(2, 1))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert enter(["serve", "--dir", str(tmp_path), "--port", str(port)]) == 2
+        assert run_command_line(["serve", "--dir", str(tmp_path), "--port", str(port)]) == 2
     assert f"Port {port} of 127.0.0.1 cannot be used" in capsys.readouterr().err
 
 
 def test_where_there_are_no_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert enter(["serve", "--dir", str(tmp_path)]) == 2
+    assert run_command_line(["serve", "--dir", str(tmp_path)]) == 2
     assert "There are no runs" in capsys.readouterr().err
 
 

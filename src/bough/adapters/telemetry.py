@@ -21,9 +21,9 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode,
 
 from bough import __version__
 from bough.core import events as e
-from bough.core.agents import title_of
 from bough.core.messages import Usage
-from bough.core.states import SETTLED, State
+from bough.core.settings.agent_settings import title_of
+from bough.core.tree.task_state import SETTLED, State
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 PATIENCE = 5_000
@@ -91,10 +91,10 @@ class Spans:
                 self._start(task, "attempt", f"invoke_agent {role}", at, named, under="task")
             case e.ModelAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds) as event:
                 stop = {"gen_ai.response.finish_reasons": (event.stop,)}
-                self._asked(task, at, seconds, model, usage, cost, text, stop)
+                self._add_model_span(task, at, seconds, model, usage, cost, text, stop)
                 self._calls |= {(task, call.id): call.name for call in event.calls}
             case e.HelperAnswered(text=text, model=model, usage=usage, cost=cost, seconds=seconds, helper=helper):
-                self._asked(task, at, seconds, model, usage, cost, text, {"bough.helper": helper})
+                self._add_model_span(task, at, seconds, model, usage, cost, text, {"bough.helper": helper})
             case e.ToolStarted(call=call):
                 name = self._calls.pop((task, call), "tool")
                 of_it = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name, "gen_ai.tool.call.id": call}
@@ -108,21 +108,23 @@ class Spans:
                 ruling = {"bough.check.ruling": verdict.ruling}
                 self._end(task, "check", at, counts | ruling, "" if verdict.ruling == "passed" else verdict.ruling)
             case e.ChildMerged(child=child, conflicts=conflicts):
-                self._merged(task, child, at, len(conflicts))
+                self._add_merge_event(task, child, at, len(conflicts))
 
     def _start(
         self, task: str, what: str, name: str, at: float, attributes: Mapping[str, Any], under: str = ""
     ) -> None:
         parent = self._open.get((task, under)) or self._open.get((task, "task")) if under else None
-        parent = parent or self._above(task, what)
+        parent = parent or self._find_parent_span(task, what)
         context = set_span_in_context(parent) if parent is not None else None
-        span = self._tracer.start_span(name, context=context, start_time=_ns(at), attributes=dict(attributes))
+        span = self._tracer.start_span(
+            name, context=context, start_time=_to_nanoseconds(at), attributes=dict(attributes)
+        )
         assert isinstance(span, Span)
         self._open[task, what] = span
         if what == "task":
             self._tasks[task] = span.get_span_context()
 
-    def _above(self, task: str, what: str) -> Span | None:
+    def _find_parent_span(self, task: str, what: str) -> Span | None:
         """The span of the task above, or of the run."""
         if (task, what) == (RUN, "run"):
             return None
@@ -140,9 +142,9 @@ class Spans:
         if wrong:
             span.set_attribute("error.type", wrong)
             span.set_status(Status(StatusCode.ERROR, wrong))
-        span.end(_ns(at))
+        span.end(_to_nanoseconds(at))
 
-    def _asked(
+    def _add_model_span(
         self,
         task: str,
         at: float,
@@ -169,19 +171,21 @@ class Spans:
         if self._content:
             attributes["gen_ai.output.messages"] = text
         context = set_span_in_context(parent) if parent is not None else None
-        began = _ns(at - seconds)
+        began = _to_nanoseconds(at - seconds)
         span = self._tracer.start_span(f"chat {model}", context, SpanKind.CLIENT, attributes, start_time=began)
-        span.end(_ns(at))
+        span.end(_to_nanoseconds(at))
 
-    def _merged(self, task: str, child: str, at: float, conflicts: int) -> None:
+    def _add_merge_event(self, task: str, child: str, at: float, conflicts: int) -> None:
         """A moment, with a link to the step whose work was brought in."""
         path = child if task == "goal" else f"{task}/{child}"
         links = [Link(self._tasks[path])] if path in self._tasks else []
         context = set_span_in_context(self._open[task, "task"]) if (task, "task") in self._open else None
         attributes: dict[str, Any] = {"bough.step": child, "bough.conflicts": conflicts}
-        span = self._tracer.start_span(f"merge {child}", context, SpanKind.INTERNAL, attributes, links, _ns(at))
-        span.end(_ns(at))
+        span = self._tracer.start_span(
+            f"merge {child}", context, SpanKind.INTERNAL, attributes, links, _to_nanoseconds(at)
+        )
+        span.end(_to_nanoseconds(at))
 
 
-def _ns(at: float) -> int:
+def _to_nanoseconds(at: float) -> int:
     return int(at * 1_000_000_000)

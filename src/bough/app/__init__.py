@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bough.app.choices import Choices, Planned, Watch
-from bough.app.project import Journal, Session, journal, prompt, session
+from bough.app.choices import Choices, PlannedGoal, RunObserver
+from bough.app.session import Journal, Session, load_prompt, open_journal, open_session
 
-__all__ = ["Choices", "Journal", "Planned", "Session", "Watch", "journal", "prompt", "session"]
+__all__ = ["Choices", "Journal", "PlannedGoal", "RunObserver", "Session", "load_prompt", "open_journal", "open_session"]

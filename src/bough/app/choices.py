@@ -10,18 +10,18 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bough.core import events as e
-from bough.core.budget import Limits, Spend
+from bough.core.acceptance.requirements import Requirement
+from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
+from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
-from bough.core.grants import TOKENS_PER_ROUND, root_grant, with_tokens
-from bough.core.plan import Plan, Step, most_leaves
-from bough.core.requirements import Requirement
+from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import CheckRules, Rules
 from bough.ports import Approval, Model, Stop
 
 if TYPE_CHECKING:
     from bough import config as settings
     from bough.adapters.sandboxes.levels import Mode
-    from bough.core.planning.estimate import Advice
+    from bough.core.planning.size_estimate import Advice
 
 NO_MODEL = (
     "No model is configured: set ANTHROPIC_API_KEY or OPENAI_API_KEY and name one with --model "
@@ -96,7 +96,7 @@ class Choices(Struct, frozen=True):
         planning = replace(configured.planning, **said)
         return replace(configured, planning=planning, checks=allowed, accept_failing=accepts)
 
-    def confined(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
+    def confine_sandbox(self, configured: settings.SandboxSettings) -> settings.SandboxSettings:
         said = {"mode": self.sandbox, "network": self.network}
         return replace(configured, **{name: value for name, value in said.items() if value is not None})
 
@@ -104,13 +104,13 @@ class Choices(Struct, frozen=True):
         """The goal, as several attempts at it where the person wants that."""
         if not self.best_of:
             return goal
-        from bough.core.planning.attempts import fresh_attempts
+        from bough.core.planning.attempts import build_attempts
 
-        tries = fresh_attempts(goal, self.best_of)
+        tries = build_attempts(goal, self.best_of)
         return replace(goal, steps=tries, plan_first=False, parallel=True, join="any")
 
     def limits(self, configured: Limits) -> Limits:
-        limits = with_tokens(configured, self.rounds) if self.rounds is not None else configured
+        limits = set_rounds(configured, self.rounds) if self.rounds is not None else configured
         chosen = {"tokens": self.tokens, "cost": self.cost, "minutes": self.minutes}
         limits = replace(limits, **{name: value for name, value in chosen.items() if value is not None})
         return replace(limits, tokens=None) if limits.tokens == 0 else limits
@@ -122,7 +122,7 @@ class Choices(Struct, frozen=True):
             configured = replace(configured, tokens=configured.rounds * TOKENS_PER_ROUND)
         limits = self.limits(configured)
         unset = self.rounds is None and configured.rounds == Limits().rounds
-        return with_tokens(limits, root_grant(most_leaves(goal), None if unset else limits.rounds))
+        return set_rounds(limits, compute_root_rounds(count_most_leaves(goal), None if unset else limits.rounds))
 
     def agents(self, configured: Mapping[str, str]) -> dict[str, str]:
         """Role or tier → outside agent. Who is named for this run is meant in place of all that is configured, but
@@ -136,7 +136,7 @@ class Choices(Struct, frozen=True):
 
     def models(self, configured: settings.Models, otherwise: str | None = None) -> dict[str, str]:
         """Names by tier. `otherwise`: the one to take when none is configured."""
-        main = _name(self.model) or configured.main or otherwise
+        main = _get_name(self.model) or configured.main or otherwise
         if main is None:
             raise Unavailable(NO_MODEL)
         presets = configured.presets
@@ -149,7 +149,7 @@ class Choices(Struct, frozen=True):
             raise UsageError(
                 f"`{main}` is neither provider:model nor one of your presets ({known}): see `bough config`."
             )
-        fast, strong = _name(self.fast_model) or configured.fast, _name(self.strong_model) or configured.strong
+        fast, strong = _get_name(self.fast_model) or configured.fast, _get_name(self.strong_model) or configured.strong
         return {
             "fast": presets[fast].named("fast") if fast in presets else fast or main,
             "main": main,
@@ -162,17 +162,17 @@ class Choices(Struct, frozen=True):
         return {m.name: m for m in chosen if m is not None and not isinstance(m, str)}
 
 
-def to_plan(step: Step, rules: Rules) -> Step:
+def mark_plan_first(step: Step, rules: Rules) -> Step:
     """A goal whose steps nobody wrote is planned first, unless it is to stay in one piece."""
     planning = rules.planning
     return replace(step, plan_first=not (step.steps or planning.flat or planning.max_depth < 1))
 
 
-def _name(model: str | Model | None) -> str | None:
+def _get_name(model: str | Model | None) -> str | None:
     return model if model is None or isinstance(model, str) else model.name
 
 
-class Watch(Struct, frozen=True):
+class RunObserver(Struct, frozen=True):
     """How a run is watched and stopped while it is under way."""
 
     stop: Stop = field(default_factory=Stop)
@@ -185,16 +185,16 @@ class Watch(Struct, frozen=True):
     permit: Callable[[str], Awaitable[str | None]] | None = None
     """Shows the person a command line that they want to see first; anything but yes is a no."""
 
-    def or_later(self, later: bool) -> Watch:
+    def or_later(self, later: bool) -> RunObserver:
         """Where nobody is there to be asked, and the answer may come later: everything waits for it."""
-        return replace(self, ask=_later) if later and self.ask is None else self
+        return replace(self, ask=_answer_later) if later and self.ask is None else self
 
 
-async def _later(question: str) -> None:
+async def _answer_later(question: str) -> None:
     return None
 
 
-class Planned(Struct, frozen=True):
+class PlannedGoal(Struct, frozen=True):
     """The plan for a goal."""
 
     plan: Plan

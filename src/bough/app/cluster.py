@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from bough.adapters.workspaces.git import GitWorkspaces
     from bough.adapters.workspaces.surroundings import Surroundings
     from bough.app.choices import Choices
-    from bough.app.project import Session
+    from bough.app.session import Session
 
 
-def shared(store: Store) -> PostgresStore | None:
+def find_shared_store(store: Store) -> PostgresStore | None:
     """The journal that machines share; None: it is this machine's alone."""
     inner: Any = getattr(store, "inner", store)
     if not hasattr(inner, "server"):
@@ -29,12 +29,12 @@ def shared(store: Store) -> PostgresStore | None:
     return found
 
 
-def clock_of(store: Store) -> Callable[[], float]:
-    journal = shared(store)
+def find_clock(store: Store) -> Callable[[], float]:
+    journal = find_shared_store(store)
     return time.time if journal is None else journal.now
 
 
-def workspaces_of(
+def open_workspaces(
     store: Store,
     root: Path,
     home: Path,
@@ -43,7 +43,7 @@ def workspaces_of(
     layered: Callable[[], bool],
     remote: str = "",
 ) -> GitWorkspaces:
-    journal = shared(store)
+    journal = find_shared_store(store)
     if journal is None:
         from bough.adapters.workspaces.git import GitWorkspaces
 
@@ -57,16 +57,16 @@ def workspaces_of(
     return workspaces
 
 
-async def dispatch(session: Session, choices: Choices) -> DbosExecutor | None:
+async def start_dispatch(session: Session, choices: Choices) -> DbosExecutor | None:
     """Dispatches leaf tasks to workers; None: they run here."""
-    journal = shared(session.store)
+    journal = find_shared_store(session.store)
     if journal is None or choices.workers is False:
         if choices.workers:
             raise UsageError("--workers is for runs on many machines: give the journal with --store too.")
         return None
-    from bough.adapters.executors.fleet import LEASE, workers
+    from bough.adapters.executors.fleet import LEASE, list_present_workers
 
-    there = [each for each in await journal.transact(workers) if not each.draining and each.silent < LEASE]
+    there = [each for each in await journal.transact(list_present_workers) if not each.draining and each.silent < LEASE]
     if not there and choices.workers is None:
         return None
     if not there:
@@ -74,6 +74,6 @@ async def dispatch(session: Session, choices: Choices) -> DbosExecutor | None:
     if choices.given():
         raise UsageError("A model of your own cannot be sent to workers: name one, or run without --workers.")
     from bough.adapters.executors.dbos import DbosExecutor
-    from bough.engine.leaf import is_leaf
+    from bough.engine.remote_leaf import is_leaf
 
     return DbosExecutor(journal.server, is_leaf, sum(each.slots for each in there))

@@ -16,24 +16,24 @@ from msgspec.structs import replace
 
 from bough.adapters import optimising
 from bough.adapters.models.wire import UNREADABLE
-from bough.app.choices import Choices, Watch
-from bough.app.project import Session, prompt
-from bough.core import context
+from bough.app.choices import Choices, RunObserver
+from bough.app.session import Session, load_prompt
 from bough.core import events as e
+from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
+from bough.core.conversation import context
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.errors import Passing, UsageError
-from bough.core.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Prompt, Said, ToolSpec
-from bough.core.plan import PlanningRules, Tier
-from bough.core.planning import brief
-from bough.core.planning.estimate import Estimate
+from bough.core.planning import prompt_values
 from bough.core.planning.guidance import LONGEST, Lesson, Score, guidance_of, score_gate, score_plan, with_guidance
-from bough.core.planning.specs import GATE, PLAN
-from bough.core.states import State
-from bough.core.trail import Trail
-from bough.engine.consult import helper_prompt, said
-from bough.engine.estimate import describe, measure
-from bough.engine.machine import means
+from bough.core.planning.plan import PlanningRules, Tier
+from bough.core.planning.size_estimate import SizeEstimate
+from bough.core.planning.tool_specs import GATE, PLAN
+from bough.core.tree.task_state import State
+from bough.engine.complexity_gate import describe, measure
+from bough.engine.consult import helper_prompt, render_answer
+from bough.engine.plan_means import describe_means
 from bough.ports import Ports
 
 T = TypeVar("T")
@@ -113,19 +113,19 @@ async def optimise_planner(
         )
     models = choices.models(session.config.models)
     found, spent = [], Spent()
-    async with session._ports(models, choices, Watch(), session._endpoints(models, choices)) as ports:
+    async with session._ports(models, choices, RunObserver(), session._endpoints(models, choices)) as ports:
         for helper in HELPERS:
             known = [lesson for lesson in lessons if helper.name == "gate" or not lesson.atomic]
             if len(known) < FEWEST:
                 why_not = f"{len(known)} completed runs were large enough for a plan, and it takes {FEWEST}"
                 found.append(Comparison(helper.name, ports.models[helper.tier].name, 0, (), why_not=why_not))
                 continue
-            found.append(await Bench(helper, ports, spent, tell).compare(known, calls))
+            found.append(await PlannerBench(helper, ports, spent, tell).compare(known, calls))
     _keep(session.home / FILE, found)
     return found, spent
 
 
-class Bench:
+class PlannerBench:
     """Where the guidance of one helper is tried."""
 
     def __init__(self, helper: Helper, ports: Ports, spent: Spent, tell: Callable[[str], None]) -> None:
@@ -133,7 +133,7 @@ class Bench:
         self._ports = ports
         self._spent = spent
         self._tell = tell
-        self._template = prompt(helper.name)
+        self._template = load_prompt(helper.name)
         self._plain = guidance_of(self._template)
         self._answers: dict[tuple[str, str], Answer] = {}
 
@@ -192,9 +192,9 @@ class Bench:
             "seen": "\n".join(f"{number}. {says}" for number, says in enumerate(seen, 1)),
             "longest": f"{LONGEST:,}",
         }
-        question = context.render(prompt("optimiser"), values)
-        asked = Prompt("optimise#proposal", prompt("helper").strip(), Trail((Said(question),)), ())
-        return said(await self._call(asked, "strong")).strip() or guidance
+        question = context.render(load_prompt("optimiser"), values)
+        asked = Prompt("optimise#proposal", load_prompt("helper").strip(), PersistentList((Said(question),)), ())
+        return render_answer(await self._call(asked, "strong")).strip() or guidance
 
     async def _call(self, asked: Prompt, tier: Tier) -> Answer:
         for tried in range(TRIES):
@@ -244,24 +244,24 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     command = next((record.event.command for record in checked if isinstance(record.event, e.BaseChecked)), "")
     size = await measure(session.workspaces, run.base)
     known: dict[str, Any] = dict(await describe(session.workspaces, run.base, command, task.step.instructions))
-    goal = context.following(task)
+    goal = context.build_planner_goal(task)
     rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
     guess = task.estimate
-    estimate = Estimate(guess.atomic, guess.steps, guess.phases, guess.domains, guess.reason) if guess else None
+    estimate = SizeEstimate(guess.atomic, guess.steps, guess.phases, guess.domains, guess.reason) if guess else None
     work = await session.work(name)
     paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]
     room = run.rules.planning.max_depth
     return Lesson(
         run=name,
         goal=goal,
-        gate=brief.gate(goal, size, rounds, grows=run.grows, **known),
-        planner=brief.planner(
+        gate=prompt_values.build_gate_values(goal, size, rounds, grows=run.grows, **known),
+        planner=prompt_values.build_planner_values(
             goal,
             size,
             room,
             estimate=estimate,
             requirements=task.asked,
-            means=means(goal.instructions, run.jobs, LEAF_ROUNDS if run.grows else rounds),
+            means=describe_means(goal.instructions, run.jobs, LEAF_ROUNDS if run.grows else rounds),
             **known,
         ),
         requirements=task.asked,
@@ -296,7 +296,7 @@ def _keep(file: Path, found: Sequence[Comparison]) -> None:
 def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:
     """Templates by name, as the settings want them."""
     if rules.prompts == "plain":
-        return prompt
+        return load_prompt
     try:
         learned = msgspec.json.decode((home / FILE).read_bytes(), type=dict[str, Learned])
     except (FileNotFoundError, *UNREADABLE):
@@ -305,8 +305,8 @@ def prompts_of(rules: PlanningRules, home: Path) -> Callable[[str], str]:
         raise UsageError(
             'prompts = "optimised" under [planning], and there are none: `bough optimise planner` looks for some.'
         )
-    return partial(_prompt, {name: with_guidance(prompt(name), each.guidance) for name, each in learned.items()})
+    return partial(_prompt, {name: with_guidance(load_prompt(name), each.guidance) for name, each in learned.items()})
 
 
 def _prompt(learned: dict[str, str], name: str) -> str:
-    return learned.get(name) or prompt(name)
+    return learned.get(name) or load_prompt(name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from bough.core import events as e
-from bough.core.escalation import Decision, Trouble
+from bough.core.ladder.escalation import Decision, Trouble
 from bough.core.messages import Call
-from bough.core.plan import Role, Step, Tier
-from bough.core.signals import Signal
-from bough.core.states import State
+from bough.core.planning.plan import Role, Step, Tier
+from bough.core.stuck.signals import Signal
+from bough.core.tree.task_state import State
 
 
 class OpenWorkspace(Struct, frozen=True):

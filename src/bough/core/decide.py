@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bough.core import accepting, alone, approval, control
 from bough.core import commands as c
-from bough.core.budget import LAST_SHARE, Spend, used_up
-from bough.core.compaction import broken, due
-from bough.core.escalation import ASKING, Decision, Trouble, escalate
+from bough.core.acceptance import changed_tests, examination
+from bough.core.budget.ledger import LAST_SHARE, Spend, find_reached_limit
+from bough.core.conversation.compaction import is_breaker_open, is_due
 from bough.core.ids import GOAL, depth
-from bough.core.plan import Tier
-from bough.core.states import State
-from bough.core.stuck import Signal
-from bough.core.task import Task
-from bough.core.tree import failed, not_well, well
-from bough.core.workflow.keys import kind
+from bough.core.ladder.escalation import ASKING, Decision, Trouble, escalate
+from bough.core.planning.plan import Tier
+from bough.core.stuck.detector import Signal
+from bough.core.tree import agentless
+from bough.core.tree.next_moves import find_fatal_step, has_succeeded, list_unsuccessful
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.workflow import control_flow
+from bough.core.workflow.keys import classify_step
 
 COMPACTION = "compaction"
 """The pattern of a conversation that does not get shorter."""
@@ -40,22 +42,22 @@ def decide(task: Task, now: float) -> c.Command:
         return c.RunTools(task.waiting)
     if task.gathering:
         return c.Review() if task.review else _gather(task)
-    if alone.without_agent(task.step):
-        return alone.next_for(task)
+    if agentless.is_agentless(task.step):
+        return agentless.decide_agentless(task)
     if task.attempt is None and task.step.plan_first and not task.leaf:
-        return _plan(task)
+        return _decide_plan(task)
     if task.attempt is None:
-        return c.StartAttempt(task.step.role, _tier(task))
-    if _to_tell(task) and (task.claim is not None or task.split):
+        return c.StartAttempt(task.step.role, _choose_tier(task))
+    if _has_unheard_message(task) and (task.claim is not None or task.split):
         return c.Relay()
     if task.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
     if task.split:
         return c.Split(task.split)
-    return _go_on(task, now)
+    return _continue_work(task, now)
 
 
-def _go_on(task: Task, now: float) -> c.Command:
+def _continue_work(task: Task, now: float) -> c.Command:
     """An agent is at work: may it continue, and is there a message for it first?"""
     if _may_change_protocol(task):
         says = f"the model gave {task.faults} answers in a row without a usable tool call"
@@ -70,18 +72,20 @@ def _go_on(task: Task, now: float) -> c.Command:
     again = task.asking
     spend = task.spend.minus(Spend(rounds=1)) if again else task.spend
     # Who acts in text hands nothing over: every answer that changes something is checked at once.
-    limit = used_up(spend, task.limits) if task.in_text else used_up(spend, task.limits, LAST_SHARE)
-    if limit and (task.grows or task.handed_over or used_up(spend, task.limits)):
+    limit = (
+        find_reached_limit(spend, task.limits) if task.in_text else find_reached_limit(spend, task.limits, LAST_SHARE)
+    )
+    if limit and (task.grows or task.handed_over or find_reached_limit(spend, task.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
-    if _to_tell(task) and not again:
+    if _has_unheard_message(task) and not again:
         return c.Relay()
-    if not limit and not again and (signal := task.signal or _soft_limit(task)):
-        trouble = _trouble(signal)
+    if not limit and not again and (signal := task.signal or _check_soft_limit(task)):
+        trouble = _build_trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
-    if _too_long(task):
+    if _is_too_long(task):
         if task.attempt is not None and task.attempt.exceeded and len(task.attempt.messages) == 1:
             return c.Rest("unavailable", task.attempt.exceeded)  # There is nothing that could go.
-        in_vain = _no_shorter(task)
+        in_vain = _find_compaction_trouble(task)
         if in_vain is None:
             return c.Compact()
         if not limit:
@@ -95,9 +99,11 @@ def _go_on(task: Task, now: float) -> c.Command:
     return c.AskModel(max(0.0, min(task.retry_at - now, task.retry_wait)), last=limit is not None)
 
 
-def _to_tell(task: Task) -> bool:
+def _has_unheard_message(task: Task) -> bool:
     """A person has said something that the agent has not heard, and there is a round left for it to act on that."""
-    return bool(task.unheard) and task.attempt is not None and not used_up(task.spend, task.limits, LAST_SHARE)
+    return (
+        bool(task.unheard) and task.attempt is not None and not find_reached_limit(task.spend, task.limits, LAST_SHARE)
+    )
 
 
 def _may_change_protocol(task: Task) -> bool:
@@ -108,7 +114,7 @@ def _may_change_protocol(task: Task) -> bool:
     return "other_protocol" in ladder.rungs and task.faults >= ladder.other_protocol_after
 
 
-def _too_long(task: Task) -> bool:
+def _is_too_long(task: Task) -> bool:
     """The conversation is about to fill the model's window, or was refused for its length. A round that is under way
     is made as it was begun, and between two compactions the model is heard: only its next answer shows what the first
     one was worth."""
@@ -117,13 +123,13 @@ def _too_long(task: Task) -> bool:
         return True
     if attempt is None or attempt.compacted or task.asking:
         return False
-    return due(attempt.used, attempt.window, task.rules.compaction)
+    return is_due(attempt.used, attempt.window, task.rules.compaction)
 
 
-def _no_shorter(task: Task) -> Trouble | None:
+def _find_compaction_trouble(task: Task) -> Trouble | None:
     """Compacting again would not help."""
     attempt, rules = task.attempt, task.rules.compaction
-    if attempt is None or not broken(attempt.useless, rules):
+    if attempt is None or not is_breaker_open(attempt.useless, rules):
         return None
     says = f"{rules.breaker} compactions in a row left the conversation too long for the model's window"
     full = f"about {attempt.used:,} of {attempt.window:,} tokens are in use"
@@ -132,7 +138,7 @@ def _no_shorter(task: Task) -> Trouble | None:
 
 def _climb(task: Task, decision: Decision) -> c.Command:
     """The rung that was decided on. Where it needs a model, the ledger has its say first."""
-    limit = used_up(task.spend, task.limits)
+    limit = find_reached_limit(task.spend, task.limits)
     if limit and decision.rung in ASKING:
         return c.Rest("budget", f"the budget of {limit} is spent")
     return c.Climb(decision)
@@ -145,14 +151,14 @@ def _escalate(task: Task, trouble: Trouble) -> c.Command:
     return c.Escalate(escalate(standing), trouble)
 
 
-def _trouble(signal: Signal) -> Trouble:
+def _build_trouble(signal: Signal) -> Trouble:
     soft = signal.pattern in ("max_rounds", "subtask_max_rounds")
     return Trouble(
         "soft_limit" if soft else "signal", signal.diagnosis, signal.pattern, signal.recommended, signal.evidence
     )
 
 
-def _soft_limit(task: Task) -> Signal | None:
+def _check_soft_limit(task: Task) -> Signal | None:
     """It takes long. Soft counters start again after a rung; the hard ledger never does."""
     subtask = depth(task.id) > 1
     limit = task.rules.ladder.subtask_rounds if subtask else task.rules.ladder.task_rounds
@@ -162,13 +168,13 @@ def _soft_limit(task: Task) -> Signal | None:
     return Signal(pattern, 1.0, f"it is not done after {limit} rounds", "decompose")  # type: ignore[arg-type]
 
 
-def _tier(task: Task) -> Tier:
+def _choose_tier(task: Task) -> Tier:
     return task.tier or task.step.model
 
 
-def _plan(task: Task) -> c.Command:
+def _decide_plan(task: Task) -> c.Command:
     """Its smaller steps are not known yet."""
-    if limit := used_up(task.spend, task.limits):
+    if limit := find_reached_limit(task.spend, task.limits):
         return c.Rest("budget", f"the budget of {limit} is spent")
     if depth(task.id) == 0 and task.estimate is None:
         return c.Estimate()
@@ -179,23 +185,23 @@ def _plan(task: Task) -> c.Command:
 
 def _gather(task: Task) -> c.Command:
     """All smaller steps are over: the task stands or falls as a whole. Nothing is completed over a failing child."""
-    if child := failed(task):
+    if child := find_fatal_step(task):
         return c.Conclude(State.FAILED, f"its step {child.child} is {child.state}: {child.why}")
-    if well(task):
-        return c.Summarise() if task.step.summarize and not task.summarized else _gathered(task)
-    limit = used_up(task.spend, task.limits)
+    if has_succeeded(task):
+        return c.Summarise() if task.step.summarize and not task.summarized else _finish_gathering(task)
+    limit = find_reached_limit(task.spend, task.limits)
     if limit:
         return c.Rest("budget", f"the budget of {limit} is spent")
-    bad = not_well(task)
+    bad = list_unsuccessful(task)
     said = "; ".join(f"{child.child} is {child.state}: {child.why}" for child in bad)
     return _escalate(task, Trouble("children", f"its steps cannot go on: {said}"))
 
 
-def _gathered(task: Task) -> c.Command:
+def _finish_gathering(task: Task) -> c.Command:
     ended = [child for child in task.settled.values() if child.state is State.COMPLETED]
     count, of = len(ended), len(task.steps)
     said = f"all {count} steps are completed" if count == of else f"{count} of {of} steps are completed"
-    how = control.passes(task)
+    how = control_flow.describe_passes(task)
     return c.ChangeState(State.TESTING, f"{said}, {how}" if how else said)
 
 
@@ -206,62 +212,64 @@ def _judge(task: Task) -> c.Command:
     stands = verdict is not None and verdict.finding and task.findings > 0 and verdict.tree == task.tree
     if verdict is None or not (task.judged or stands):
         return c.RunCheck()
-    if verdict.ruling == "passed" and _to_tell(task):
+    if verdict.ruling == "passed" and _has_unheard_message(task):
         return c.Relay()
-    if verdict.ruling == "passed" and _in_vain(task):
+    if verdict.ruling == "passed" and _is_unchanged(task):
         return c.Conclude(
             State.BLOCKED, "nothing changed: no file is different, so the check that passes proves nothing"
         )
     if verdict.ruling == "passed":
-        return accepting.next_for(task) or c.Conclude(State.COMPLETED, verdict.reason)
+        return examination.decide_examination(task) or c.Conclude(State.COMPLETED, verdict.reason)
     if verdict.ruling == "needs_approval":
-        return approval.next_for(task)
-    if verdict.finding and approval.may_answer(task):
+        return changed_tests.decide_approval(task)
+    if verdict.finding and changed_tests.may_answer(task):
         return c.ReturnFinding()
     if verdict.ruling == "not_verified" and task.asked_for_test:
         return c.Conclude(State.BLOCKED, verdict.reason)
     return c.ChangeState(State.TEST_FAILED, verdict.reason)
 
 
-def _in_vain(task: Task) -> bool:
+def _is_unchanged(task: Task) -> bool:
     """A goal for agents, and not a file of theirs is different: a check that passes says nothing about it. A written
     plan may be about nothing but looking."""
     attempts = bool(task.step.steps) and all(step.attempt for step in task.step.steps)
     checked = task.verdict is not None and bool(task.verdict.command)
-    return task.id == GOAL and task.tree == task.base and checked and (kind(task.step) == "agent" or attempts)
+    return task.id == GOAL and task.tree == task.base and checked and (classify_step(task.step) == "agent" or attempts)
 
 
-def _meet(task: Task) -> c.Command:
+def _handle_failing_probe(task: Task) -> c.Command:
     """The check passes and a probe fails: what was asked is not there."""
-    if task.probe_repairs >= accepting.REPAIRS:
-        what = "; ".join(probe.says for probe in accepting.refuted(task))
+    if task.probe_repairs >= examination.REPAIRS:
+        what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
         says = f"probes still fail after {task.probe_repairs} repairs: {what}"
         return _escalate(task, Trouble("repairs", says))
-    return c.StartAttempt("bug_hunter", "strong" if task.probe_repairs == accepting.REPAIRS - 1 else _tier(task))
+    return c.StartAttempt(
+        "bug_hunter", "strong" if task.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
+    )
 
 
 def _repair(task: Task) -> c.Command:
     """In `test_failed`: a fresh agent, up to the limit; a repair that made more tests fail is rolled back first."""
     verdict, best = task.verdict, task.best
-    if alone.without_agent(task.step):
+    if agentless.is_agentless(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and verdict.ruling == "passed":
-        return _meet(task)
+        return _handle_failing_probe(task)
     if verdict and best and verdict.failed > best.failed and best.tree != task.tree:
         return c.RollBack(best.tree, f"{verdict.failed} tests failed after the repair, {best.failed} before it")
     if verdict and verdict.ruling == "not_verified":
-        return c.StartAttempt("test_writer", _tier(task))
-    if not_well(task):  # It was only verified because it might have been done.
+        return c.StartAttempt("test_writer", _choose_tier(task))
+    if list_unsuccessful(task):  # It was only verified because it might have been done.
         return c.Focus()
-    most, repairs = _most_repairs(task), task.repairs - task.probe_repairs
+    most, repairs = _count_allowed_repairs(task), task.repairs - task.probe_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
     # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.
     last = repairs == most - 1 and not task.in_text
-    return c.StartAttempt("bug_hunter", "strong" if last else _tier(task))
+    return c.StartAttempt("bug_hunter", "strong" if last else _choose_tier(task))
 
 
-def _most_repairs(task: Task) -> int:
+def _count_allowed_repairs(task: Task) -> int:
     """Where fresh attempts follow, one repair is enough: what a small model does not see once it never sees."""
     ladder = task.rules.ladder
     follows = "attempts" in ladder.rungs and ladder.attempts > 1 and task.rules.planning.max_depth > 0

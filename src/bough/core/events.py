@@ -14,20 +14,20 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from bough.core.acceptance import AllowedChange, Verdict
-from bough.core.budget import Limits, Spend
-from bough.core.escalation import Decision, Means, Trouble
-from bough.core.findings import Finding
-from bough.core.inherited import Inherited, Subject
-from bough.core.judging import Ruling
-from bough.core.merging import Merge
+from bough.core.acceptance.findings import Finding
+from bough.core.acceptance.judge_ruling import Ruling
+from bough.core.acceptance.probes import Probe, Probed
+from bough.core.acceptance.requirements import By, Requirement
+from bough.core.acceptance.verdict import AllowedChange, Verdict
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.ladder.escalation import Decision, Means, Trouble
+from bough.core.merge.conflict_hunks import Merge
 from bough.core.messages import AnswerProtocol, Call, Stop, Usage
-from bough.core.plan import Join, Plan, Role, Step, Tier
-from bough.core.probes import Probe, Probed
-from bough.core.requirements import By, Requirement
+from bough.core.planning.plan import Join, Plan, Role, Step, Tier
 from bough.core.rules import Rules
-from bough.core.signals import Signal
-from bough.core.states import State
+from bough.core.stuck.signals import Signal
+from bough.core.tree.inherited import Inherited, Subject
+from bough.core.tree.task_state import State
 
 Halt = Literal["stopped", "budget", "unavailable", "needs_approval", "environment", "paused", "waiting", "quota"]
 ChangesBy = Literal["judge", "person", "earlier"]

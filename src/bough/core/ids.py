@@ -28,7 +28,7 @@ _ANIMALS = """
 """.split()  # noqa: SIM905 (a wall of quotes reads worse)
 
 
-def run_name(number: int) -> str:
+def make_run_name(number: int) -> str:
     """A short sayable name for any number: `run_name(randbits)` gives things like `amber-heron`.
 
     Past the first few thousand a digit group is added, so every number has a name and no two below
@@ -59,12 +59,12 @@ def worker_name(worker: str) -> str:
     return name if mark else ""
 
 
-def below(task: str, name: str) -> str:
+def child_path(task: str, name: str) -> str:
     """The path of a task's child."""
     return name if task == GOAL else f"{task}/{name}"
 
 
-def parent(task: str) -> str | None:
+def parent_path(task: str) -> str | None:
     """The path of the task above; None for the goal."""
     return None if task == GOAL else task.rpartition("/")[0] or GOAL
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from bough.core.trail import Trail
+from bough.core.conversation.persistent_list import PersistentList
 
 AnswerProtocol = Literal["tools", "text", "agent"]
 """How an agent acts: by native tool calls, by blocks in its text, or (an outside one) with tools of its own."""
@@ -77,7 +77,7 @@ class Prompt(Struct, frozen=True):
     key: str
     """Names the call within its run (`task#attempt#round`), so that a recording can be replayed by it."""
     system: str
-    messages: Trail[Message]
+    messages: PersistentList[Message]
     tools: tuple[ToolSpec, ...]
     schema: ToolSpec | None = None
     """The answer is to be one JSON object like this tool's arguments, in the text."""

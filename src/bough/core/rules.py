@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from bough.core.escalation import LadderRules
-from bough.core.plan import PlanningRules
-from bough.core.signals import StuckRules
+from bough.core.ladder.escalation import LadderRules
+from bough.core.planning.plan import PlanningRules
+from bough.core.stuck.signals import StuckRules
 
 
 class CompactionRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

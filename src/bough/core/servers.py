@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from bough.core.plan import Role
+from bough.core.planning.plan import Role
 
 _PLACE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 

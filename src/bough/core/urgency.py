@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 
 _KEPT = 64
 _orders: OrderedDict[int, tuple[tuple[Step, ...], tuple[Step, ...]]] = OrderedDict()

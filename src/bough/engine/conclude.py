@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bough.core import events as e
-from bough.core.states import State
-from bough.core.task import Task
-from bough.engine.site import Site
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.engine.task_workspace import Site
 from bough.ports import Batches
 
 

@@ -8,16 +8,16 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core import context
 from bough.core import events as e
-from bough.core.compaction import measured
+from bough.core.conversation import context
+from bough.core.conversation.compaction import measure_messages
+from bough.core.conversation.persistent_list import PersistentList
+from bough.core.conversation.structured_answer import describe_tool
 from bough.core.errors import Passing, Refused, TooLong
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
-from bough.core.plan import Tier
-from bough.core.structured import in_words
-from bough.core.task import Task
-from bough.core.trail import Trail
-from bough.engine.site import Site, backoff, broken_off, counted, pause
+from bough.core.planning.plan import Tier
+from bough.core.tree.task import Task
+from bough.engine.task_workspace import Site, compute_backoff, estimate_broken_usage, fill_usage, pause
 from bough.ports import Ports
 
 
@@ -44,7 +44,7 @@ async def consult(
     question = context.render(ports.prompt(helper), values)
     # The key names the call for recordings: the spend so far makes it unique within the task.
     prompt = helper_prompt(f"{task.id}#{helper}#{task.spend.rounds}", question, ports, tier, tool, more)
-    shown = measured((Said(prompt.system), *prompt.messages))
+    shown = measure_messages((Said(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
     tries = 0
     show = partial(ports.progress, task.id)
@@ -54,9 +54,9 @@ async def consult(
             answer = await ports.models[tier].ask(prompt, show)
         except Passing as error:
             tries += 1
-            usage = broken_off(error, shown, prompt.tools)
+            usage = estimate_broken_usage(error, shown, prompt.tools)
             again = tries < task.rules.max_transport_failures
-            wait = backoff(task.rules, tries - 1, error) if again else 0.0
+            wait = compute_backoff(task.rules, tries - 1, error) if again else 0.0
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began, usage, wait))
             if site.record is not None:  # Whoever watches sees at once why nothing happens.
                 await site.record(failed)
@@ -71,9 +71,9 @@ async def consult(
             failed.append(e.HelperFailed(helper, str(error), ports.timer() - began))
             prompt = replace(prompt, schema=None)  # It may not know schemas; in words it knows them all.
         else:
-            answer = counted(answer, shown, prompt.tools)
+            answer = fill_usage(answer, shown, prompt.tools)
             seconds = ports.timer() - began
-            told = e.HelperAnswered(helper, said(answer), answer.usage, answer.cost, seconds, answer.model)
+            told = e.HelperAnswered(helper, render_answer(answer), answer.usage, answer.cost, seconds, answer.model)
             return Consulted((*failed, told), answer)
 
 
@@ -82,8 +82,8 @@ def helper_prompt(
 ) -> Prompt:
     """The question in the protocol of the model that is asked."""
     in_text = tool is not None and ports.protocols.of(ports.models[tier].name).protocol == "text"
-    asked = (question, more, in_words(_first(tool)) if tool and in_text else "")
-    messages: Trail[Message] = Trail((Said("\n".join(part for part in asked if part)),))
+    asked = (question, more, describe_tool(_choose_tool(tool)) if tool and in_text else "")
+    messages: PersistentList[Message] = PersistentList((Said("\n".join(part for part in asked if part)),))
     tools = tool if isinstance(tool, tuple) else (tool,) if tool else ()
     prompt = Prompt(key, ports.prompt("helper").strip(), messages, tools)
     if in_text:  # Where the server knows how, the answer has the right shape by construction.
@@ -91,11 +91,11 @@ def helper_prompt(
     return prompt
 
 
-def said(answer: Answer) -> str:
+def render_answer(answer: Answer) -> str:
     """An answer as text: the arguments of its call, or its words."""
     return answer.calls[0].arguments if answer.calls else answer.text
 
 
-def _first(tool: ToolSpec | tuple[ToolSpec, ...]) -> ToolSpec:
+def _choose_tool(tool: ToolSpec | tuple[ToolSpec, ...]) -> ToolSpec:
     """The one that answers; further ones only look around, which cannot be done in words."""
     return tool[0] if isinstance(tool, tuple) else tool

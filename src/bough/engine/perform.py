@@ -11,18 +11,27 @@ from typing import Any
 from msgspec.structs import replace
 
 from bough.core import commands as c
-from bough.core import context
 from bough.core import events as e
-from bough.core.accepting import live, may_contest, refuted
+from bough.core.acceptance.examination import explain_contest_refusal, list_failing_probes, live
+from bough.core.conversation import context
 from bough.core.errors import Passing, Refused, TooLong, Unkeepable
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
-from bough.core.states import State
-from bough.core.task import Attempt, Task
+from bough.core.tree.task import Attempt, Task
+from bough.core.tree.task_state import State
+from bough.engine.agent_protocol import build_attempt, build_text_prompt, read_answer, render_message
+from bough.engine.complexity_gate import estimate_goal, read_requirements
 from bough.engine.conclude import conclude
-from bough.engine.estimate import estimate, requirements_read
-from bough.engine.site import Site, backoff, broken_off, counted, halted, judge, pause, put_back
-from bough.engine.speak import attempt_of, read_answer, said_of, text_prompt
+from bough.engine.task_workspace import (
+    Site,
+    build_halt,
+    compute_backoff,
+    estimate_broken_usage,
+    fill_usage,
+    judge_tree,
+    pause,
+    restore_workspace,
+)
 from bough.ports import Batches, ToolResult
 
 HAND_OVER_TOOLS = ("done", "note")
@@ -33,7 +42,7 @@ MOST_CALLS = 100
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
     """The events that running the command produces, in batches that belong together."""
     kind = type(command)
-    return (_PERFORM.get(kind) or _seldom()[kind])(command, task, site)
+    return (_PERFORM.get(kind) or _load_seldom_needed()[kind])(command, task, site)
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
@@ -41,12 +50,12 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> B
         await site.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
     if task.id == GOAL and (task.steps or not task.step.plan_first):  # Else it is read with the estimate.
-        events.append(requirements_read(task))
+        events.append(read_requirements(task))
     yield events
 
 
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
-    events: list[e.AnyEvent] = [await attempt_of(task, site, command.role, command.tier)]
+    events: list[e.AnyEvent] = [await build_attempt(task, site, command.role, command.tier)]
     if task.state is State.TEST_FAILED:
         repair = f"a bug hunter takes over (repair {task.repairs + 1})"
         why = repair if command.role == "bug_hunter" else "a test has to be written first"
@@ -55,7 +64,7 @@ async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Bat
 
 
 async def _say(command: c.Say, task: Task, site: Site) -> Batches:
-    yield [e.MessageAdded(command.template, await said_of(task, site, command.template))]
+    yield [e.MessageAdded(command.template, await render_message(task, site, command.template))]
 
 
 async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
@@ -73,13 +82,13 @@ async def _escalate(command: c.Escalate, task: Task, site: Site) -> Batches:
 def _ask(command: c.AskModel, task: Task, site: Site) -> Batches:
     if not task.outside:
         return _ask_model(command, task, site)
-    from bough.engine.outside import ask_agent
+    from bough.engine.outside_agent import ask_agent
 
     return ask_agent(command, task, site)
 
 
 async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
-    ports, attempt = site.ports, _attempt(task)
+    ports, attempt = site.ports, _get_attempt(task)
     if command.wait and not await pause(command.wait, ports):
         return
     if ports.prepare is not None:
@@ -94,37 +103,37 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     number = attempt.rounds + (not task.asking)
     key = f"{task.id}#{attempt.number}#{number}"
     if attempt.protocol == "text":
-        prompt = await text_prompt(task, site, key)
+        prompt = await build_text_prompt(task, site, key)
     else:
-        pictures = await _pictures(attempt, site) if attempt.pictured else {}
+        pictures = await _load_pictures(attempt, site) if attempt.pictured else {}
         heat = task.step.temperature
         prompt = Prompt(key, attempt.system, attempt.messages, tools, temperature=heat, pictures=pictures)
     began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
     except Passing as error:
-        wait = backoff(task.rules, task.transport_failures, error)
-        usage = broken_off(error, attempt.used, tools)
+        wait = compute_backoff(task.rules, task.transport_failures, error)
+        usage = estimate_broken_usage(error, attempt.used, tools)
         yield [e.ModelFailed(str(error), wait, ports.timer() - began, usage)]
     except TooLong as error:
         yield [e.ModelFailed(str(error), 0.0, ports.timer() - began, too_long=True, window=error.window)]
     except Refused as error:
-        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), halted(error)]
+        yield [e.ModelFailed(str(error), 0.0, ports.timer() - began), build_halt(error)]
     else:
-        answer = counted(answer, attempt.used, prompt.tools)
+        answer = fill_usage(answer, attempt.used, prompt.tools)
         if attempt.protocol == "text":
             answer = await read_answer(answer, task, site)
-        yield [replace(answered(answer, attempt.number, number, ports.timer() - began), window=model.window)]
+        yield [replace(build_answer_event(answer, attempt.number, number, ports.timer() - began), window=model.window)]
 
 
-async def _pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
+async def _load_pictures(attempt: Attempt, site: Site) -> dict[str, bytes]:
     shown = [m.picture.blob for m in attempt.messages if isinstance(m, Result) and m.picture]
     known, store = site.pictures, site.ports.store
     site.pictures = {name: known[name] if name in known else await store.get_blob(name) for name in shown}
     return site.pictures
 
 
-def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
+def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float) -> e.ModelAnswered:
     # Calls get names of ours, unique within the task: some servers leave ids out or use one again, and a result must be
     # able to name its call. Nine digits are what the strictest provider takes.
     kept = answer.calls[:MOST_CALLS]
@@ -144,16 +153,16 @@ def answered(answer: Answer, attempt: int, number: int, seconds: float) -> e.Mod
 
 
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
-    specs = {spec.name: spec for spec in _for_role(_attempt(task).role, site.ports.tools.specs)}
+    specs = {spec.name: spec for spec in _for_role(_get_attempt(task).role, site.ports.tools.specs)}
     well = all(act.ok or not act.writes for act in task.acts)  # those that ran before a crash
-    for calls in _groups(command.calls, specs):
-        yield [e.ToolStarted(call.id, _writes(call, specs)) for call in calls]
+    for calls in _group_calls(command.calls, specs):
+        yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
         withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
         each = await asyncio.gather(
-            *(_run_tool(call, task, site, _writes(call, specs), well, call.name in withheld) for call in calls)
+            *(_run_tool(call, task, site, _is_writing(call, specs), well, call.name in withheld) for call in calls)
         )
         events = list(chain.from_iterable(each))
-        if any(_writes(call, specs) for call in calls):
+        if any(_is_writing(call, specs) for call in calls):
             well = well and all(event.ok for event in events if isinstance(event, e.ToolFinished))
         yield events
 
@@ -162,13 +171,13 @@ def _for_role(role: str, specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
     return tuple(spec for spec in specs if not spec.roles or role in spec.roles)
 
 
-def _writes(call: Call, specs: dict[str, ToolSpec]) -> bool:
+def _is_writing(call: Call, specs: dict[str, ToolSpec]) -> bool:
     return call.name in specs and specs[call.name].writes
 
 
-def _groups(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
+def _group_calls(calls: Sequence[Call], specs: dict[str, ToolSpec]) -> Iterator[tuple[Call, ...]]:
     """In order; neighbours that only read go together, each writing call alone."""
-    for writing, group in groupby(calls, key=lambda call: _writes(call, specs)):
+    for writing, group in groupby(calls, key=lambda call: _is_writing(call, specs)):
         if writing:
             yield from ((call,) for call in group)
         else:
@@ -191,17 +200,17 @@ async def _run_tool(
     began = ports.timer()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
     if result.proposal:
-        from bough.engine.split import weighed
+        from bough.engine.agent_split import weigh_split
 
-        result = weighed(task, result)
-    if refuted(task):
-        result = _contested(task, result)
+        result = weigh_split(task, result)
+    if list_failing_probes(task):
+        result = _handle_contest(task, result)
     tree = ""
     if writes:
         try:
             tree = await workspace.snapshot()
         except Unkeepable as error:
-            await put_back(workspace, task)
+            await restore_workspace(workspace, task)
             result = ToolResult(context.render(ports.prompt("unkeepable"), {"why": str(error)}).strip(), ok=False)
     blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
     finished = e.ToolFinished(
@@ -218,12 +227,12 @@ async def _run_tool(
     return [finished, *result.events]
 
 
-def _contested(task: Task, result: ToolResult) -> ToolResult:
+def _handle_contest(task: Task, result: ToolResult) -> ToolResult:
     """A dispute that names a failing probe is about that one: a judge rules when the agent is done."""
     disputed = next((event for event in result.events if isinstance(event, e.Disputed)), None)
     if disputed is None or not any(probe.name == disputed.test for probe in live(task)):
         return result
-    if why_not := may_contest(task, disputed.test):
+    if why_not := explain_contest_refusal(task, disputed.test):
         return ToolResult(why_not, ok=False)
     said = "Kept: when you call `done`, a judge rules on it by the words of the goal."
     return ToolResult(said, events=(e.ProbeContested(disputed.test, disputed.evidence),))
@@ -249,15 +258,15 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
     if task.merge is not None:
-        from bough.engine.prove import Proof, unresolved
+        from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
 
-        verdict = await unresolved(task, ports)
+        verdict = await find_leftover_conflicts(task, ports)
         if verdict is None:
-            verdict = await Proof(site.run, ports, task, task.merge, workspace).verdict()
+            verdict = await MergeProof(site.run, ports, task, task.merge, workspace).verdict()
             await workspace.restore(task.tree)
         yield [e.CheckFinished(verdict)]
         return
-    judged = await judge(site.run, task, check, workspace, ports)
+    judged = await judge_tree(site.run, task, check, workspace, ports)
     # What a check leaves behind (caches, reports) is not work: the next agent and the checkpoint see what was checked.
     await workspace.restore(task.tree)
     output = await ports.store.put_blob(judged.output) if judged.output is not None else ""
@@ -277,7 +286,7 @@ async def _rest(command: c.Rest, task: Task, site: Site) -> Batches:
     yield [e.TaskHalted(command.reason, command.message)]
 
 
-def _attempt(task: Task) -> Attempt:
+def _get_attempt(task: Task) -> Attempt:
     assert task.attempt is not None, "the model is asked outside an attempt"
     return task.attempt
 
@@ -289,7 +298,7 @@ _PERFORM: dict[type, Perform] = {
     c.StartAttempt: _start_attempt,
     c.Say: _say,
     c.Escalate: _escalate,
-    c.Estimate: estimate,
+    c.Estimate: estimate_goal,
     c.AskModel: _ask,
     c.RunTools: _run_tools,
     c.Recover: _recover,
@@ -302,25 +311,34 @@ _PERFORM: dict[type, Perform] = {
 
 
 @cache
-def _seldom() -> dict[type, Perform]:
+def _load_seldom_needed() -> dict[type, Perform]:
     """What most tasks never need is loaded when one does."""
-    from bough.engine import alone, approve, compact, examine, hear, plan, rungs, split
+    from bough.engine import (
+        agent_split,
+        change_approval,
+        command_steps,
+        compact_conversation,
+        examine_work,
+        make_plan,
+        person_messages,
+        rungs,
+    )
 
     return {
-        c.Examine: examine.examine,
-        c.RunProbes: examine.run_probes,
-        c.Rule: examine.rule,
+        c.Examine: examine_work.examine_work,
+        c.RunProbes: examine_work.run_probes,
+        c.Rule: examine_work.rule_on_probes,
         c.Climb: rungs.climb,
-        c.Relay: hear.relay,
-        c.Focus: rungs.focus,
-        c.MakePlan: plan.plan,
-        c.Agree: plan.agree,
-        c.Review: plan.review,
-        c.RuleOnChanges: approve.rule_on_changes,
-        c.ReturnFinding: approve.return_finding,
-        c.Compact: compact.compact,
-        c.Split: split.split,
-        c.RunCommand: alone.run_command,
-        c.RecoverCommand: alone.recover_command,
-        c.Summarise: alone.summarise,
+        c.Relay: person_messages.relay_message,
+        c.Focus: rungs.focus_step,
+        c.MakePlan: make_plan.make_plan,
+        c.Agree: make_plan.agree_on_plan,
+        c.Review: make_plan.review_plan,
+        c.RuleOnChanges: change_approval.rule_on_changes,
+        c.ReturnFinding: change_approval.return_finding,
+        c.Compact: compact_conversation.compact_conversation,
+        c.Split: agent_split.split_task,
+        c.RunCommand: command_steps.run_command,
+        c.RecoverCommand: command_steps.recover_command,
+        c.Summarise: command_steps.summarize_steps,
     }

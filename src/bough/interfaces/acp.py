@@ -21,16 +21,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough import __version__
-from bough.app import Choices, Session, Watch, session, talk
+from bough.app import Choices, RunObserver, Session, open_session, run_messages
 from bough.core import events as e
 from bough.core.errors import BoughError
 from bough.core.messages import Call
-from bough.core.plan import Step, goal_step
-from bough.core.planning.estimate import Advice
-from bough.core.states import SETTLED, State
-from bough.interfaces.terminal.lines import Teller
-from bough.interfaces.views import Outcome, in_short
+from bough.core.planning.plan import Step, build_goal_step
+from bough.core.planning.size_estimate import Advice
+from bough.core.tree.task_state import SETTLED, State
+from bough.interfaces.terminal.event_lines import Teller
 from bough.ports import Approval, Stop
+from bough.views.run_view import Outcome, describe_call
 
 KINDS: dict[str, schema.ToolKind] = {
     "read": "read",
@@ -47,13 +47,13 @@ OVER = ("completed", "not_verified", "failed")
 """Any other run resumes with the next prompt, also one whose process has died."""
 
 
-class Kept(Struct):
+class SavedSession(Struct):
     """A session on the disk: an editor may load it in another process."""
 
     runs: list[str] = []
 
 
-class Talk:
+class EditorSession:
     """One session: what the person sees of it, and its run under way."""
 
     def __init__(self, id: str, folder: Path, client: acp.Client, choices: Choices) -> None:
@@ -90,7 +90,7 @@ class Talk:
                 if text.strip():
                     self.send(made.update_agent_thought_text(f"{text.strip()}\n"))
                 for call in calls:
-                    self.send(self._started(record.task, call))
+                    self.send(self._make_tool_start(record.task, call))
                 return
             case e.ToolFinished() as event:
                 content = [made.tool_content(made.text_block(event.output[:SHOWN]))] if event.output else None
@@ -106,11 +106,11 @@ class Talk:
     def _plan(self, task: str, title: str, state: State) -> None:
         self._steps[task] = (title, state)
         self.send(
-            made.update_plan(made.plan_entry(title, status=_entry(state)) for title, state in self._steps.values())
+            made.update_plan(made.plan_entry(title, status=_map_status(state)) for title, state in self._steps.values())
         )
 
-    def _started(self, task: str, call: Call) -> schema.ToolCallStart:
-        given = _arguments(call)
+    def _make_tool_start(self, task: str, call: Call) -> schema.ToolCallStart:
+        given = _decode_arguments(call)
         path = str(self.folder / str(given["path"])) if "path" in given else ""
         content = None
         if call.name == "write":
@@ -119,7 +119,7 @@ class Talk:
             content = [made.tool_diff_content(path, str(given.get("new", "")), str(given.get("old", "")))]
         return made.start_tool_call(
             f"{task}/{call.id}",
-            in_short(call),
+            describe_call(call),
             kind=KINDS.get(call.name, "other"),
             status="in_progress",
             content=content,
@@ -150,32 +150,34 @@ class Talk:
     async def _permit(self, line: str) -> str | None:
         return "yes" if await self.permits(f"Run this command?\n{line}", "Run it", "Do not run it") else "no"
 
-    async def _later(self, question: str) -> None:
+    async def _defer_question(self, question: str) -> None:
         """The next prompt answers it; nobody waits in between."""
         return
 
-    def watch(self) -> Watch:
-        return Watch(self.stop, recorded=self.recorded, approve=self._approve, ask=self._later, permit=self._permit)
+    def watch(self) -> RunObserver:
+        return RunObserver(
+            self.stop, recorded=self.recorded, approve=self._approve, ask=self._defer_question, permit=self._permit
+        )
 
     # ── what a prompt does ──────────────────────────────────────────────────────────────────────────────────────
 
     async def hear(self, text: str) -> Outcome:
         self.stop, self._steps = Stop(), {}
-        async with session(self.folder, create=True, choices=self.choices) as opened:
+        async with open_session(self.folder, create=True, choices=self.choices) as opened:
             kept = self.load(opened)
             last = await opened.view(kept.runs[-1]) if kept.runs else None
             if last is not None and last.status not in OVER:
-                tell = talk.answer if last.status == "waiting" else talk.say
+                tell = run_messages.answer_question if last.status == "waiting" else run_messages.say_to_run
                 await tell(opened, last.name, text)
                 work = opened.resume(last.name, self.choices, self.watch())
             else:
                 choices = replace(self.choices, continues=last.name) if last is not None else self.choices
-                work = opened.start(goal_step(text), choices, self._naming(opened, kept))
-            outcome = await self._carried(opened, work)
+                work = opened.start(build_goal_step(text), choices, self._watch_name(opened, kept))
+            outcome = await self._carry_out(opened, work)
             await self._end(opened, outcome)
             return outcome
 
-    def _naming(self, opened: Session, kept: Kept) -> Watch:
+    def _watch_name(self, opened: Session, kept: SavedSession) -> RunObserver:
         """As soon as the run has a name, the session keeps it."""
         watch = self.watch()
 
@@ -187,7 +189,7 @@ class Talk:
 
         return replace(watch, recorded=recorded)
 
-    async def _carried(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    async def _carry_out(self, opened: Session, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         under_way = asyncio.create_task(work)
         while not under_way.done():
             await asyncio.wait([under_way], timeout=0.1)
@@ -197,13 +199,13 @@ class Talk:
             self.write(outcome.summary)
             allow = await self.permits("Existing tests would change. Allow it?", "Allow it", "Keep the tests")
             await opened.rule_on_changes(outcome.run, allow=allow)
-            return await self._carried(opened, opened.resume(outcome.run, self.choices, self.watch()))
+            return await self._carry_out(opened, opened.resume(outcome.run, self.choices, self.watch()))
         return outcome
 
     async def _end(self, opened: Session, outcome: Outcome) -> None:
         self.write(f"{outcome.status.replace('_', ' ')}: {outcome.summary}")
         if outcome.status == "waiting":
-            self.write(await talk.question(opened, outcome.run))
+            self.write(await run_messages.find_question(opened, outcome.run))
         if outcome.completed:
             stat = await opened.diff(outcome.run, stat=True)
             self.write(stat)
@@ -221,7 +223,7 @@ class Talk:
 
     async def replay(self) -> None:
         """Tell again what happened in the session's runs."""
-        async with session(self.folder) as opened:
+        async with open_session(self.folder) as opened:
             for name in self.load(opened).runs:
                 records = await opened.store.read(name)
                 for record in sorted(records, key=lambda record: record.seq):
@@ -235,15 +237,15 @@ class Talk:
 
     # ── on the disk ─────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _place(self, opened: Session) -> Path:
+    def _find_place(self, opened: Session) -> Path:
         return opened.home / "sessions" / f"{self.id}.json"
 
-    def load(self, opened: Session) -> Kept:
-        place = self._place(opened)
-        return msgspec.json.decode(place.read_bytes(), type=Kept) if place.exists() else Kept()
+    def load(self, opened: Session) -> SavedSession:
+        place = self._find_place(opened)
+        return msgspec.json.decode(place.read_bytes(), type=SavedSession) if place.exists() else SavedSession()
 
-    def keep(self, opened: Session, kept: Kept) -> None:
-        place = self._place(opened)
+    def keep(self, opened: Session, kept: SavedSession) -> None:
+        place = self._find_place(opened)
         place.parent.mkdir(exist_ok=True)
         part = place.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(kept))
@@ -253,7 +255,7 @@ class Talk:
 class Agent:
     def __init__(self, choices: Choices) -> None:
         self._choices = choices
-        self._talks: dict[str, Talk] = {}
+        self._talks: dict[str, EditorSession] = {}
         self._client: acp.Client | None = None
 
     def on_connect(self, conn: acp.Client) -> None:
@@ -276,7 +278,7 @@ class Agent:
         self, cwd: str, additional_directories: Any = None, mcp_servers: Any = None, **given: Any
     ) -> schema.NewSessionResponse:
         id = f"s-{secrets.token_hex(8)}"
-        self._talk(id, cwd)
+        self._find_session(id, cwd)
         return schema.NewSessionResponse(session_id=id)
 
     async def load_session(
@@ -284,12 +286,12 @@ class Agent:
     ) -> schema.LoadSessionResponse:
         if not session_id.replace("-", "").isalnum():
             raise acp.RequestError.invalid_params({"message": f"{session_id!r} is no session of bough's."})
-        await self._talk(session_id, cwd).replay()
+        await self._find_session(session_id, cwd).replay()
         return schema.LoadSessionResponse()
 
-    def _talk(self, id: str, cwd: str) -> Talk:
+    def _find_session(self, id: str, cwd: str) -> EditorSession:
         assert self._client is not None
-        self._talks[id] = Talk(id, Path(cwd), self._client, self._choices)
+        self._talks[id] = EditorSession(id, Path(cwd), self._client, self._choices)
         return self._talks[id]
 
     async def prompt(self, session_id: str, prompt: Iterable[Any], **given: Any) -> schema.PromptResponse:
@@ -297,7 +299,7 @@ class Agent:
         if talk is None:
             raise acp.RequestError.invalid_params({"message": f"There is no session {session_id}: load it first."})
         try:
-            outcome = await talk.hear(_words(prompt))
+            outcome = await talk.hear(_extract_text(prompt))
         except BoughError as error:
             talk.write(str(error))
             await talk.flush()
@@ -310,13 +312,13 @@ class Agent:
             self._talks[session_id].stop.request(now=True)
 
 
-def _entry(state: State) -> schema.PlanEntryStatus:
+def _map_status(state: State) -> schema.PlanEntryStatus:
     if state in SETTLED:
         return "completed"
     return "pending" if state is State.PENDING else "in_progress"
 
 
-def _arguments(call: Call) -> dict[str, Any]:
+def _decode_arguments(call: Call) -> dict[str, Any]:
     try:
         given = msgspec.json.decode(call.arguments)
     except msgspec.DecodeError:
@@ -324,7 +326,7 @@ def _arguments(call: Call) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _words(prompt: Iterable[Any]) -> str:
+def _extract_text(prompt: Iterable[Any]) -> str:
     """What the person wrote; files that they mention come by name, their text in full where the editor sends it."""
     parts = []
     for block in prompt:

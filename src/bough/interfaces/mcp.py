@@ -25,7 +25,7 @@ from pydantic import Field
 
 from bough import __version__
 from bough.core import events as e
-from bough.interfaces.terminal.lines import Teller
+from bough.interfaces.terminal.event_lines import Teller
 
 POLL = 0.2
 """Seconds between looks at what a run has written; each tells only the latest."""
@@ -72,7 +72,7 @@ class Commands:
                 process.kill()
                 await process.wait()
         if process.returncode and not out:
-            raise ToolError(_complaint(err))
+            raise ToolError(_extract_complaint(err))
         return out.decode(errors="replace")
 
     async def json(self, command: str, *arguments: str) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Commands:
             # when nobody reads them.
             start = partial(subprocess.Popen, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True)
             process = await asyncio.to_thread(start, argv)
-            told, clock = _Told(out, context), asyncio.get_running_loop().time
+            told, clock = _ProgressReporter(out, context), asyncio.get_running_loop().time
             began = clock()
             while process.poll() is None and clock() - began < (seconds if told.run else max(seconds, STARTING)):
                 await asyncio.sleep(POLL)
@@ -96,11 +96,11 @@ class Commands:
             if not told.run:
                 process.kill()
                 process.wait()
-                raise ToolError(_complaint(os.pread(err.fileno(), 1 << 16, 0)))
+                raise ToolError(_extract_complaint(os.pread(err.fileno(), 1 << 16, 0)))
         return await self.json("status", "--", told.run)
 
 
-class _Told:
+class _ProgressReporter:
     """What a run says of itself, as progress of the request."""
 
     def __init__(self, out: IO[bytes], context: Context) -> None:
@@ -127,7 +127,7 @@ class _Told:
             await self._context.report_progress(self._count, message=latest)
 
 
-def _complaint(err: bytes) -> str:
+def _extract_complaint(err: bytes) -> str:
     return err.decode(errors="replace").strip().removeprefix("bough: ") or "bough ended without a word."
 
 

@@ -48,7 +48,7 @@ class ScriptedModel:
         answer = await reply if inspect.isawaitable(reply) else reply
         if answer.text:
             progress(answer.text)
-        return replace(answer, calls=self._named(answer.calls), model=answer.model or self.name)
+        return replace(answer, calls=self._add_ids(answer.calls), model=answer.model or self.name)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -69,7 +69,7 @@ class ScriptedModel:
         self._next += 1
         return self._script[self._next - 1]
 
-    def _named(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    def _add_ids(self, calls: tuple[Call, ...]) -> tuple[Call, ...]:
         turn = len(self.prompts)
         return tuple(c if c.id else replace(c, id=f"call_{turn}_{number}") for number, c in enumerate(calls))
 
@@ -89,7 +89,7 @@ def raw_call(tool: str, arguments: str) -> Answer:
     return Answer(calls=(Call("", tool, arguments),), stop="calls")
 
 
-def together(*answers: Answer) -> Answer:
+def combine_answers(*answers: Answer) -> Answer:
     """One answer with the text and the calls of several: a round with parallel calls."""
     text = "\n".join(answer.text for answer in answers if answer.text)
     calls = tuple(c for answer in answers for c in answer.calls)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from bough.core.acceptance import Verdict
+from bough.core.acceptance.verdict import Verdict
 from bough.core.events import ChildSettled
 from bough.core.messages import Replied
-from bough.core.task import Note, Task
+from bough.core.tree.task import Note, Task
 
 
 class TaskDetail(Struct, frozen=True):

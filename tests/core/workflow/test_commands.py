@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from bough.core.workflow.commands import filled_command, refusals
+from bough.core.workflow.command_quoting import fill_command, find_refusals
 from bough.core.workflow.conditions import StepResult
 from bough.core.workflow.loading import load
+from bough.core.workflow.placeholders import NotAPlace, split_places
 from bough.core.workflow.problems import WorkflowError
-from bough.core.workflow.texts import NotAPlace, parts
 
 SHELLS = [shell for name in ("sh", "bash", "dash") if (shell := shutil.which(name))]
 NASTY = "a'; touch PWNED; ' \" $(touch PWNED) `touch PWNED` \\\n touch PWNED # ${HOME} * ~ & | > PWNED < ! \\"
@@ -53,11 +53,11 @@ def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
     expected = [*values, f"--all={''.join(values)}!"]
     line = "printf '%s\\0' " + places + " --all=" + places.replace(" ", "") + "'!'"
     results = {"a": result("never put in")}
-    for loaded in (filled_command(run_of(line, **inputs), {}, results), filled_command(line, inputs, results)):
+    for loaded in (fill_command(run_of(line, **inputs), {}, results), fill_command(line, inputs, results)):
         assert isinstance(loaded, list)
         assert loaded[2:] == expected
     for shell in SHELLS:
-        piped = filled_command(run_of(f"true && {line} | cat", **inputs), {}, results)
+        piped = fill_command(run_of(f"true && {line} | cat", **inputs), {}, results)
         assert isinstance(piped, str)
         assert arguments(piped, tmp_path, shell) == expected
     assert list(tmp_path.iterdir()) == []
@@ -69,17 +69,17 @@ def test_a_value_is_one_argument(tmp_path: Path, values: list[str]) -> None:
 def test_a_result_is_one_argument(tmp_path: Path, value: str) -> None:
     results = {"a": result(value), "b/c": result("x y")}
     line = "printf '%s\\0' {steps.a.result} <{steps.b/c.result}> '{steps.a.result}'"
-    argv = filled_command(line.replace("<", "").replace(">", ""), {}, results)
+    argv = fill_command(line.replace("<", "").replace(">", ""), {}, results)
     assert argv == ["printf", "%s\\0", value, "x y", "{steps.a.result}"]
     for shell in SHELLS:
         line = "true; printf '%s\\0' {steps.a.result}{steps.b/c.result}"
-        assert arguments(filled_command(line, {}, results), tmp_path, shell) == [f"{value}x y"]
+        assert arguments(fill_command(line, {}, results), tmp_path, shell) == [f"{value}x y"]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_is_not_known_stays_and_zero_characters_go() -> None:
-    assert filled_command("echo {steps.later.result}", {}, {}) == "echo {steps.later.result}"
-    assert filled_command("echo {steps.a.result}", {}, {"a": result("x\0y")}) == ["echo", "x\ufffdy"]
+    assert fill_command("echo {steps.later.result}", {}, {}) == "echo {steps.later.result}"
+    assert fill_command("echo {steps.a.result}", {}, {"a": result("x\0y")}) == ["echo", "x\ufffdy"]
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ CODE = "x[$(touch PWNED)] '; touch PWNED; \" $(touch PWNED) `touch PWNED`\n touc
 @example('echo "$(echo "{x}")"', CODE)
 def test_no_command_that_is_accepted_runs_its_values(tmp_path: Path, command: str, value: str) -> None:
     try:
-        if refusals(parts(command)):
+        if find_refusals(split_places(command)):
             return
     except NotAPlace:
         return
-    line = filled_command(run_of_text(command, value), {}, {})
+    line = fill_command(run_of_text(command, value), {}, {})
     for shell in SHELLS[:2]:
         argv = [shell, "-c", line] if isinstance(line, str) else line
         try:
@@ -196,6 +196,6 @@ def test_no_command_that_is_accepted_runs_its_values(tmp_path: Path, command: st
 
 
 def run_of_text(command: str, value: str) -> str:
-    from bough.core.workflow.commands import loaded_command
+    from bough.core.workflow.command_quoting import load_command
 
-    return loaded_command(parts(command), {"x": (value,)})
+    return load_command(split_places(command), {"x": (value,)})

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.core.plan import Condition, Exits, Machine, Outcome, Transition
-from bough.core.workflow.conditions import BEFORE, StepResult, holds, parsed, spelt
-from bough.core.workflow.machine import next_state
+from bough.core.planning.plan import Condition, Exits, Machine, Outcome, Transition
+from bough.core.workflow.conditions import BEFORE, StepResult, is_met, parse_condition, render_condition
+from bough.core.workflow.transitions import choose_next_state
 
 WELL, BADLY = StepResult(True, text="LGTM"), StepResult(False, errors=True, text="boom")
 
@@ -28,7 +28,7 @@ WELL, BADLY = StepResult(True, text="LGTM"), StepResult(False, errors=True, text
     ],
 )
 def test_parsed(text: str, condition: Condition) -> None:
-    assert parsed(text) == condition
+    assert parse_condition(text) == condition
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_parsed(text: str, condition: Condition) -> None:
     ],
 )
 def test_not_parsed(text: str, said: str) -> None:
-    sentence = parsed(text)
+    sentence = parse_condition(text)
     assert isinstance(sentence, str) and said in sentence
 
 
@@ -60,28 +60,28 @@ def test_not_parsed(text: str, said: str) -> None:
     | st.builds(Condition, st.just("contains"), st.sampled_from(["", "a"]), st.text(min_size=1), st.booleans())
 )
 def test_spelt_is_parsed_again(condition: Condition) -> None:
-    assert parsed(spelt(condition)) == condition
+    assert parse_condition(render_condition(condition)) == condition
 
 
 def test_holds() -> None:
     results = {BEFORE: WELL, "bad": BADLY, "silent": StepResult(True, text=" \n"), "mute": StepResult(False)}
     true = ["success", "bad.failure", "bad.has_errors", "silent.empty", "contains:GT", "bad.contains:boom", "not empty"]
     for text in true:
-        condition = parsed(text)
-        assert isinstance(condition, Condition) and holds(condition, results), text
+        condition = parse_condition(text)
+        assert isinstance(condition, Condition) and is_met(condition, results), text
         opposite = Condition(condition.outcome, condition.step, condition.text, not condition.negated)
-        assert not holds(opposite, results), text
+        assert not is_met(opposite, results), text
 
 
 def test_a_critic_that_failed_has_not_approved() -> None:
     empty = Condition("empty", "critic")
-    assert not holds(empty, {"critic": StepResult(False, text="")})
+    assert not is_met(empty, {"critic": StepResult(False, text="")})
 
 
 def test_of_a_step_that_did_not_run_nothing_holds() -> None:
     for outcome in get_args(Outcome):
-        assert not holds(Condition(outcome, "x", text="t"), {})
-        assert holds(Condition(outcome, "x", text="t", negated=True), {})
+        assert not is_met(Condition(outcome, "x", text="t"), {})
+        assert is_met(Condition(outcome, "x", text="t", negated=True), {})
 
 
 MACHINE = Machine(
@@ -98,17 +98,17 @@ MACHINE = Machine(
 
 
 def test_the_first_transition_that_holds_is_taken() -> None:
-    assert next_state(MACHINE, "draft", BADLY, 0).to == "review", "without a condition: always"
-    turn = next_state(MACHINE, "review", WELL, 1)
+    assert choose_next_state(MACHINE, "draft", BADLY, 0).to == "review", "without a condition: always"
+    turn = choose_next_state(MACHINE, "review", WELL, 1)
     assert (turn.to, turn.success) == (None, True) and "contains:LGTM" in turn.why
-    assert next_state(MACHINE, "review", BADLY, 1).to == "draft"
+    assert choose_next_state(MACHINE, "review", BADLY, 1).to == "draft"
 
 
 def test_no_failure_and_no_endless_loop_is_taken_for_success() -> None:
-    turn = next_state(MACHINE, "review", BADLY, 3)
+    turn = choose_next_state(MACHINE, "review", BADLY, 3)
     assert (turn.to, turn.success) == (None, False) and "limit of 3" in turn.why
-    assert next_state(MACHINE, "review", StepResult(True, text="hm"), 0).success, "an end without a transition"
-    turn = next_state(MACHINE, "lost", BADLY, 0)
+    assert choose_next_state(MACHINE, "review", StepResult(True, text="hm"), 0).success, "an end without a transition"
+    turn = choose_next_state(MACHINE, "lost", BADLY, 0)
     assert (turn.to, turn.success) == (None, False)
-    ended_badly = next_state(MACHINE, "review", StepResult(False, text="LGTM"), 0)
+    ended_badly = choose_next_state(MACHINE, "review", StepResult(False, text="LGTM"), 0)
     assert (ended_badly.to, ended_badly.success) == (None, False)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import bough
-from bough.core.plan import Step, checked
-from bough.core.workflow.schema import schema
+from bough.core.planning.plan import Step, validate_plan
+from bough.core.workflow.schema import build_schema
 from tests.core.workflow.examples import EXAMPLES, FOLDER, example, read
 
 GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "workflows.md"
@@ -21,7 +21,7 @@ GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "workflows.md"
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_right(name: str) -> None:
     workflow = example(name)
-    assert checked(workflow.plan) == workflow.plan
+    assert validate_plan(workflow.plan) == workflow.plan
     assert workflow.name == name.removesuffix(".toml")
     assert workflow.description
     assert all(spec.description for spec in workflow.inputs)
@@ -101,7 +101,7 @@ def fits(value: Any, rule: dict[str, Any], rules: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_schema_takes_the_examples(name: str) -> None:
     shipped = json.loads((Path(bough.__file__).parent / "workflow.schema.json").read_text())
-    assert shipped == schema()
+    assert shipped == build_schema()
     assert fits(tomllib.loads(read(name)), shipped, shipped["$defs"])
 
 
@@ -119,7 +119,7 @@ def test_the_schema_takes_the_examples(name: str) -> None:
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(text: str) -> None:
-    assert not fits(tomllib.loads(text), schema(), schema()["$defs"])
+    assert not fits(tomllib.loads(text), build_schema(), build_schema()["$defs"])
 
 
 # ── the guide ───────────────────────────────────────────────────────────────────────────────────────────────────────

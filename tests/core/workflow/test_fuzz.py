@@ -10,10 +10,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from bough.core.plan import checked
+from bough.core.planning.plan import validate_plan
 from bough.core.workflow.keys import HEADER_KEYS, STATE_KEYS, STEP_KEYS
 from bough.core.workflow.loading import load
-from bough.core.workflow.problems import WorkflowError, decoded
+from bough.core.workflow.problems import WorkflowError, decode_text
 from tests.core.workflow.examples import EXAMPLES, read
 
 WHOLE = [read(name).encode() for name in EXAMPLES]
@@ -34,8 +34,8 @@ SEASONING = [
 def survives(body: bytes) -> None:
     """It loads, or it says where it is wrong."""
     try:
-        text = decoded(body, "w.toml")
-        checked(load(text, "w.toml", read=read).plan)
+        text = decode_text(body, "w.toml")
+        validate_plan(load(text, "w.toml", read=read).plan)
         load(text, "w.toml", read=read, inputs={})
     except WorkflowError as error:
         assert error.problems

@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import asdict
 
 from bough.core.errors import UsageError
-from bough.core.plan import Condition, Exits, Machine, Retry, Step, Transition, checked
+from bough.core.planning.plan import Condition, Exits, Machine, Retry, Step, Transition, validate_plan
 from bough.core.workflow.conditions import StepResult
-from bough.core.workflow.inputs import given
+from bough.core.workflow.inputs import parse_pairs
 from bough.core.workflow.loading import Workflow, load
+from bough.core.workflow.placeholders import fill_places
 from bough.core.workflow.problems import WorkflowError
-from bough.core.workflow.texts import filled
 
 
 def wrong(text: str, files: Mapping[str, str] | None = None, **inputs: str) -> list[str]:
@@ -107,7 +107,7 @@ name = "stop"
 do = "break"
 """)
     assert (work.name, work.description) == ("all-keys", "What it is for.")
-    assert checked(work.plan) == work.plan
+    assert validate_plan(work.plan) == work.plan
     assert work.plan.goal == Step(
         "goal",
         "What it is for.",
@@ -220,10 +220,10 @@ def test_inputs_that_are_wrong() -> None:
 
 
 def test_given() -> None:
-    assert given(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
+    assert parse_pairs(["a=1", "b=x=y", "c="]) == {"a": "1", "b": "x=y", "c": ""}
     for pairs in (["a"], ["=1"], ["a=1", "a=2"]):
         with pytest.raises(UsageError):
-            given(pairs)
+            parse_pairs(pairs)
 
 
 def test_results_are_found_by_name_and_left_for_later() -> None:
@@ -236,7 +236,7 @@ def test_results_are_found_by_name_and_left_for_later() -> None:
     _, b, c = steps(text)
     assert b.steps[1].instructions == "{steps.b/a.result} {steps.a.result} {steps.b/a.result}"
     results = {"a": StepResult(True, text="{steps.b/a.result}"), "b/a": StepResult(True, text="2")}
-    assert filled(b.steps[1].instructions, {}, results) == "2 {steps.b/a.result} 2"
+    assert fill_places(b.steps[1].instructions, {}, results) == "2 {steps.b/a.result} 2"
     assert c.run == "echo {steps.a.result} {steps.b/c.result}"
 
 
@@ -245,9 +245,9 @@ def test_text_that_only_looks_like_a_place_stays_text() -> None:
     (_, b) = steps(text, x="steps.a.result}{steps.a.result}")
     results = {"a": StepResult(True, text="!")}
     expected = "steps.a.result}{steps.a.result} {steps.a.result} {brace} {steps.a.result}{steps.a.result}}"
-    assert filled(b.instructions, {}, results) == expected
+    assert fill_places(b.instructions, {}, results) == expected
     assert (
-        filled("a plan's own {braces} and {steps.x.result}", {}, results)
+        fill_places("a plan's own {braces} and {steps.x.result}", {}, results)
         == "a plan's own {braces} and {steps.x.result}"
     )
 
@@ -430,7 +430,7 @@ def test_a_workflow_is_put_into_another() -> None:
     (_, p) = loaded(text, {"parts/p.toml": part}).plan.goal.steps
     assert (p.name, p.instructions, p.test_command) == ("p", "Part", "make it")
     assert [step.instructions for step in p.steps] == ["<{steps.a.result}> 5", "{steps.p/a.result}"]
-    assert filled(p.steps[0].instructions, {}, {"a": StepResult(True, text="{n}")}) == "<{n}> 5"
+    assert fill_places(p.steps[0].instructions, {}, {"a": StepResult(True, text="{n}")}) == "<{n}> 5"
 
 
 def test_what_the_outer_file_says_of_it_counts() -> None:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from bough.core.errors import UsageError
-from bough.core.plan import Condition, ContextMode, Join, Outcome, Plan, Retry, Role, Step, Tier
+from bough.core.planning.plan import Condition, ContextMode, Join, Outcome, Plan, Retry, Role, Step, Tier
 from bough.core.workflow.loading import load
-from bough.core.workflow.writing import written
+from bough.core.workflow.writing import write_workflow
 from tests.core.workflow.examples import EXAMPLES, example
 
 NAMES = ["a", "b", "c", "d-1"]
@@ -114,7 +114,7 @@ def compounds(draw: st.DrawFn, name: str, prefix: str, known: list[str], depth: 
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(compounds("goal", "", [], 2) | leaves("goal", []))
 def test_it_loads_as_the_same_plan(goal: Step) -> None:
-    text = written(Plan(goal))
+    text = write_workflow(Plan(goal))
     assert load(text).plan == Plan(goal)
 
 
@@ -122,7 +122,7 @@ def test_it_loads_as_the_same_plan(goal: Step) -> None:
 def test_the_examples_can_be_written(name: str) -> None:
     """Also those of several files, as one."""
     workflow = example(name, open_inputs=False)
-    again = load(written(workflow.plan, workflow.name))
+    again = load(write_workflow(workflow.plan, workflow.name))
     assert (again.plan, again.name) == (workflow.plan, workflow.name)
 
 
@@ -130,7 +130,7 @@ def test_it_reads_like_a_file_that_a_person_wrote() -> None:
     design = Step("design", "Think\nfirst.", requires_testing=False)
     build = Step("build", "Build {it}: {steps.design.result}", needs=("design",), test_command="make")
     assert (
-        written(Plan(Step("goal", "Ship it.", steps=(design, build))))
+        write_workflow(Plan(Step("goal", "Ship it.", steps=(design, build))))
         == '''\
 name = "ship-it"
 description = "Ship it."
@@ -162,4 +162,4 @@ test_command = "make"
 )
 def test_what_a_file_cannot_say_is_an_error(step: Step) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
-        written(Plan(Step("goal", "g", steps=(step,))))
+        write_workflow(Plan(Step("goal", "g", steps=(step,))))

@@ -22,14 +22,14 @@ import acp
 from acp import schema
 
 import bough
-from bough.adapters.agents.deeds import Deed, at_once, call_of, result_of
-from bough.adapters.sandboxes.approval import YES, Permit, fitting, visible
+from bough.adapters.agents.tool_calls import Deed, find_simultaneous, make_call, make_result
+from bough.adapters.sandboxes.approval import YES, Permit, escape_invisible, find_matching_pattern
 from bough.adapters.sandboxes.pipes import Pipes
-from bough.adapters.sandboxes.view import private
-from bough.core.agents import title_of
+from bough.adapters.sandboxes.view import find_private_folder
 from bough.core.errors import Passing, Refused
 from bough.core.messages import Call, Stop, Usage
 from bough.core.rules import Rules
+from bough.core.settings.agent_settings import title_of
 from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, Workspace
 
 _LINE = 64 << 20
@@ -81,7 +81,7 @@ class AcpAgent:
         self.mode, self.advice = mode, advice
 
     async def start(self, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> Talk:
-        await asyncio.to_thread(_bring_home, self._home, workspace)
+        await asyncio.to_thread(_copy_home, self._home, workspace)
         pipes = await Pipes.open(self._sandbox, self._argv, workspace=workspace, env=self._env, longest=_LINE)
         talk = AcpTalk(self, pipes, workspace, rules, progress)
         try:
@@ -95,10 +95,10 @@ class AcpAgent:
         """Whether it may; where the person wants to see such a command first, they are asked."""
         if not self._patterns or deed.kind != "execute":
             return True
-        line = str(json.loads(call_of(deed, root).arguments).get("command", ""))
-        if fitting(self._patterns, ["sh", "-c", line]) is None:
+        line = str(json.loads(make_call(deed, root).arguments).get("command", ""))
+        if find_matching_pattern(self._patterns, ["sh", "-c", line]) is None:
             return True
-        said = await self._permit(visible(line)) if self._permit is not None else None
+        said = await self._permit(escape_invisible(line)) if self._permit is not None else None
         return said is not None and said.strip().lower() in YES
 
 
@@ -191,7 +191,7 @@ class AcpTalk:
         for deed in wanted:
             if deed.over:
                 del self._deeds[deed.id]
-        return [result_of(deed, self._rules, self._root) for deed in wanted]
+        return [make_result(deed, self._rules, self._root) for deed in wanted]
 
     async def _over(self, wanted: list[Deed], patience: float) -> None:
         while not all(deed.over for deed in wanted) and not self._ready():
@@ -271,12 +271,12 @@ class AcpTalk:
 
     def _ready(self) -> list[Deed]:
         now = time.monotonic()
-        return at_once([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
+        return find_simultaneous([deed for deed in self._deeds.values() if deed.ready(now, _INPUT)])
 
     def _acting(self, deeds: list[Deed]) -> Acting:
         for deed in deeds:
             deed.told = True
-        calls = tuple(call_of(deed, self._root) for deed in deeds)
+        calls = tuple(make_call(deed, self._root) for deed in deeds)
         writes = frozenset(deed.id for deed in deeds if deed.writes)
         usage, cost = self._used(None)
         return Acting(self._words(min(deed.order for deed in deeds)), calls, writes, usage, cost)
@@ -404,9 +404,9 @@ class _Lines:
         """The talk ends the process."""
 
 
-def _bring_home(paths: Sequence[Path], workspace: Workspace) -> None:
+def _copy_home(paths: Sequence[Path], workspace: Workspace) -> None:
     """Copies of what it may know of the person's home, in the home that it has. They change nothing there."""
-    home, left = private(workspace) / "home", _HOME
+    home, left = find_private_folder(workspace) / "home", _HOME
     for path in paths:
         try:
             target = home / path.relative_to(Path.home())

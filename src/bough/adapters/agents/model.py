@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bough.adapters.agents.acp import AcpAgent
 from bough.adapters.workspaces.desk import Desk
-from bough.core.agents import MODEL
 from bough.core.messages import Answer, Prompt, Replied
 from bough.core.rules import Rules
+from bough.core.settings.agent_settings import MODEL
 from bough.ports import TurnEnded
 
 ALONE = "Answer from what you are told here, in your last message, without using any tool."

@@ -24,18 +24,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from bough.adapters.executors.fleet import workers
-from bough.adapters.stores.database import PATIENCE
-from bough.adapters.stores.server import Server
+from bough.adapters.executors.fleet import list_present_workers
+from bough.adapters.stores.postgresql_server import Server
+from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core import events as e
 from bough.core.errors import StoreError, UsageError, WorkspaceError
 from bough.core.events import decoder, encode
 from bough.core.ids import CONTROL, RUN, worker_name
-from bough.core.plan import Tier
-from bough.core.run import Run
-from bough.core.state import evolve, fold
-from bough.core.states import State
-from bough.core.task import Task
+from bough.core.journal.run_fold import Run
+from bough.core.journal.task_fold import evolve_task, fold_task
+from bough.core.planning.plan import Tier
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
 from bough.ports import Ports
 
 if TYPE_CHECKING:
@@ -83,11 +83,11 @@ def _told(server: Server) -> Iterator[None]:
         raise StoreError(f"{server.name} cannot be reached: {said}") from error
 
 
-def queue_name(tags: Sequence[str]) -> str:
+def make_queue_name(tags: Sequence[str]) -> str:
     return " ".join((QUEUE, *sorted(set(tags))))
 
 
-def _tags_of(queue: str) -> set[str] | None:
+def _parse_tags(queue: str) -> set[str] | None:
     """What a queue asks of a worker; None: it is none of ours."""
     name, *tags = queue.split(" ")
     return set(tags) if name == QUEUE else None
@@ -171,7 +171,7 @@ class Intake:
         start, read = database.start_queued_workflows, database.get_queue
 
         def limited(own: Any, queue: Any, *args: Any, **named: Any) -> Any:
-            needed = _tags_of(queue.name)
+            needed = _parse_tags(queue.name)
             if needed is None:
                 return start(own, queue, *args, **named)
             with self._taking:
@@ -187,7 +187,7 @@ class Intake:
         known: dict[str, Any] = {}
 
         def slowed(own: Any, name: str, *args: Any, **kwargs: Any) -> Any:
-            if _tags_of(name) is None:
+            if _parse_tags(name) is None:
                 return read(own, name, *args, **kwargs)
             if name not in known or len(self._taken) < self._slots:  # else nobody has to be asked
                 known[name] = read(own, name, *args, **kwargs)
@@ -316,7 +316,7 @@ class DbosExecutor:
         try:
             # Read while it is followed already: nothing that a worker writes now is missed.
             await self._catch_up(waiting)
-            if waiting.task.created and waiting.task.resting and not _goes_on(waiting.task, again):
+            if waiting.task.created and waiting.task.resting and not _has_work(waiting.task, again):
                 return waiting.task
             await self._hand_in(waiting)
             return await waiting.result
@@ -387,7 +387,7 @@ class DbosExecutor:
         if last and numbers[last].status in LIVE:
             waiting.workflow = numbers[last].workflow_id
             return
-        queue = queue_name(waiting.tags)
+        queue = make_queue_name(waiting.tags)
         if queue not in self._queues:
             self._client.register_queue(queue, polling_interval_sec=POLLED, on_conflict="never_update")
             self._queues.add(queue)
@@ -459,7 +459,7 @@ class DbosExecutor:
             waiting = self._waiting.get(record.task)
             if waiting is not None:
                 if record.version == waiting.task.version + 1:
-                    waiting.task = evolve(waiting.task, record)
+                    waiting.task = evolve_task(waiting.task, record)
                 elif record.version > waiting.task.version:
                     await self._catch_up(waiting)
                 ports.recorded(record)
@@ -471,7 +471,7 @@ class DbosExecutor:
                 waiting.result.set_result(waiting.task)
 
     async def _catch_up(self, waiting: _Waiting) -> None:
-        read = fold(waiting.task.id, await self._given().store.read(self._run, waiting.task.id))
+        read = fold_task(waiting.task.id, await self._given().store.read(self._run, waiting.task.id))
         if read.version > waiting.task.version:
             waiting.task = read
 
@@ -510,7 +510,7 @@ class DbosExecutor:
         """For a worker that nobody has started: once a task."""
         if not (new := [each for each in unbegun if each.task.id not in self._told]):
             return
-        there = await asyncio.to_thread(self._server.run, workers)
+        there = await asyncio.to_thread(self._server.run, list_present_workers)
         for waiting in new:
             if not any(set(waiting.tags) <= set(each.tags) for each in there):
                 self._told.add(waiting.task.id)
@@ -527,13 +527,13 @@ class DbosExecutor:
         self._client = None
 
 
-def _goes_on(task: Task, again: Tier | None) -> bool:
+def _has_work(task: Task, again: Tier | None) -> bool:
     """Whether a task that rests has something to do: it was halted, or a stronger model takes it up."""
     taken_up = again is not None and task.state is State.BLOCKED and task.tier != again
     return task.halt is not None or taken_up
 
 
-def first_of(handed: Handed) -> e.TaskCreated:
+def decode_first(handed: Handed) -> e.TaskCreated:
     decoded: Any = decoder("TaskCreated")(handed.first.encode())
     assert isinstance(decoded, e.TaskCreated)
     return decoded

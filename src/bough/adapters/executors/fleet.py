@@ -14,8 +14,8 @@ import time
 
 from msgspec import Struct, field
 
-from bough.adapters.stores.database import PATIENCE
-from bough.adapters.stores.server import Server, Transaction
+from bough.adapters.stores.postgresql_server import Server, Transaction
+from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core.ids import LIFE
 
 LEASE = 15.0
@@ -55,7 +55,7 @@ FROM workers ORDER BY worker
 """
 
 
-def workers(db: Transaction) -> list[Worker]:
+def list_present_workers(db: Transaction) -> list[Worker]:
     """Those that are there now."""
     rows = db.all(_LIST, LIFE)
     return [

@@ -23,7 +23,7 @@ from msgspec import Struct
 
 from bough.adapters.mcp.connection import Connection, ServerLost, over_http, over_pipes
 from bough.adapters.sandboxes.pipes import Pipes
-from bough.adapters.tools.text import clean, head_and_tail, printable
+from bough.adapters.tools.output_text import cut_middle, decode_output, replace_surrogates
 from bough.core import servers
 from bough.core.events import ToolServersListed
 from bough.core.messages import Call, ToolSpec
@@ -128,7 +128,7 @@ class McpTools:
         name = _name(served.name, tool.name)
         self._named[name] = (served.name, tool.name)
         about = (tool.description or tool.title or "").strip()[:_ABOUT]
-        about = printable(f"{about} (of the MCP server {served.name})")
+        about = replace_surrogates(f"{about} (of the MCP server {served.name})")
         given = tool.input_schema
         schema = given if len(json.dumps(given, default=str)) <= _SCHEMA else {"type": "object"}
         # What runs beside the workspace may write to it, whatever it says of itself.
@@ -155,9 +155,9 @@ class McpTools:
             await self._end(server, workspace)
             may_start = self._may_start(server, workspace)
             again = "It is started again with the next call." if may_start else "Do without it."
-            return ToolResult(printable(f"The MCP server {server} gave no answer: {error} {again}"), ok=False)
+            return ToolResult(replace_surrogates(f"The MCP server {server} gave no answer: {error} {again}"), ok=False)
         except MCPError as error:
-            return ToolResult(printable(f"The MCP server {server} refuses the call: {error}"), ok=False)
+            return ToolResult(replace_surrogates(f"The MCP server {server} refuses the call: {error}"), ok=False)
         return await asyncio.to_thread(_result, result, server, rules)
 
     async def _connection(self, served: Served, workspace: Workspace) -> Connection:
@@ -210,8 +210,8 @@ def _result(result: mcp_types.CallToolResult, server: str, rules: Rules) -> Tool
     text = "\n".join(part for part in parts if part)
     if not text and result.structured_content is not None:
         text = json.dumps(result.structured_content, ensure_ascii=False, default=str)
-    text = clean(text.encode("utf-8", "replace")).strip() or "(no output)"
-    shown, cut = head_and_tail(text, rules.shown)
+    text = decode_output(text.encode("utf-8", "replace")).strip() or "(no output)"
+    shown, cut = cut_middle(text, rules.shown)
     whole = text.encode()[: rules.kept] if cut else None
     return ToolResult(f"{MARK.format(name=server)}\n{shown}", ok=not result.is_error, whole=whole)
 

@@ -12,10 +12,18 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, in_turn, spoken
-from bough.adapters.models.wire import Complaint, count, decode, fields, mended, packed, word
+from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, encode_turn, ensure_content
+from bough.adapters.models.wire import (
+    Complaint,
+    clamp_count,
+    decode,
+    encode_json,
+    mend_surrogates,
+    parse_fields,
+    sanitize_name,
+)
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
-from bough.core.trail import Trail
 
 VERSION = "2023-06-01"
 MARK = b'"cache_control":{"type":"ephemeral"}'
@@ -75,14 +83,14 @@ class AnthropicModel(OrderedModel):
 
     def _encode(self, message: Message, before: str) -> tuple[bytes, str]:
         role = "assistant" if isinstance(message, Replied) else "user"
-        return in_turn("content", role, before, self._blocks(message)), role
+        return encode_turn("content", role, before, self._blocks(message)), role
 
     def _blocks(self, message: Message) -> list[Any]:
         match message:
             case Said(text):
                 return [self._text(text, {})]
             case Result(call, text, ok, picture):
-                block: dict[str, Any] = {"type": "tool_result", "tool_use_id": word(call, "call")}
+                block: dict[str, Any] = {"type": "tool_result", "tool_use_id": sanitize_name(call, "call")}
                 if not ok:
                     return [block | {"is_error": True, "content": text if text.strip() else NO_OUTPUT}]
                 if picture and (data := self._shown(picture)):
@@ -96,12 +104,17 @@ class AnthropicModel(OrderedModel):
                 return blocks if ends else [*blocks, self._text("", {})]
 
     def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
-        return {"type": "text", "text": spoken(text)}
+        return {"type": "text", "text": ensure_content(text)}
 
     def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
         # The interface takes nothing but an object here; what the model really wrote is in the journal.
-        arguments = Raw(call.arguments) if fields(call.arguments) is not None else {}
-        return {"type": "tool_use", "id": word(call.id, "call"), "name": word(call.name, "unknown"), "input": arguments}
+        arguments = Raw(call.arguments) if parse_fields(call.arguments) is not None else {}
+        return {
+            "type": "tool_use",
+            "id": sanitize_name(call.id, "call"),
+            "name": sanitize_name(call.name, "unknown"),
+            "input": arguments,
+        }
 
     @staticmethod
     def _system(text: str) -> bytes:
@@ -117,7 +130,7 @@ class AnthropicModel(OrderedModel):
         return b',"tools":' + msgspec.json.encode(shaped) if shaped else b""
 
 
-def _asked_before(messages: Trail[Message]) -> int:
+def _asked_before(messages: PersistentList[Message]) -> int:
     """How many of the messages the last round was asked with; 0: this is the first."""
     place = len(messages)
     while place and not isinstance(messages[place - 1], Replied):
@@ -128,17 +141,17 @@ def _asked_before(messages: Trail[Message]) -> int:
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Usage(Struct):
+class _AnthropicUsage(Struct):
     input_tokens: float | None = None
     output_tokens: float | None = None
     cache_creation_input_tokens: float | None = None
     cache_read_input_tokens: float | None = None
 
     def tokens(self) -> Usage:
-        written, read = count(self.cache_creation_input_tokens), count(self.cache_read_input_tokens)
+        written, read = clamp_count(self.cache_creation_input_tokens), clamp_count(self.cache_read_input_tokens)
         return Usage(
-            input=count(self.input_tokens) + written + read,
-            output=count(self.output_tokens),
+            input=clamp_count(self.input_tokens) + written + read,
+            output=clamp_count(self.output_tokens),
             cache_read=read,
             cache_write=written,
         )
@@ -158,26 +171,26 @@ class _Whole(Struct):
     model: str | None = None
     content: list[dict[str, Any]] | None = None
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: _AnthropicUsage | None = None
     type: str | None = None
     error: Any = None
 
 
-class _Event(Struct):
+class _AnthropicEvent(Struct):
     type: str = ""
     index: int = 0
     message: _Whole | None = None
     content_block: dict[str, Any] | None = None
     delta: _Delta | None = None
-    usage: _Usage | None = None
+    usage: _AnthropicUsage | None = None
     error: Any = None
 
 
-_EVENT = msgspec.json.Decoder(_Event)
+_EVENT = msgspec.json.Decoder(_AnthropicEvent)
 _WHOLE = msgspec.json.Decoder(_Whole)
 
 
-class _Block:
+class _ContentBlock:
     """A content block that is still coming in: as it was started, and the pieces since."""
 
     __slots__ = ("json", "signature", "start", "text", "thinking")
@@ -194,21 +207,23 @@ class _Block:
         return str(self.start.get("type", ""))
 
     def read(self) -> str:
-        return mended(str(self.start.get("text") or "") + "".join(self.text))
+        return mend_surrogates(str(self.start.get("text") or "") + "".join(self.text))
 
     def call(self) -> Call:
-        arguments = "".join(self.json) or packed(self.start.get("input") or {})
+        arguments = "".join(self.json) or encode_json(self.start.get("input") or {})
         return Call(
-            mended(str(self.start.get("id") or "")), mended(str(self.start.get("name") or "")), mended(arguments)
+            mend_surrogates(str(self.start.get("id") or "")),
+            mend_surrogates(str(self.start.get("name") or "")),
+            mend_surrogates(arguments),
         )
 
     def verbatim(self) -> dict[str, Any]:
         block = dict(self.start)
         for key, pieces in (("thinking", self.thinking), ("signature", self.signature)):
             if pieces:
-                block[key] = mended(str(block.get(key) or "") + "".join(pieces))
+                block[key] = mend_surrogates(str(block.get(key) or "") + "".join(pieces))
         if self.json:
-            block["input"] = fields("".join(self.json)) or {}
+            block["input"] = parse_fields("".join(self.json)) or {}
         return block
 
 
@@ -219,20 +234,20 @@ class AnthropicReader(BaseReader):
 
     def __init__(self, name: str, progress: Progress) -> None:
         super().__init__(name, progress)
-        self._blocks: dict[int, _Block] = {}
-        self._usage = _Usage()
+        self._blocks: dict[int, _ContentBlock] = {}
+        self._usage = _AnthropicUsage()
 
     def event(self, payload: bytes) -> None:
         event = decode(_EVENT, payload)
         match event.type:
             case "content_block_delta":
                 if event.delta is not None:
-                    self._piece(event.index, event.delta)
+                    self._add_piece(event.index, event.delta)
             case "content_block_start":
                 self._start(event.index, event.content_block or {})
             case "message_start":
                 if event.message is not None:
-                    self._message(event.message)
+                    self._take_message(event.message)
             case "message_delta":
                 self._stop = (event.delta.stop_reason if event.delta else None) or self._stop
                 self._count(event.usage)
@@ -245,7 +260,7 @@ class AnthropicReader(BaseReader):
         message = decode(_WHOLE, body)
         if message.error:
             raise Complaint(message.error)
-        self._message(message)
+        self._take_message(message)
         for index, block in enumerate(message.content or ()):
             self._start(index, block)
         self.finished = True
@@ -256,23 +271,23 @@ class AnthropicReader(BaseReader):
         text = "".join(block.read() for block in blocks if block.kind == "text")
         return self._answer(text, calls, self._usage.tokens(), self._extra(blocks))
 
-    def _message(self, message: _Whole) -> None:
+    def _take_message(self, message: _Whole) -> None:
         self._model = message.model or self._model
         self._stop = message.stop_reason or self._stop
         self._count(message.usage)
 
     def _start(self, index: int, start: dict[str, Any]) -> None:
-        block = self._blocks[index] = _Block(start)
+        block = self._blocks[index] = _ContentBlock(start)
         if block.kind == "text" and start.get("text"):
             self._progress(block.read())
 
-    def _piece(self, index: int, delta: _Delta) -> None:
+    def _add_piece(self, index: int, delta: _Delta) -> None:
         block = self._blocks.get(index)
         if block is None:
-            block = self._blocks[index] = _Block({"type": "text"} if delta.text is not None else {})
+            block = self._blocks[index] = _ContentBlock({"type": "text"} if delta.text is not None else {})
         if delta.text:
             block.text.append(delta.text)
-            self._progress(mended(delta.text))
+            self._progress(mend_surrogates(delta.text))
         if delta.partial_json:
             block.json.append(delta.partial_json)
         if delta.thinking:
@@ -280,14 +295,14 @@ class AnthropicReader(BaseReader):
         if delta.signature:
             block.signature.append(delta.signature)
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: _AnthropicUsage | None) -> None:
         """Counts are totals; a later event that has one knows better than an earlier one."""
-        for name in _Usage.__struct_fields__:
+        for name in _AnthropicUsage.__struct_fields__:
             value = getattr(usage, name) if usage is not None else None
             if value is not None:
                 setattr(self._usage, name, value)
 
-    def _extra(self, blocks: list[_Block]) -> str:
+    def _extra(self, blocks: list[_ContentBlock]) -> str:
         """What has to come back besides text and calls, with their places marked."""
         kinds = [block.kind for block in blocks]
         if all(kind in ("text", "tool_use") for kind in kinds):
@@ -298,10 +313,10 @@ class AnthropicReader(BaseReader):
                 content.append({"type": block.kind})
             elif block.kind == "text":
                 content += [{"type": "text", "text": block.read()}] if block.read().strip() else []
-            elif block.kind and not self._torn(block):
+            elif block.kind and not self._is_cut_off(block):
                 content.append(block.verbatim())
-        return packed({"by": self._name, "content": content})
+        return encode_json({"by": self._name, "content": content})
 
-    def _torn(self, block: _Block) -> bool:
+    def _is_cut_off(self, block: _ContentBlock) -> bool:
         """Thinking that was cut off by the limit of tokens has no signature and would be refused."""
         return STOPS.get(self._stop) == "length" and block.kind == "thinking" and not block.verbatim().get("signature")

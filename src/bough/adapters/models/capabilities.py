@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.faults import Endpoint, nobody, of_link
+from bough.adapters.models.faults import Endpoint, explain_link_error, is_unreachable
 from bough.adapters.models.link import LinkError, Timeouts, Unreachable
-from bough.adapters.models.wire import UNREADABLE, Client, everything
+from bough.adapters.models.wire import UNREADABLE, Client, read_everything
 
 TIMEOUT = 3.0
 OLLAMA_WINDOW = 4_096
@@ -34,78 +34,78 @@ class Capabilities(Struct, frozen=True):
     """Whether it takes images; None: it does not say."""
 
 
-async def capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
+async def read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     try:
-        return await _capabilities(client, at, ollama)
+        return await _read_capabilities(client, at, ollama)
     except Unreachable as error:
-        return Capabilities(unreachable=str(of_link(at, error, TIMEOUT)))
+        return Capabilities(unreachable=str(explain_link_error(at, error, TIMEOUT)))
 
 
-async def _capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
+async def _read_capabilities(client: Client, at: Endpoint, ollama: bool) -> Capabilities:
     root = re.sub(r"/v1/?$", "", at.base_url)
     if ollama:
-        shown = await _asked(client, at, "POST", f"{root}/api/show", msgspec.json.encode({"model": at.model}))
+        shown = await _request_json(client, at, "POST", f"{root}/api/show", msgspec.json.encode({"model": at.model}))
         if "capabilities" in shown or "model_info" in shown:
-            running = await _asked(client, at, "GET", f"{root}/api/ps")
-            return _of_ollama(shown, running, at.model)
-    return _of_llama_cpp(await _asked(client, at, "GET", f"{root}/props"))
+            running = await _request_json(client, at, "GET", f"{root}/api/ps")
+            return _parse_ollama(shown, running, at.model)
+    return _parse_llama_cpp(await _request_json(client, at, "GET", f"{root}/props"))
 
 
-def _of_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Capabilities:
+def _parse_ollama(shown: dict[str, Any], running: dict[str, Any], model: str) -> Capabilities:
     able = shown.get("capabilities")
     tools = "tools" in able if isinstance(able, list) else None
-    trained = [value for key, value in _table(shown, "model_info").items() if key.endswith(".context_length")]
+    trained = [value for key, value in _get_table(shown, "model_info").items() if key.endswith(".context_length")]
     set_to = re.search(r"(?m)^\s*num_ctx\s+(\d+)", str(shown.get("parameters", "")))
     loaded = [
         entry.get("context_length")
-        for entry in _list(running, "models")
+        for entry in _get_list(running, "models")
         if isinstance(entry, dict)
         and str(entry.get("name", "")).removesuffix(":latest") == model.removesuffix(":latest")
     ]
-    given = _number(loaded[0]) if loaded else 0
+    given = _to_number(loaded[0]) if loaded else 0
     window = given or (int(set_to[1]) if set_to else OLLAMA_WINDOW)
-    most = max(map(_number, trained), default=0)
+    most = max(map(_to_number, trained), default=0)
     images = "vision" in able if isinstance(able, list) else None
     return Capabilities(min(window, most) if most else window, tools, "Ollama", images=images)
 
 
-def _of_llama_cpp(props: dict[str, Any]) -> Capabilities:
-    settings = _table(props, "default_generation_settings")
-    window = _number(settings.get("n_ctx", props.get("n_ctx")))
-    caps = _table(props, "chat_template_caps")
+def _parse_llama_cpp(props: dict[str, Any]) -> Capabilities:
+    settings = _get_table(props, "default_generation_settings")
+    window = _to_number(settings.get("n_ctx", props.get("n_ctx")))
+    caps = _get_table(props, "chat_template_caps")
     says = caps.get("supports_tools", caps.get("supports_tool_calls"))
     tools = says if isinstance(says, bool) else None
-    sees = _table(props, "modalities").get("vision")
+    sees = _get_table(props, "modalities").get("vision")
     images = sees if isinstance(sees, bool) else None
     known = window or tools is not None
     return Capabilities(window, tools, "llama.cpp", images=images) if known else Capabilities()
 
 
-async def _asked(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:
+async def _request_json(client: Client, at: Endpoint, method: str, url: str, body: bytes = b"") -> dict[str, Any]:
     """The JSON object that it answers with; an empty one for whatever else comes."""
     headers = [(b"user-agent", b"bough"), (b"content-type", b"application/json")]
     if at.key:
         headers.append((b"authorization", f"Bearer {at.key}".encode()))
     try:
         async with client.link(url).exchange(method, url, headers, body, Timeouts(TIMEOUT, TIMEOUT)) as reply:
-            content = await everything(reply.pieces)
+            content = await read_everything(reply.pieces)
             found = msgspec.json.decode(content) if reply.status == 200 else {}
     except (LinkError, *UNREADABLE) as error:
-        if isinstance(error, Unreachable) and nobody(error):
+        if isinstance(error, Unreachable) and is_unreachable(error):
             raise
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def _table(found: dict[str, Any], key: str) -> dict[str, Any]:
+def _get_table(found: dict[str, Any], key: str) -> dict[str, Any]:
     value = found.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def _list(found: dict[str, Any], key: str) -> list[Any]:
+def _get_list(found: dict[str, Any], key: str) -> list[Any]:
     value = found.get(key)
     return value if isinstance(value, list) else []
 
 
-def _number(value: Any) -> int:
+def _to_number(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e9 else 0

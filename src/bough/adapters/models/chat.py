@@ -13,7 +13,16 @@ import msgspec
 from msgspec import Raw, Struct
 
 from bough.adapters.models.dialect import BaseReader, HttpModel, Progress
-from bough.adapters.models.wire import EMPTY, Complaint, count, decode, fields, mended, packed, word
+from bough.adapters.models.wire import (
+    EMPTY,
+    Complaint,
+    clamp_count,
+    decode,
+    encode_json,
+    mend_surrogates,
+    parse_fields,
+    sanitize_name,
+)
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 IMAGES = "The images that the calls above show, in their order:"
@@ -67,7 +76,7 @@ class ChatModel(HttpModel):
         """The state is how many results are to come, and the images among those that came: a result is text, so they
         follow in a message of their own once all results are there."""
         left, *waiting = before.split()[1:] or ["0"]
-        shaped = [self._shaped(message)]
+        shaped = [self._build_message(message)]
         if isinstance(message, Replied):
             left, waiting = str(len(message.calls)), []
         elif isinstance(message, Result):
@@ -85,7 +94,7 @@ class ChatModel(HttpModel):
         parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
         return [{"role": "user", "content": [{"type": "text", "text": IMAGES}, *parts]}] if parts else []
 
-    def _shaped(self, message: Message) -> dict[str, Any]:
+    def _build_message(self, message: Message) -> dict[str, Any]:
         match message:
             case Said(text):
                 return {"role": "user", "content": text}
@@ -99,8 +108,8 @@ class ChatModel(HttpModel):
 
     def _call(self, call: Call) -> dict[str, Any]:
         # Many servers read the arguments themselves and fail for good on malformed ones; the result has told the model.
-        arguments = call.arguments if fields(call.arguments) is not None else "{}"
-        function = {"name": word(call.name, "unknown"), "arguments": arguments}
+        arguments = call.arguments if parse_fields(call.arguments) is not None else "{}"
+        function = {"name": sanitize_name(call.name, "unknown"), "arguments": arguments}
         return {"id": call.id, "type": "function", "function": function} | self._echo(call.extra, ("extra_content",))
 
     def _echo(self, extra: str, names: tuple[str, ...]) -> dict[str, Raw]:
@@ -151,33 +160,33 @@ class _Choice(Struct):
     finish_reason: str | None = None
 
 
-class _Details(Struct):
+class _ChatUsageDetails(Struct):
     cached_tokens: float | None = None
 
 
-class _Usage(Struct):
+class _ChatUsage(Struct):
     prompt_tokens: float | None = None
     completion_tokens: float | None = None
-    prompt_tokens_details: _Details | None = None
+    prompt_tokens_details: _ChatUsageDetails | None = None
     prompt_cache_hit_tokens: float | None = None
 
     def tokens(self) -> Usage:
         cached = self.prompt_tokens_details.cached_tokens if self.prompt_tokens_details else None
         return Usage(
-            input=count(self.prompt_tokens),
-            output=count(self.completion_tokens),
-            cache_read=count(cached or self.prompt_cache_hit_tokens),
+            input=clamp_count(self.prompt_tokens),
+            output=clamp_count(self.completion_tokens),
+            cache_read=clamp_count(cached or self.prompt_cache_hit_tokens),
         )
 
 
-class _Chunk(Struct):
+class _ChatChunk(Struct):
     choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    usage: _ChatUsage | None = None
     model: str | None = None
     error: Any = None
 
 
-_CHUNK = msgspec.json.Decoder(_Chunk)
+_CHUNK = msgspec.json.Decoder(_ChatChunk)
 
 
 class _OpenCall:
@@ -219,10 +228,10 @@ class ChatReader(BaseReader):
 
     def answer(self) -> Answer:
         calls = tuple(self._call(call) for call in self._calls if call.name or call.arguments)
-        text = mended("".join(self._text))
-        return self._answer(text, calls, self._usage, self._extra(), mended("".join(self._refusal)))
+        text = mend_surrogates("".join(self._text))
+        return self._answer(text, calls, self._usage, self._extra(), mend_surrogates("".join(self._refusal)))
 
-    def _chunk(self, chunk: _Chunk) -> None:
+    def _chunk(self, chunk: _ChatChunk) -> None:
         if chunk.error:
             raise Complaint(chunk.error)
         if chunk.usage is not None:
@@ -232,17 +241,17 @@ class ChatReader(BaseReader):
         for choice in (chunk.choices or ())[:1]:
             piece = choice.delta or choice.message
             if piece is not None:
-                self._piece(piece)
+                self._add_piece(piece)
             if choice.finish_reason == "error":
                 raise Complaint({"message": "the answer ended with an error that has no words"})
             if choice.finish_reason:
                 self._stop = choice.finish_reason
 
-    def _piece(self, piece: _Piece) -> None:
+    def _add_piece(self, piece: _Piece) -> None:
         if piece.content:
-            text = piece.content if isinstance(piece.content, str) else _texts(piece.content)
+            text = piece.content if isinstance(piece.content, str) else _join_texts(piece.content)
             self._text.append(text)
-            self._progress(mended(text))
+            self._progress(mend_surrogates(text))
         if piece.refusal:
             self._refusal.append(piece.refusal)
         if piece.reasoning_content is not None:
@@ -251,9 +260,9 @@ class ChatReader(BaseReader):
         if piece.reasoning_details:
             self._details += [detail for detail in piece.reasoning_details if isinstance(detail, dict)]
         for call in piece.tool_calls or ():
-            self._call_piece(call)
+            self._add_call_piece(call)
 
-    def _call_piece(self, piece: _CallPiece) -> None:
+    def _add_call_piece(self, piece: _CallPiece) -> None:
         function = piece.function or _Function()
         call = self._open_call(piece, function.name or "")
         if piece.id is not None and not call.id:
@@ -263,53 +272,55 @@ class ChatReader(BaseReader):
         if isinstance(function.arguments, str):
             call.arguments.append(function.arguments)
         elif function.arguments is not None:
-            call.arguments.append(packed(function.arguments))
+            call.arguments.append(encode_json(function.arguments))
         if piece.extra_content:
             call.extra |= piece.extra_content
 
     def _open_call(self, piece: _CallPiece, name: str) -> _OpenCall:
         """The call that a piece belongs to, or a new one."""
-        call = self._latest(piece.index)
-        if call is not None and not (name and self._another(piece, call)):
+        call = self._find_latest(piece.index)
+        if call is not None and not (name and self._is_new_call(piece, call)):
             return call
         call = _OpenCall(piece.index)
         self._calls.append(call)
         return call
 
-    def _another(self, piece: _CallPiece, call: _OpenCall) -> bool:
+    def _is_new_call(self, piece: _CallPiece, call: _OpenCall) -> bool:
         """Whether a piece that has a name is a call of its own: some servers use one index for all calls, or leave the
         index or the ids out. Then it has another id, or comes after a call that is complete."""
         if piece.id is None:
-            return fields("".join(call.arguments)) is not None
+            return parse_fields("".join(call.arguments)) is not None
         return bool(call.id) and str(piece.id) != call.id
 
-    def _latest(self, index: Any) -> _OpenCall | None:
+    def _find_latest(self, index: Any) -> _OpenCall | None:
         if index is None:
             return self._calls[-1] if self._calls else None
         return next((call for call in reversed(self._calls) if call.index == index), None)
 
     def _call(self, call: _OpenCall) -> Call:
-        extra = self._packed({"extra_content": call.extra}) if call.extra else ""
-        return Call(mended(call.id), mended(call.name), mended("".join(call.arguments)), extra)
+        extra = self._pack_extra({"extra_content": call.extra}) if call.extra else ""
+        return Call(
+            mend_surrogates(call.id), mend_surrogates(call.name), mend_surrogates("".join(call.arguments)), extra
+        )
 
     def _extra(self) -> str:
         kept: dict[str, Any] = {}
         if self._reasoning is not None:
-            kept["reasoning_content"] = mended("".join(self._reasoning))
+            kept["reasoning_content"] = mend_surrogates("".join(self._reasoning))
         if self._details:
-            kept["reasoning_details"] = _merged(self._details)
-        return self._packed(kept) if kept else ""
+            kept["reasoning_details"] = _merge_details(self._details)
+        return self._pack_extra(kept) if kept else ""
 
-    def _packed(self, kept: dict[str, Any]) -> str:
-        return packed({"by": self._name, **kept})
+    def _pack_extra(self, kept: dict[str, Any]) -> str:
+        return encode_json({"by": self._name, **kept})
 
 
-def _texts(parts: list[Any]) -> str:
+def _join_texts(parts: list[Any]) -> str:
     """The text of content that comes in parts; parts that are not for reading (thinking) are left out."""
     return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
 
 
-def _merged(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _merge_details(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Details of reasoning as they were before they were cut into pieces: one for each run of a type and index."""
     runs: list[list[dict[str, Any]]] = []
     for detail in details:
@@ -318,10 +329,10 @@ def _merged(details: list[dict[str, Any]]) -> list[dict[str, Any]]:
             runs[-1].append(detail)
         else:
             runs.append([detail])
-    return [_glued(run) if len(run) > 1 else run[0] for run in runs]
+    return [_join_pieces(run) if len(run) > 1 else run[0] for run in runs]
 
 
-def _glued(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+def _join_pieces(pieces: list[dict[str, Any]]) -> dict[str, Any]:
     whole: dict[str, Any] = {}
     for key in dict.fromkeys(key for piece in pieces for key in piece):
         values = [piece[key] for piece in pieces if piece.get(key) is not None]

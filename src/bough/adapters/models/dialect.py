@@ -17,8 +17,17 @@ from msgspec import Raw, Struct
 
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.prefix import Heads, Prefixes
-from bough.adapters.models.prices import Price, Window, unknown, unpriced
-from bough.adapters.models.wire import EMPTY, LONGEST, UNREADABLE, Client, Reader, Wire, fields, mended
+from bough.adapters.models.prices import Price, Window, no_price, unknown_window
+from bough.adapters.models.wire import (
+    EMPTY,
+    LONGEST,
+    UNREADABLE,
+    AnswerReader,
+    Client,
+    Wire,
+    mend_surrogates,
+    parse_fields,
+)
 from bough.core.errors import Refused, TooLong
 from bough.core.messages import Answer, Call, Message, Picture, Prompt, Replied, Stop, ToolSpec, Usage
 
@@ -51,8 +60,8 @@ class HttpModel(ABC):
         at: Endpoint,
         timeout: float,
         *,
-        price: Price = unpriced,
-        window: Window = unknown,
+        price: Price = no_price,
+        window: Window = unknown_window,
         longest: float = LONGEST,
         options: Options | None = None,
     ) -> None:
@@ -118,7 +127,7 @@ class HttpModel(ABC):
         """The request that asks with this prompt."""
 
     @abstractmethod
-    def _reader(self, progress: Progress) -> Reader: ...
+    def _reader(self, progress: Progress) -> AnswerReader: ...
 
     @staticmethod
     @abstractmethod
@@ -146,7 +155,7 @@ class HttpModel(ABC):
 
     def _kept(self, extra: str) -> dict[str, Raw]:
         """What this very model wants back. Another one, taken for the rest of a run, would refuse it."""
-        kept = fields(extra) if extra else None
+        kept = parse_fields(extra) if extra else None
         return kept if kept and bytes(kept.get("by", Raw())) == msgspec.json.encode(self.name) else {}
 
 
@@ -196,7 +205,7 @@ class OrderedModel(HttpModel):
         return part
 
 
-def in_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
+def encode_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]]) -> bytes:
     """The parts, in a turn of their own or added to the open one: roles alternate. The last turn, and the last part in
     it, stay open, so that what comes next can still join; whoever puts the request together closes both."""
     encoded = msgspec.json.encode(list(parts))[1:-2]
@@ -206,7 +215,7 @@ def in_turn(key: str, role: str, before: str, parts: Iterable[dict[str, Any]]) -
     return (b"}]}," if before else b"") + opening + encoded
 
 
-def spoken(text: str) -> str:
+def ensure_content(text: str) -> str:
     """Text that a server takes back: most refuse one without content."""
     return text if text.strip() else EMPTY
 
@@ -243,6 +252,6 @@ class BaseReader(ABC):
             calls=calls,
             stop="refusal" if refused and not calls else stop,
             usage=usage,
-            model=mended(self._model) or self._name.partition(":")[2],
+            model=mend_surrogates(self._model) or self._name.partition(":")[2],
             extra=extra,
         )

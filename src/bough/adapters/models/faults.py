@@ -113,101 +113,103 @@ class Endpoint(Struct, frozen=True):
         return text if len(text) <= SHOWN else text[:SHOWN].rstrip() + " …"
 
 
-def of_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
+def explain_status(at: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> Unavailable:
     """What an answer with an error status means."""
-    error = _decoded(body)
-    wait = retry_after(headers)
+    error = _decode_body(body)
+    wait = parse_retry_after(headers)
     if wait is None and (found := re.search(_RETRY_DELAY, body.decode(errors="replace"))):
         wait = min(float(found[1]), LONGEST_WAIT)
     if 300 <= status < 400:
         target = at.hush(headers.get("location", "another place"))
         return Refused(f"{at.host} answers with a redirect ({status}) to {target}; set the base URL to where it leads.")
-    return _judge(at, status, error, wait)
+    return _classify(at, status, error, wait)
 
 
-def of_error(at: Endpoint, error: Any) -> Unavailable:
+def explain_error(at: Endpoint, error: Any) -> Unavailable:
     """What an error object inside an answer means."""
-    kinds = _kinds(error)
+    kinds = _extract_kinds(error)
     status = next((STATUS_OF_KIND[kind] for kind in kinds if kind in STATUS_OF_KIND), 500)
     for kind in kinds:
         if kind.isdigit() and 400 <= int(kind) < 600:
             status = int(kind)
-    return _judge(at, status, error, None)
+    return _classify(at, status, error, None)
 
 
-def of_link(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
+def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
     """What an error on the way means."""
     if isinstance(error, UnreachableInTime):
         return Passing(f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.")
     if isinstance(error, Silent):
         return Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
     if isinstance(error, Unreachable):
-        if _certificate(error):
+        if _is_certificate_error(error):
             return Refused(
                 f"The certificate of {at.host} was not accepted ({at.hush(str(error))}); "
                 "check the base URL, or give the system the certificate of your own authority."
             )
-        if nobody(error):
-            passing = Passing(f"Nothing answers at {at.host}, where {at.name} is asked; {_reach(at)}.")
+        if is_unreachable(error):
+            passing = Passing(f"Nothing answers at {at.host}, where {at.name} is asked; {_advise_on_connection(at)}.")
             passing.nobody = True
             return passing
-        return Passing(f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_reach(at)}.")
+        return Passing(
+            f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_advise_on_connection(at)}."
+        )
     if isinstance(error, BadAddress):
         return Refused(
             f"{at.host} is not an address that can be asked; set the base URL to one with http:// or https://."
         )
-    return cut(at, at.hush(str(error)))
+    return explain_cut_stream(at, at.hush(str(error)))
 
 
-def nobody(error: BaseException | None) -> bool:
+def is_unreachable(error: BaseException | None) -> bool:
     """Whether nothing listens there, or there is no such place: not a network that is away for a moment."""
     while error is not None:
         if isinstance(error, ConnectionRefusedError):
             return True
         if isinstance(error, BaseExceptionGroup):  # a host with several addresses
-            return all(map(nobody, error.exceptions))
+            return all(map(is_unreachable, error.exceptions))
         if isinstance(error, socket.gaierror):
             return error.errno != socket.EAI_AGAIN
         error = error.__cause__ or error.__context__
     return False
 
 
-def cut(at: Endpoint, detail: str = "") -> Passing:
+def explain_cut_stream(at: Endpoint, detail: str = "") -> Passing:
     return Passing(
         f"The answer of {at.name} at {at.host} was cut off before its end{f' ({detail})' if detail else ''}."
     )
 
 
-def garbled(at: Endpoint, sample: bytes) -> Passing:
+def explain_garbled(at: Endpoint, sample: bytes) -> Passing:
     text = at.hush(sample[:200].decode(errors="replace"))
     return Passing(f"{at.host} sent something for {at.name} that is not a model's answer: {text!r}")
 
 
-def page(at: Endpoint) -> Refused:
+def explain_web_page(at: Endpoint) -> Refused:
     return Refused(f"{at.host} sent a web page, not a model's answer, for {at.name}; check the base URL ({at.host}).")
 
 
-def endless(at: Endpoint, limit: float) -> Passing:
+def explain_timeout(at: Endpoint, limit: float) -> Passing:
     return Passing(
         f"The answer of {at.name} at {at.host} was given up after {limit:g} s: if it is only slow, raise model_longest "
         "under [limits]."
     )
 
 
-def too_big(at: Endpoint, limit: int) -> Passing:
+def explain_oversize(at: Endpoint, limit: int) -> Passing:
     return Passing(f"The answer of {at.name} at {at.host} was stopped after {limit // 1_000_000} MB.")
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+def parse_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks to wait, from either of its headers: milliseconds, seconds, or a date."""
     try:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"]) / 1000
         elif "retry-after" in headers:
             text = headers["retry-after"].strip()
-            wait = _date(text) - time() if text[:1].isalpha() else float(text)
+            wait = _parse_date(text) - time() if text[:1].isalpha() else float(text)
         elif reset := next((headers[name] for name in RESETS if name in headers), ""):
-            wait = _reset(reset.strip()) - time()
+            wait = _parse_reset(reset.strip()) - time()
         else:
             return None
     except (ValueError, OverflowError):
@@ -215,8 +217,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     return min(max(wait, 0.0), LONGEST_WAIT) if wait == wait else None
 
 
-def _judge(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavailable:
-    words, kinds = _words(error), _kinds(error)
+def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavailable:
+    words, kinds = _extract_message(error), _extract_kinds(error)
     said = at.hush(words)
     told = f": {said}" if said else ""
     if status == 400 and re.search(_BAD_KEY, words):
@@ -227,17 +229,19 @@ def _judge(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavail
         return TooLong(
             f"The conversation is too long for {at.name} at {at.host}{told} "
             "— take a model with a longer context window, or a smaller goal.",
-            window_in(words) or _stated(error),
+            parse_window(words) or _read_stated_window(error),
         )
     if status == 429 and wait is not None and wait > PATIENCE:
         until = time() + wait
-        return Exhausted(f"The quota for {at.name} at {at.host} is used up until {_moment(until)} (429){told}", until)
+        return Exhausted(
+            f"The quota for {at.name} at {at.host} is used up until {_format_moment(until)} (429){told}", until
+        )
     if status == 429:
         return Passing(f"{at.host} asks to slow down for {at.name} (429){told}", wait)
     if status in PASSING_STATUS or status >= 500:
         return Passing(f"{at.host} has a problem of its own with {at.name} ({status}){told}", wait)
     if status in (401, 403):
-        return Refused(f"{at.host} did not accept the key for {at.name} ({status}){told} — {_key_advice(at)}.")
+        return Refused(f"{at.host} did not accept the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
     if status == 404:
         pull = f", or run `ollama pull {at.model}`" if at.name.startswith("ollama:") else ""
         return Refused(
@@ -249,27 +253,27 @@ def _judge(at: Endpoint, status: int, error: Any, wait: float | None) -> Unavail
     )
 
 
-def window_in(words: str) -> int:
+def parse_window(words: str) -> int:
     """The model's window, as its refusal of a conversation says it; 0: it does not."""
     found = next((match for pattern in _WINDOWS if (match := re.search(pattern, words))), None)
     window = int(found[1].replace(",", "")) if found else 0
     return window if 0 < window < 10**9 else 0
 
 
-def _stated(answer: Any) -> int:
+def _read_stated_window(answer: Any) -> int:
     """llama.cpp has the number beside its words."""
-    error = _error_of(answer)
+    error = _find_error(answer)
     size = error.get("n_ctx") if isinstance(error, dict) else None
     return size if isinstance(size, int) and size > 0 else 0
 
 
-def _moment(at: float) -> str:
+def _format_moment(at: float) -> str:
     """As a person's clock says it: `14:30`, or with the day when it is not today."""
     local = localtime(at)
     return strftime("%H:%M" if local[:3] == localtime()[:3] else "%A %d %B, %H:%M", local)
 
 
-def _key_advice(at: Endpoint) -> str:
+def _advise_on_key(at: Endpoint) -> str:
     if at.advice:
         return at.advice
     if not at.key_variable:
@@ -279,13 +283,13 @@ def _key_advice(at: Endpoint) -> str:
     return f"check the value of {at.key_variable}, and that it may use this model"
 
 
-def _reach(at: Endpoint) -> str:
+def _advise_on_connection(at: Endpoint) -> str:
     if at.name.startswith("ollama:"):
         return "start it with `ollama serve`, or check the base URL"
     return "check the network and the base URL"
 
 
-def _reset(text: str) -> float:
+def _parse_reset(text: str) -> float:
     """Seconds since 1970, from the same, from milliseconds, or from a date."""
     if not text.replace(".", "", 1).isdigit():
         return datetime.fromisoformat(text).timestamp()
@@ -293,13 +297,13 @@ def _reset(text: str) -> float:
     return number / 1000 if number > 1e11 else number
 
 
-def _date(text: str) -> float:
+def _parse_date(text: str) -> float:
     from email.utils import parsedate_to_datetime
 
     return parsedate_to_datetime(text).timestamp()
 
 
-def _certificate(error: BaseException | None) -> bool:
+def _is_certificate_error(error: BaseException | None) -> bool:
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):
             return True
@@ -307,7 +311,7 @@ def _certificate(error: BaseException | None) -> bool:
     return False
 
 
-def _decoded(body: bytes) -> Any:
+def _decode_body(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -315,7 +319,7 @@ def _decoded(body: bytes) -> Any:
         return re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", text, flags=re.DOTALL) if "<" in text else text
 
 
-def _error_of(answer: Any) -> Any:
+def _find_error(answer: Any) -> Any:
     """The error in an error answer: providers wrap it in a list, in `error`, or not at all."""
     if isinstance(answer, list) and answer:
         answer = answer[0]
@@ -324,8 +328,8 @@ def _error_of(answer: Any) -> Any:
     return answer
 
 
-def _words(answer: Any) -> str:
-    error = _error_of(answer)
+def _extract_message(answer: Any) -> str:
+    error = _find_error(answer)
     if isinstance(error, dict):
         error = next((error[key] for key in ("message", "detail", "error") if error.get(key)), error)
     if isinstance(error, str):
@@ -333,8 +337,8 @@ def _words(answer: Any) -> str:
     return "" if error is None else msgspec.json.encode(error).decode()
 
 
-def _kinds(answer: Any) -> tuple[str, ...]:
-    error = _error_of(answer)
+def _extract_kinds(answer: Any) -> tuple[str, ...]:
+    error = _find_error(answer)
     if not isinstance(error, dict):
         return ()
     return tuple(str(error[key]) for key in ("type", "status", "code") if error.get(key) is not None)

@@ -12,8 +12,16 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, in_turn, spoken
-from bough.adapters.models.wire import Complaint, count, decode, fields, mended, packed, word
+from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, encode_turn, ensure_content
+from bough.adapters.models.wire import (
+    Complaint,
+    clamp_count,
+    decode,
+    encode_json,
+    mend_surrogates,
+    parse_fields,
+    sanitize_name,
+)
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 VERSION = "/v1beta"
@@ -80,18 +88,18 @@ class GeminiModel(OrderedModel):
         called: dict[str, str] = msgspec.json.decode(names) if names else {}
         match message:
             case Said(text):
-                return in_turn("parts", "user", role, [{"text": spoken(text)}]), f"user {names}".strip()
+                return encode_turn("parts", "user", role, [{"text": ensure_content(text)}]), f"user {names}".strip()
             case Result(call, text, ok, picture):
                 response = {"output" if ok else "error": text}
                 part = {"id": call, "name": called.get(call, "unknown"), "response": response}
                 parts: list[dict[str, Any]] = [{"functionResponse": part}]
                 if picture and (data := self._shown(picture)):
                     parts.append({"inlineData": {"mimeType": picture.kind, "data": data}})
-                return in_turn("parts", "user", role, parts), f"user {names}".strip()
+                return encode_turn("parts", "user", role, parts), f"user {names}".strip()
             case Replied(_, calls):
-                parts = self._signed(self._parts(message)) or [{"text": spoken("")}]
-                called = {call.id: word(call.name, "unknown") for call in calls}
-                return in_turn("parts", "model", role, parts), f"model {msgspec.json.encode(called).decode()}"
+                parts = self._signed(self._parts(message)) or [{"text": ensure_content("")}]
+                called = {call.id: sanitize_name(call.name, "unknown") for call in calls}
+                return encode_turn("parts", "model", role, parts), f"model {msgspec.json.encode(called).decode()}"
 
     def _signed(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         first = next((part for part in parts if "functionCall" in part), None)
@@ -100,13 +108,13 @@ class GeminiModel(OrderedModel):
         return parts
 
     def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
-        return {"text": text} | _signature(mark)
+        return {"text": text} | _make_signature(mark)
 
     def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
         # The interface takes nothing but an object here; what the model really wrote is in the journal.
-        arguments = Raw(call.arguments) if fields(call.arguments) is not None else {}
-        called = {"id": call.id, "name": word(call.name, "unknown"), "args": arguments}
-        return {"functionCall": called} | _signature(mark)
+        arguments = Raw(call.arguments) if parse_fields(call.arguments) is not None else {}
+        called = {"id": call.id, "name": sanitize_name(call.name, "unknown"), "args": arguments}
+        return {"functionCall": called} | _make_signature(mark)
 
     def _verbatim(self, part: dict[str, Any]) -> Any:
         return self._text(str(part.get("text") or ""), part)
@@ -122,7 +130,7 @@ class GeminiModel(OrderedModel):
         return b',"tools":' + msgspec.json.encode([{"functionDeclarations": shaped}]) if shaped else b""
 
 
-def _signature(mark: dict[str, Any]) -> dict[str, Any]:
+def _make_signature(mark: dict[str, Any]) -> dict[str, Any]:
     return {"thoughtSignature": mark["thoughtSignature"]} if mark.get("thoughtSignature") else {}
 
 
@@ -155,7 +163,7 @@ class _Feedback(Struct, rename="camel"):
     block_reason: str | None = None
 
 
-class _Usage(Struct, rename="camel"):
+class _GeminiUsage(Struct, rename="camel"):
     prompt_token_count: float | None = None
     tool_use_prompt_token_count: float | None = None
     candidates_token_count: float | None = None
@@ -164,21 +172,21 @@ class _Usage(Struct, rename="camel"):
 
     def tokens(self) -> Usage:
         return Usage(
-            input=count(self.prompt_token_count) + count(self.tool_use_prompt_token_count),
-            output=count(self.candidates_token_count) + count(self.thoughts_token_count),
-            cache_read=count(self.cached_content_token_count),
+            input=clamp_count(self.prompt_token_count) + clamp_count(self.tool_use_prompt_token_count),
+            output=clamp_count(self.candidates_token_count) + clamp_count(self.thoughts_token_count),
+            cache_read=clamp_count(self.cached_content_token_count),
         )
 
 
-class _Chunk(Struct, rename="camel"):
+class _GeminiChunk(Struct, rename="camel"):
     candidates: list[_Candidate] | None = None
     prompt_feedback: _Feedback | None = None
-    usage_metadata: _Usage | None = None
+    usage_metadata: _GeminiUsage | None = None
     model_version: str | None = None
     error: Any = None
 
 
-_CHUNK = msgspec.json.Decoder(_Chunk)
+_CHUNK = msgspec.json.Decoder(_GeminiChunk)
 
 
 class _Segment:
@@ -192,7 +200,7 @@ class _Segment:
         self.signature = signature
 
     def read(self) -> str:
-        return mended("".join(self.pieces))
+        return mend_surrogates("".join(self.pieces))
 
     def listed(self, alone: bool) -> dict[str, Any]:
         mark: dict[str, Any] = {"type": "call" if self.call else "text"}
@@ -225,7 +233,7 @@ class GeminiReader(BaseReader):
         text = "".join(segment.read() for segment in self._segments)
         return self._answer(text, calls, self._usage, self._extra())
 
-    def _chunk(self, chunk: _Chunk) -> None:
+    def _chunk(self, chunk: _GeminiChunk) -> None:
         if chunk.error:
             raise Complaint(chunk.error)
         if chunk.usage_metadata is not None:
@@ -240,10 +248,14 @@ class GeminiReader(BaseReader):
         self.finished = bool(self._stop and chunk.usage_metadata)
 
     def _part(self, part: _Part) -> None:
-        signature = mended(part.thought_signature or "")
+        signature = mend_surrogates(part.thought_signature or "")
         if part.function_call is not None:
             called = part.function_call
-            call = Call(mended(called.id or ""), mended(called.name or ""), mended(packed(called.args or {})))
+            call = Call(
+                mend_surrogates(called.id or ""),
+                mend_surrogates(called.name or ""),
+                mend_surrogates(encode_json(called.args or {})),
+            )
             self._segments.append(_Segment(call, signature))
             return
         text = "" if part.thought else part.text or ""
@@ -255,11 +267,11 @@ class GeminiReader(BaseReader):
             self._segments.append(last)
         if text:
             last.pieces.append(text)
-            self._progress(mended(text))
+            self._progress(mend_surrogates(text))
 
     def _extra(self) -> str:
         """Which part had which signature. Parts without any are their text and their calls, which is enough."""
         if not any(segment.signature for segment in self._segments):
             return ""
         alone = sum(1 for segment in self._segments if not segment.call and segment.read().strip()) == 1
-        return packed({"by": self._name, "content": [segment.listed(alone) for segment in self._segments]})
+        return encode_json({"by": self._name, "content": [segment.listed(alone) for segment in self._segments]})

@@ -54,7 +54,9 @@ class HttpLink:
             ):
                 # The lines of a stream arrive as they are; only what a server packed against our wish is unpacked.
                 packed = "content-encoding" in response.headers
-                pieces = _watched(response.aiter_bytes() if packed else response.aiter_raw(), silence, timeouts.quiet)
+                pieces = _limit_silence(
+                    response.aiter_bytes() if packed else response.aiter_raw(), silence, timeouts.quiet
+                )
                 async with aclosing(pieces) as content:
                     yield Reply(response.status_code, response.headers, content)
         except TimeoutError as error:
@@ -74,7 +76,9 @@ class HttpLink:
         await self._http.aclose()
 
 
-async def _watched(pieces: AsyncIterator[bytes], silence: asyncio.Timeout, quiet: float) -> AsyncGenerator[bytes, None]:
+async def _limit_silence(
+    pieces: AsyncIterator[bytes], silence: asyncio.Timeout, quiet: float
+) -> AsyncGenerator[bytes, None]:
     """The pieces. Once the first is there, silence is limited: the library knows one limit for all reading, and before
     the first byte a slow model may read for minutes."""
     now = asyncio.get_running_loop().time

@@ -18,10 +18,10 @@ import msgspec
 from msgspec.structs import replace
 
 from bough.adapters.models import faults
-from bough.adapters.models.dialect import Options, spoken
+from bough.adapters.models.dialect import Options, ensure_content
 from bough.adapters.models.faults import Endpoint
-from bough.adapters.models.prices import Price, Window, unknown, unpriced
-from bough.adapters.models.wire import LONGEST, count, fields, mended, word
+from bough.adapters.models.prices import Price, Window, no_price, unknown_window
+from bough.adapters.models.wire import LONGEST, clamp_count, mend_surrogates, parse_fields, sanitize_name
 from bough.core.errors import Passing, Refused, TooLong, Unavailable, UsageError
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, Usage
 
@@ -39,8 +39,8 @@ class LibraryModel:
         timeout: float,
         *,
         env: Mapping[str, str],
-        price: Price = unpriced,
-        window: Window = unknown,
+        price: Price = no_price,
+        window: Window = unknown_window,
         longest: float = LONGEST,
         options: Options | None = None,
     ) -> None:
@@ -69,7 +69,7 @@ class LibraryModel:
             self.window = error.window or self.window
             raise
         except TimeoutError as error:
-            raise came.paid(faults.endless(self._at, self._longest)) from error
+            raise came.paid(faults.explain_timeout(self._at, self._longest)) from error
         except Passing as error:
             raise came.paid(error) from error.__cause__
         answer = self._answer(came.response)
@@ -112,9 +112,9 @@ class LibraryModel:
                 silence.reschedule(now() + self._timeout)
                 came.response = stream.get()
                 if isinstance(event, m.PartStartEvent) and isinstance(event.part, m.TextPart) and event.part.content:
-                    progress(mended(event.part.content))
+                    progress(mend_surrogates(event.part.content))
                 elif isinstance(event, m.PartDeltaEvent) and isinstance(event.delta, m.TextPartDelta):
-                    progress(mended(event.delta.content_delta))
+                    progress(mend_surrogates(event.delta.content_delta))
             silence.reschedule(None)
             came.response = stream.get()
 
@@ -126,7 +126,7 @@ class LibraryModel:
         names: dict[str, str] = {}
         for message in prompt.messages:
             if isinstance(message, Replied):
-                names = {call.id: word(call.name, "unknown") for call in message.calls}
+                names = {call.id: sanitize_name(call.name, "unknown") for call in message.calls}
                 made.append(self._response(message))
                 continue
             if not made or isinstance(made[-1], m.ModelResponse):
@@ -147,16 +147,18 @@ class LibraryModel:
                 outcome = "success" if ok else "failed"
                 return m.ToolReturnPart(names.get(call, "unknown"), content, tool_call_id=call, outcome=outcome)
             case Said(text):
-                return m.UserPromptPart(spoken(text))
+                return m.UserPromptPart(ensure_content(text))
         raise TypeError(message)
 
     def _response(self, message: Replied) -> Any:
         """The answer as this very model gave it, with our names for its calls; else its text and calls."""
         from pydantic_ai import messages as m
 
-        kept = fields(message.extra) if message.extra else None
+        kept = parse_fields(message.extra) if message.extra else None
         calls = [
-            m.ToolCallPart(word(call.name, "unknown"), call.arguments if fields(call.arguments) else "{}", call.id)
+            m.ToolCallPart(
+                sanitize_name(call.name, "unknown"), call.arguments if parse_fields(call.arguments) else "{}", call.id
+            )
             for call in message.calls
         ]
         if not kept or bytes(kept.get("by", b"")) != msgspec.json.encode(self.name):
@@ -177,9 +179,13 @@ class LibraryModel:
     def _answer(self, response: Any) -> Answer:
         from pydantic_ai import messages as m
 
-        text = mended("".join(part.content for part in response.parts if isinstance(part, m.TextPart)))
+        text = mend_surrogates("".join(part.content for part in response.parts if isinstance(part, m.TextPart)))
         calls = tuple(
-            Call(mended(part.tool_call_id), mended(part.tool_name), mended(part.args_as_json_str()))
+            Call(
+                mend_surrogates(part.tool_call_id),
+                mend_surrogates(part.tool_name),
+                mend_surrogates(part.args_as_json_str()),
+            )
             for part in response.parts
             if isinstance(part, m.ToolCallPart)
         )
@@ -215,10 +221,10 @@ class _Came:
 def _usage(response: Any) -> Usage:
     used = response.usage
     return Usage(
-        input=count(used.input_tokens),
-        output=count(used.output_tokens),
-        cache_read=count(used.cache_read_tokens),
-        cache_write=count(used.cache_write_tokens),
+        input=clamp_count(used.input_tokens),
+        output=clamp_count(used.output_tokens),
+        cache_read=clamp_count(used.cache_read_tokens),
+        cache_write=clamp_count(used.cache_write_tokens),
     )
 
 
@@ -304,7 +310,7 @@ async def _told(at: Endpoint, timeout: float) -> AsyncIterator[None]:
     except x.ModelAPIError as error:
         raise Passing(f"{at.host} could not be asked for {at.name}: {at.hush(str(error))}") from error
     except x.UnexpectedModelBehavior as error:
-        raise faults.garbled(at, str(error).encode()) from error
+        raise faults.explain_garbled(at, str(error).encode()) from error
     except (x.UserError, *_sign_in_errors()) as error:
         raise Refused(f"{at.name} at {at.host} cannot be asked: {at.hush(str(error))} — {at.advice}.") from error
 
@@ -315,6 +321,6 @@ def _of_status(at: Endpoint, error: Any) -> Unavailable:
     if isinstance(words, dict) and "Message" in words:
         words = {"message": words["Message"], "code": words.get("Code")}
     wait = {"retry-after": str(error.retry_after)} if error.retry_after is not None else {}
-    return faults.of_status(
+    return faults.explain_status(
         at, error.status_code, wait, msgspec.json.encode(words if words else str(error), enc_hook=str)
     )

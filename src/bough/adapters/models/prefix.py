@@ -9,8 +9,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable
 
+from bough.core.conversation.persistent_list import PersistentList
 from bough.core.messages import Message, ToolSpec
-from bough.core.trail import Trail
 
 Encode = Callable[[Message, str], tuple[bytes, str]]
 """A message and the state that the bytes before it ended in ("" at the start) → its bytes and the state after it."""
@@ -21,12 +21,12 @@ ROOM = 64_000_000
 """Bytes of them that are kept; the conversation asked for last is kept whatever its size."""
 
 
-class _Kept:
+class _EncodedConversation:
     """One conversation: the bytes of its messages, and where each message ends in them."""
 
     __slots__ = ("body", "ends", "state", "trail")
 
-    def __init__(self, trail: Trail[Message]) -> None:
+    def __init__(self, trail: PersistentList[Message]) -> None:
         self.trail = trail
         self.body = bytearray()
         self.ends = array("Q")
@@ -44,12 +44,12 @@ class Prefixes:
         self._encode = encode
         self._most = most
         self._room = room
-        self._kept: list[_Kept] = []
+        self._kept: list[_EncodedConversation] = []
         self._size = 0
         self.encoded = 0
         """Messages encoded so far: grows with what is new, never with the length of a conversation."""
 
-    def bytes_of(self, trail: Trail[Message]) -> bytes | bytearray:
+    def bytes_of(self, trail: PersistentList[Message]) -> bytes | bytearray:
         """The bytes of all messages of the trail. A bytearray is ours and will grow: copy it before anything waits."""
         kept = self._find(trail)
         count = len(kept.ends)
@@ -65,7 +65,7 @@ class Prefixes:
         self._make_room()
         return kept.body
 
-    def end_of(self, trail: Trail[Message], count: int) -> int:
+    def end_of(self, trail: PersistentList[Message], count: int) -> int:
         """Where the first `count` messages of a trail end in the bytes that were just given for it."""
         return self._find(trail).ends[count - 1] if count else 0
 
@@ -73,14 +73,14 @@ class Prefixes:
         self._kept.clear()
         self._size = 0
 
-    def _find(self, trail: Trail[Message]) -> _Kept:
+    def _find(self, trail: PersistentList[Message]) -> _EncodedConversation:
         """What is kept of the trail, put last: the order of the list is the order of use."""
         for place in range(len(self._kept) - 1, -1, -1):
             if self._kept[place].trail.same_root(trail):
                 kept = self._kept.pop(place)
                 break
         else:
-            kept = _Kept(trail)
+            kept = _EncodedConversation(trail)
         self._kept.append(kept)
         return kept
 

@@ -29,7 +29,7 @@ PRICED = {
 """bough's name of a provider → the table's. What is not here has no price that could be known."""
 
 
-def price(provider: str, model: str, usage: Usage) -> float | None:
+def compute_price(provider: str, model: str, usage: Usage) -> float | None:
     """US dollars, or None when the price, or what was used, is not known."""
     known = PRICED.get(provider)
     if known is None or not (usage.input or usage.output):
@@ -53,7 +53,7 @@ Window = Callable[[], int]
 """Tokens that a model can be shown at once; 0: not known."""
 
 
-def window(provider: str, model: str, otherwise: int = 0) -> int:
+def find_window(provider: str, model: str, otherwise: int = 0) -> int:
     """Of a provider's own model, as the table has it."""
     known = PRICED.get(provider)
     if known is None:
@@ -67,11 +67,11 @@ def window(provider: str, model: str, otherwise: int = 0) -> int:
     return found or otherwise
 
 
-def unknown() -> int:
+def unknown_window() -> int:
     """The window of a model of which nothing is known."""
     return 0
 
 
-def unpriced(usage: Usage, model: str) -> None:
+def no_price(usage: Usage, model: str) -> None:
     """The price of a model that has none."""
     return

@@ -41,7 +41,7 @@ FAMILIES: tuple[tuple[str, AnswerProtocol], ...] = (
 """Names of models, and how well-behaved families act; the first that is found counts."""
 
 
-class Lesson(Struct, frozen=True):
+class ProtocolLesson(Struct, frozen=True):
     """What a run learned of a model."""
 
     protocol: AnswerProtocol
@@ -64,7 +64,7 @@ class KnownProtocols:
         self._settings = settings
         self._said = said
         self._elsewhere = elsewhere
-        self._learned = _load(file)
+        self._learned = _load_lessons(file)
 
     def of(self, model: str) -> Spoken:
         setting = self._settings.get(model)
@@ -80,17 +80,17 @@ class KnownProtocols:
         said = self._said.get(model, Capabilities())
         if said.tools is False:
             return Spoken("text", f"{said.server} says that it cannot call tools")
-        if family := family_of(name or provider):
+        if family := find_family_protocol(name or provider):
             return Spoken(family, "models of its family do best with it", may_change=family == "tools")
         why = f"{said.server} says that it can call tools" if said.tools else "nothing is known of it yet"
         return Spoken("tools", why, may_change=True)
 
     @property
-    def learned(self) -> Mapping[str, Lesson]:
+    def learned(self) -> Mapping[str, ProtocolLesson]:
         return self._learned
 
     def learn(self, model: str, protocol: AnswerProtocol, why: str) -> None:
-        self._learned[model] = Lesson(protocol, why)
+        self._learned[model] = ProtocolLesson(protocol, why)
         # A cache: the journal has it too. Written whole and moved into place, so that a crash leaves the old one.
         self._file.parent.mkdir(parents=True, exist_ok=True)
         beside = self._file.with_suffix(f".{os.getpid()}")
@@ -98,14 +98,14 @@ class KnownProtocols:
         beside.replace(self._file)
 
 
-def family_of(name: str) -> AnswerProtocol | None:
+def find_family_protocol(name: str) -> AnswerProtocol | None:
     name = name.lower().rpartition("/")[2].replace("_", "-").replace(":", "-")
     return next((protocol for pattern, protocol in FAMILIES if re.search(pattern, name)), None)
 
 
-def _load(file: Path) -> dict[str, Lesson]:
+def _load_lessons(file: Path) -> dict[str, ProtocolLesson]:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=dict[str, Lesson])
+        return msgspec.json.decode(file.read_bytes(), type=dict[str, ProtocolLesson])
     except (
         FileNotFoundError,
         *UNREADABLE,

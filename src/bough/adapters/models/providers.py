@@ -20,13 +20,13 @@ from bough.adapters.models.absent import NOBODY, AbsentModel
 from bough.adapters.models.dialect import HttpModel, Options
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import LinkError, Timeouts
-from bough.adapters.models.prices import Price, Window, price, unpriced
-from bough.adapters.models.vision import sees
-from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, everything, joined
+from bough.adapters.models.prices import Price, Window, compute_price, no_price
+from bough.adapters.models.vision import takes_images
+from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, read_everything
+from bough.core.budget.model_price import ModelPrice
 from bough.core.errors import Refused, Unavailable, UsageError
-from bough.core.meant import meant
 from bough.core.messages import Usage
-from bough.core.prices import ModelPrice
+from bough.core.spelling import suggest_word
 from bough.ports import Model
 
 REPLAY = "replay"
@@ -117,30 +117,30 @@ def make_model(
     when somebody knows."""
     if name == NOBODY:
         return AbsentModel()
-    provider, model = parse(name, base_url, env)
+    provider, model = parse_model_name(name, base_url, env)
     if provider == REPLAY:
         from bough.adapters.models.recording import ReplayModel
 
         return ReplayModel(Path(model))
-    at = endpoint(name, base_url, env)
+    at = find_endpoint(name, base_url, env)
     known = PROVIDERS[provider]
     own = at.base_url == known.base_url
-    pricing: Price = partial(_price, provider, model) if own else unpriced
+    pricing: Price = partial(_compute_price, provider, model) if own else no_price
     if own_price is not None:
-        pricing = partial(_dearer, own_price, pricing)
-    holds: Window = partial(prices.window, provider, model, window) if own else lambda: window
+        pricing = partial(_choose_higher_price, own_price, pricing)
+    holds: Window = partial(prices.find_window, provider, model, window) if own else lambda: window
     options = known.options if own else Options(usage=known.options.usage)
-    options = replace(options, images=sees(model) if images is None else images)
+    options = replace(options, images=takes_images(model) if images is None else images)
     if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
         options = replace(options, max_tokens=small)
     if known.dialect == LIBRARY:
         from bough.adapters.models.library import LibraryModel
 
         return LibraryModel(at, timeout, env=env, price=pricing, window=holds, longest=longest, options=options)
-    return _dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)
+    return _load_dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)
 
 
-def _dialect(known: Provider) -> type[HttpModel]:
+def _load_dialect(known: Provider) -> type[HttpModel]:
     from importlib import import_module
 
     module, name = DIALECTS[known.dialect]
@@ -148,9 +148,9 @@ def _dialect(known: Provider) -> type[HttpModel]:
     return found
 
 
-def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
+def parse_model_name(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str, str]:
     """Provider and model of a name. A name without a provider is for an endpoint that was given by its address."""
-    name, address = placed(name)
+    name, address = split_address(name)
     base_url = address or base_url
     provider, colon, model = name.strip().partition(":")
     if provider and not colon and (base_url or env.get("OPENAI_BASE_URL")):
@@ -161,7 +161,7 @@ def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str,
             "ollama:qwen3; `bough demo` runs without one."
         )
     if provider not in PROVIDERS and provider != REPLAY:
-        close = meant(provider.lower(), [*PROVIDERS, REPLAY])
+        close = suggest_word(provider.lower(), [*PROVIDERS, REPLAY])
         hint = f"did you mean {close}:{model}?" if close else f"it knows {', '.join([*PROVIDERS, REPLAY])}."
         raise UsageError(
             f"bough knows no provider {provider!r}: {hint} "
@@ -170,111 +170,117 @@ def parse(name: str, base_url: str | None, env: Mapping[str, str]) -> tuple[str,
     return provider, model
 
 
-def placed(name: str) -> tuple[str, str | None]:
+def split_address(name: str) -> tuple[str, str | None]:
     """A name, and the address that may stand behind it: `openai:small@http://127.0.0.1:8080/v1`."""
     found = re.fullmatch(r"(.+)@(https?://\S+)", name.strip())
     return (found[1], found[2]) if found else (name, None)
 
 
-def address(name: str, base_url: str | None, env: Mapping[str, str]) -> str:
+def find_model_address(name: str, base_url: str | None, env: Mapping[str, str]) -> str:
     """Where the model is asked, without a user or password; empty for what is asked nowhere."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return ""
-    name, own = placed(name)
+    name, own = split_address(name)
     base_url = own or base_url
-    provider, _ = parse(name, base_url, env)
+    provider, _ = parse_model_name(name, base_url, env)
     known = PROVIDERS[provider]
     url = (base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
     return "" if re.search(r"://[^/]*@", url) else url
 
 
-def endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
+def find_endpoint(name: str, base_url: str | None, env: Mapping[str, str]) -> Endpoint:
     """Where the model is asked, and with which key."""
-    provider, model = parse(name, base_url, env)
+    provider, model = parse_model_name(name, base_url, env)
     known = PROVIDERS[provider]
-    url = (placed(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url).strip().rstrip("/")
-    url = url if known.dialect == LIBRARY else _dialect(known).root(url)
+    url = (
+        (split_address(name)[1] or base_url or env.get(known.base_url_variable, "") or known.base_url)
+        .strip()
+        .rstrip("/")
+    )
+    url = url if known.dialect == LIBRARY else _load_dialect(known).root(url)
     if url != known.base_url and not re.match(r"https?://[^/\s]", url):
         raise UsageError(f"The base URL {url!r} is not an address: it has to begin with http:// or https://.")
     own = url == known.base_url
-    key = key_of(provider, env, keyring=own)
+    key = find_key(provider, env, keyring=own)
     if own and known.keys and not key:
         raise Refused(
             f"{provider}:{model} needs a key: set {known.keys[0]} in the environment"
-            f"{' or keep it in the keyring' if _keyring_there() else ''}; `bough demo` runs without one."
+            f"{' or keep it in the keyring' if _has_keyring() else ''}; `bough demo` runs without one."
         )
     return Endpoint(f"{provider}:{model}", url, key, known.keys[0] if known.keys else "", known.advice)
 
 
-def key_of(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
+def find_key(provider: str, env: Mapping[str, str], keyring: bool = True) -> str:
     """The provider's key, or nothing. The keyring is asked only for the provider's own place: what a person keeps there
     is not sent to any other."""
     names = PROVIDERS[provider].keys if provider in PROVIDERS else ()
     for name in names:
         if env.get(name, "").strip():
             return env[name].strip()
-    return next((key for name in names if (key := _from_keyring(name))), "") if keyring else ""
+    return next((key for name in names if (key := _read_keyring(name))), "") if keyring else ""
 
 
-def secrets_of(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str]:
+def list_secrets(env: Mapping[str, str], models: Iterable[str] = ()) -> list[str]:
     """Values that must never be written anywhere: keys, and whatever else the environment calls a secret; with them the
     keys of the named models from the keyring. The longest first, so that none hides a part of another."""
     known = OTHER_SECRETS.union(*(provider.keys for provider in PROVIDERS.values()))
-    found = {value.strip() for name, value in env.items() if _secret(name, value.strip(), name in known)}
-    found |= {key for name in models if len(key := key_of(name.partition(":")[0], env)) >= 8}
+    found = {value.strip() for name, value in env.items() if _is_secret(name, value.strip(), name in known)}
+    found |= {key for name in models if len(key := find_key(name.partition(":")[0], env)) >= 8}
     return sorted(found, key=lambda secret: (-len(secret), secret))
 
 
-def _secret(name: str, value: str, known: bool) -> bool:
+def _is_secret(name: str, value: str, known: bool) -> bool:
     if known:
         return len(value) >= 8
     return len(value) >= 12 and bool(_SECRET_NAME.search(name)) and not _NOT_SECRET.search(value)
 
 
-class Probe(NamedTuple):
+class Reachability(NamedTuple):
     ok: bool
     sentence: str
 
 
-async def reachable(
+async def probe_model(
     name: str, *, base_url: str | None = None, client: Client, env: Mapping[str, str], timeout: float = PROBE_TIMEOUT
-) -> Probe:
+) -> Reachability:
     """Whether the model can be asked, found out without asking it anything."""
     try:
-        provider, model = parse(name, base_url, env)
+        provider, model = parse_model_name(name, base_url, env)
         if provider == REPLAY:
             there = Path(model).is_file()
-            return Probe(there, f"{name} is a recording" if there else f"{name}: there is no file {model}")
-        at = endpoint(name, base_url, env)
+            return Reachability(there, f"{name} is a recording" if there else f"{name}: there is no file {model}")
+        at = find_endpoint(name, base_url, env)
         if PROVIDERS[provider].dialect == LIBRARY:
             from bough.adapters.models.library import load
 
             load(at, env)
-            return Probe(True, f"{at.name} is set up ({at.host}); whether it answers shows when it is asked")
-        return await _probe(client, at, timeout, _dialect(PROVIDERS[provider]))
+            return Reachability(True, f"{at.name} is set up ({at.host}); whether it answers shows when it is asked")
+        return await _probe_endpoint(client, at, timeout, _load_dialect(PROVIDERS[provider]))
     except (UsageError, Unavailable) as error:
-        return Probe(False, str(error))
+        return Reachability(False, str(error))
 
 
-async def _probe(client: Client, at: Endpoint, timeout: float, dialect: type[HttpModel]) -> Probe:
-    url = joined(at.base_url, dialect.listing)
+async def _probe_endpoint(client: Client, at: Endpoint, timeout: float, dialect: type[HttpModel]) -> Reachability:
+    url = join_url(at.base_url, dialect.listing)
     headers = [
         (name.encode(), value.encode()) for name, value in {"user-agent": "bough", **dialect.headers(at.key)}.items()
     ]
     try:
         async with client.link(url).exchange("GET", url, headers, b"", Timeouts(timeout, timeout)) as reply:
-            body = await everything(reply.pieces)
+            body = await read_everything(reply.pieces)
     except LinkError as error:
-        raise faults.of_link(at, error, timeout) from error
+        raise faults.explain_link_error(at, error, timeout) from error
     if reply.status in (404, 405, 501):
-        return Probe(True, f"{at.host} answers, but does not list its models")
+        return Reachability(True, f"{at.host} answers, but does not list its models")
     if reply.status != 200:
-        raise faults.of_status(at, reply.status, reply.headers, body)
-    listed = _listed(body)
+        raise faults.explain_status(at, reply.status, reply.headers, body)
+    listed = _list_models(body)
     if listed and not any(at.model in (model, model.removeprefix("models/")) for model in listed):
-        close = meant(at.model, listed)
-        return Probe(False, f"{at.host} answers, but does not list {at.model}{f'; nearest: {close}' if close else ''}")
-    return Probe(True, f"{at.name} is there ({at.host})")
+        close = suggest_word(at.model, listed)
+        return Reachability(
+            False, f"{at.host} answers, but does not list {at.model}{f'; nearest: {close}' if close else ''}"
+        )
+    return Reachability(True, f"{at.name} is there ({at.host})")
 
 
 class _Entry(Struct):
@@ -288,7 +294,7 @@ class _Listing(Struct):
     """Gemini's own listing."""
 
 
-def _listed(body: bytes) -> list[str]:
+def _list_models(body: bytes) -> list[str]:
     try:
         found = msgspec.json.decode(body, type=_Listing)
         return [entry.id or entry.name for entry in (*found.data, *found.models)]
@@ -296,13 +302,13 @@ def _listed(body: bytes) -> list[str]:
         return []
 
 
-def _price(provider: str, model: str, usage: Usage, answered: str) -> float | None:
+def _compute_price(provider: str, model: str, usage: Usage, answered: str) -> float | None:
     """By the name that was asked for; by the one that answered when a name stands for several."""
-    cost = price(provider, model, usage)
-    return cost if cost is not None or answered == model else price(provider, answered, usage)
+    cost = compute_price(provider, model, usage)
+    return cost if cost is not None or answered == model else compute_price(provider, answered, usage)
 
 
-def _dearer(own: ModelPrice, known: Price, usage: Usage, answered: str) -> float | None:
+def _choose_higher_price(own: ModelPrice, known: Price, usage: Usage, answered: str) -> float | None:
     """What the person's settings say it costs; where the provider's price is known and higher, that one. A repository's
     file cannot make a call look cheap."""
     return max(own.of(usage), known(usage, answered) or 0.0) if usage.input or usage.output else None
@@ -312,21 +318,21 @@ def has_price(name: str, base_url: str | None, env: Mapping[str, str]) -> bool:
     """Whether it is known what calls of the model cost. A recording and a model on this machine cost nothing."""
     if name == NOBODY or name.startswith(f"{REPLAY}:"):
         return True
-    provider, model = parse(name, base_url, env)
-    at = address(name, base_url, env)
+    provider, model = parse_model_name(name, base_url, env)
+    at = find_model_address(name, base_url, env)
     if provider == "ollama" and at == PROVIDERS[provider].base_url:
         return True
-    return at == PROVIDERS[provider].base_url and price(provider, model, Usage(1, 1)) is not None
+    return at == PROVIDERS[provider].base_url and compute_price(provider, model, Usage(1, 1)) is not None
 
 
-def _keyring_there() -> bool:
+def _has_keyring() -> bool:
     from importlib.util import find_spec
 
     return find_spec("keyring") is not None
 
 
-def _from_keyring(name: str) -> str:
-    if not _keyring_there():
+def _read_keyring(name: str) -> str:
+    if not _has_keyring():
         return ""
     import keyring
     from keyring.errors import KeyringError

@@ -36,7 +36,7 @@ class Header(Struct, frozen=True, forbid_unknown_fields=True, rename={"version":
     note: str = ""
 
 
-class Line(Struct, frozen=True, forbid_unknown_fields=True):
+class RecordedAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     key: str
     model: str
     answer: Answer
@@ -53,9 +53,9 @@ class RecordingModel:
         self.name = model.name
         self._model = model
         self._path = path
-        self._secrets = [(_in_json(secret), STRUCK.encode()) for secret in secrets]
+        self._secrets = [(_encode_in_json(secret), STRUCK.encode()) for secret in secrets]
         self._writing = asyncio.Lock()
-        _prepare(path, Header(1, model.name, note))
+        _prepare_file(path, Header(1, model.name, note))
 
     @property
     def window(self) -> int:
@@ -64,12 +64,14 @@ class RecordingModel:
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         began = time.monotonic()
         answer = await self._model.ask(prompt, progress)
-        line = Line(prompt.key, self.name, answer, round(time.monotonic() - began, 3), fingerprint(prompt))
+        line = RecordedAnswer(
+            prompt.key, self.name, answer, round(time.monotonic() - began, 3), fingerprint_prompt(prompt)
+        )
         encoded = msgspec.json.encode(line)
         for secret, struck in self._secrets:
             encoded = encoded.replace(secret, struck)
         async with self._writing:
-            await asyncio.to_thread(_append, self._path, encoded + b"\n")
+            await asyncio.to_thread(_append_line, self._path, encoded + b"\n")
         return answer
 
     async def close(self) -> None:
@@ -87,13 +89,13 @@ class ReplayModel:
         self.name = f"replay:{path}"
         self._path = path
         self._pace = pace
-        self.header, lines = read(path)
-        self._answers: dict[str, deque[Line]] = {}
+        self.header, lines = read_recording(path)
+        self._answers: dict[str, deque[RecordedAnswer]] = {}
         for line in lines:
             self._answers.setdefault(line.key, deque()).append(line)
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
-        waiting = self._answers[prompt.key] if prompt.key in self._answers else self._earlier(prompt.key)
+        waiting = self._answers[prompt.key] if prompt.key in self._answers else self._find_earlier(prompt.key)
         if not waiting:
             used = "no further answer" if waiting is not None else "no answer"
             raise Refused(
@@ -101,10 +103,10 @@ class ReplayModel:
                 "another version of bough; record it again with --record, or run with a model."
             )
         line = waiting.popleft()
-        await self._play(line, progress)
+        await self._play_back(line, progress)
         return line.answer
 
-    def _earlier(self, key: str) -> deque[Line] | None:
+    def _find_earlier(self, key: str) -> deque[RecordedAnswer] | None:
         """A run that was taken back asks again under other numbers: its rounds are counted on, and a fresh agent has a
         number of its own. Then the nearest answer before that counts, of the same round or the same helper."""
         task, who, number = [*key.split("#"), "", ""][:3]
@@ -117,7 +119,7 @@ class ReplayModel:
     async def close(self) -> None:
         self._answers.clear()
 
-    async def _play(self, line: Line, progress: Callable[[str], None]) -> None:
+    async def _play_back(self, line: RecordedAnswer, progress: Callable[[str], None]) -> None:
         pause = min(line.seconds * self._pace, LONGEST_PAUSE)
         text = line.answer.text
         if pause <= 0:
@@ -132,26 +134,26 @@ class ReplayModel:
                 progress(piece)
 
 
-def read(path: Path) -> tuple[Header, list[Line]]:
+def read_recording(path: Path) -> tuple[Header, list[RecordedAnswer]]:
     """The whole recording. A last line that was cut off in mid-write is left out."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise UsageError(f"The recording {path} cannot be read: {error.strerror or error}.") from None
     first, *rest = content[: content.rfind(b"\n") + 1].split(b"\n")
-    header = _header(path, first)
+    header = _parse_header(path, first)
     lines = []
     for number, line in enumerate(rest, 2):
         if not line:
             continue
         try:
-            lines.append(msgspec.json.decode(line, type=Line))
+            lines.append(msgspec.json.decode(line, type=RecordedAnswer))
         except UNREADABLE as error:
             raise UsageError(f"Line {number} of the recording {path} is not an answer: {error}.") from None
     return header, lines
 
 
-def fingerprint(prompt: Prompt) -> str:
+def fingerprint_prompt(prompt: Prompt) -> str:
     """SHA-256 of everything that a model call is made of."""
     sha = hashlib.sha256(msgspec.json.encode([prompt.system, [tool.name for tool in prompt.tools]]))
     for message in prompt.messages:
@@ -159,7 +161,7 @@ def fingerprint(prompt: Prompt) -> str:
     return sha.hexdigest()
 
 
-def _header(path: Path, line: bytes) -> Header:
+def _parse_header(path: Path, line: bytes) -> Header:
     try:
         header = msgspec.json.decode(line, type=Header)
     except UNREADABLE:
@@ -169,27 +171,27 @@ def _header(path: Path, line: bytes) -> Header:
     return header
 
 
-def _prepare(path: Path, header: Header) -> None:
+def _prepare_file(path: Path, header: Header) -> None:
     """Start a recording, or continue one. Any other file is left alone."""
     try:
         if path.exists() and path.stat().st_size:
             content = path.read_bytes()
-            _header(path, content.partition(b"\n")[0])
+            _parse_header(path, content.partition(b"\n")[0])
             if not content.endswith(b"\n"):
                 os.truncate(path, content.rfind(b"\n") + 1)
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _append(path, msgspec.json.encode(header) + b"\n")
+            _append_line(path, msgspec.json.encode(header) + b"\n")
     except OSError as error:
         raise UsageError(f"The recording {path} cannot be written: {error.strerror or error}.") from None
 
 
-def _append(path: Path, line: bytes) -> None:
+def _append_line(path: Path, line: bytes) -> None:
     # Unbuffered, so that a line is one write: the models of several tiers may share a recording.
     with path.open("ab", buffering=0) as file:
         file.write(line)
         os.fsync(file.fileno())
 
 
-def _in_json(secret: str) -> bytes:
+def _encode_in_json(secret: str) -> bytes:
     return msgspec.json.encode(secret)[1:-1]

@@ -12,8 +12,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, spoken
-from bough.adapters.models.wire import Complaint, count, decode, fields, mended, packed, word
+from bough.adapters.models.dialect import BaseReader, OrderedModel, Progress, ensure_content
+from bough.adapters.models.wire import (
+    Complaint,
+    clamp_count,
+    decode,
+    encode_json,
+    mend_surrogates,
+    parse_fields,
+    sanitize_name,
+)
 from bough.core.messages import Answer, Call, Message, Prompt, Replied, Result, Said, Stop, ToolSpec, Usage
 
 STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
@@ -68,12 +76,12 @@ class ResponsesModel(OrderedModel):
     def _items(self, message: Message) -> list[Any]:
         match message:
             case Said(text):
-                return [{"role": "user", "content": spoken(text)}]
+                return [{"role": "user", "content": ensure_content(text)}]
             case Result(call, text, _, picture):
                 output: Any = text
                 if picture and (data := self._shown(picture)):
                     image = {"type": "input_image", "image_url": f"data:{picture.kind};base64,{data}"}
-                    output = [{"type": "input_text", "text": spoken(text)}, image]
+                    output = [{"type": "input_text", "text": ensure_content(text)}, image]
                 return [{"type": "function_call_output", "call_id": call, "output": output}]
             case Replied():
                 items = self._parts(message)
@@ -83,12 +91,17 @@ class ResponsesModel(OrderedModel):
 
     def _text(self, text: str, mark: dict[str, Any]) -> dict[str, Any]:
         phase = {"phase": mark["phase"]} if mark.get("phase") else {}
-        return {"role": "assistant", "content": spoken(text), **phase}
+        return {"role": "assistant", "content": ensure_content(text), **phase}
 
     def _call(self, call: Call, mark: dict[str, Any]) -> dict[str, Any]:
         # Arguments are read by the server, which fails for good on malformed ones; the result has told the model.
-        arguments = call.arguments if fields(call.arguments) is not None else "{}"
-        return {"type": "function_call", "call_id": call.id, "name": word(call.name, "unknown"), "arguments": arguments}
+        arguments = call.arguments if parse_fields(call.arguments) is not None else "{}"
+        return {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": sanitize_name(call.name, "unknown"),
+            "arguments": arguments,
+        }
 
     def _verbatim(self, part: dict[str, Any]) -> Any:
         return self._text(str(part["text"]), part) if part.get("type") == self.TEXT else part
@@ -115,18 +128,18 @@ class ResponsesModel(OrderedModel):
 # ── what the server sends ───────────────────────────────────────────────────────────────────────────────────────
 
 
-class _Details(Struct):
+class _ResponsesUsageDetails(Struct):
     cached_tokens: float | None = None
 
 
-class _Usage(Struct):
+class _ResponsesUsage(Struct):
     input_tokens: float | None = None
     output_tokens: float | None = None
-    input_tokens_details: _Details | None = None
+    input_tokens_details: _ResponsesUsageDetails | None = None
 
     def tokens(self) -> Usage:
         cached = self.input_tokens_details.cached_tokens if self.input_tokens_details else None
-        return Usage(count(self.input_tokens), count(self.output_tokens), count(cached))
+        return Usage(clamp_count(self.input_tokens), clamp_count(self.output_tokens), clamp_count(cached))
 
 
 class _Incomplete(Struct):
@@ -137,12 +150,12 @@ class _Response(Struct):
     status: str | None = None
     model: str | None = None
     output: list[dict[str, Any]] | None = None
-    usage: _Usage | None = None
+    usage: _ResponsesUsage | None = None
     error: Any = None
     incomplete_details: _Incomplete | None = None
 
 
-class _Event(Struct):
+class _ResponsesEvent(Struct):
     type: str = ""
     output_index: int = 0
     item: dict[str, Any] | None = None
@@ -153,7 +166,7 @@ class _Event(Struct):
     message: Any = None
 
 
-_EVENT = msgspec.json.Decoder(_Event)
+_EVENT = msgspec.json.Decoder(_ResponsesEvent)
 _RESPONSE = msgspec.json.Decoder(_Response)
 
 
@@ -175,8 +188,8 @@ class _Item:
     def read(self, kind: str, name: str, pieces: list[str]) -> str:
         """The item's own parts of that kind once they are there, else the pieces so far."""
         parts = self.item.get("content")
-        found = [part.get(name) for part in parts if _is(part, kind)] if isinstance(parts, list) else []
-        return mended("".join(text for text in found if isinstance(text, str)) or "".join(pieces))
+        found = [part.get(name) for part in parts if _is_part(part, kind)] if isinstance(parts, list) else []
+        return mend_surrogates("".join(text for text in found if isinstance(text, str)) or "".join(pieces))
 
     def said(self) -> str:
         return self.read("output_text", "text", self.text)
@@ -187,15 +200,15 @@ class _Item:
     def call(self) -> Call:
         whole = self.item.get("arguments")
         arguments = whole if isinstance(whole, str) and whole else "".join(self.arguments)
-        called, name = (mended(str(self.item.get(key) or "")) for key in ("call_id", "name"))
-        return Call(called, name, mended(arguments) or "{}")
+        called, name = (mend_surrogates(str(self.item.get(key) or "")) for key in ("call_id", "name"))
+        return Call(called, name, mend_surrogates(arguments) or "{}")
 
     def mark(self) -> dict[str, Any]:
         phase = self.item.get("phase")
-        return {"type": self.kind} | ({"phase": mended(phase)} if isinstance(phase, str) else {})
+        return {"type": self.kind} | ({"phase": mend_surrogates(phase)} if isinstance(phase, str) else {})
 
 
-def _is(part: Any, kind: str) -> bool:
+def _is_part(part: Any, kind: str) -> bool:
     return isinstance(part, dict) and part.get("type") == kind
 
 
@@ -256,7 +269,7 @@ class ResponsesReader(BaseReader):
             item.refusal.append(delta)
         else:
             item.text.append(delta)
-            self._progress(mended(delta))
+            self._progress(mend_surrogates(delta))
 
     def _end(self, response: _Response) -> None:
         if response.usage is not None:
@@ -282,13 +295,13 @@ class ResponsesReader(BaseReader):
             elif item.kind == "message":
                 content += [item.mark() | {"text": item.said()}] if item.said().strip() else []
             elif item.kind == "reasoning":
-                content += _reasoning(item.item)
+                content += _encode_reasoning(item.item)
         if all(part in ({"type": "message"}, {"type": "function_call"}) for part in content):
             return ""
-        return packed({"by": self._name, "content": content})
+        return encode_json({"by": self._name, "content": content})
 
 
-def _reasoning(item: dict[str, Any]) -> list[dict[str, Any]]:
+def _encode_reasoning(item: dict[str, Any]) -> list[dict[str, Any]]:
     """As it is sent back. What is neither encrypted nor in plain words is only a name, which nobody keeps for us."""
     if not (item.get("encrypted_content") or item.get("content")):
         return []

@@ -11,5 +11,5 @@ SEES = re.compile(
 )
 
 
-def sees(model: str) -> bool:
+def takes_images(model: str) -> bool:
     return bool(SEES.search(model.lower().rpartition("/")[2].replace("_", "-")))

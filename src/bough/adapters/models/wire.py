@@ -19,9 +19,9 @@ import msgspec
 from bough.adapters.models import faults
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
-from bough.core.compaction import measured
+from bough.core.conversation.compaction import measure_messages
+from bough.core.conversation.text_fitting import BYTES
 from bough.core.errors import Passing, Unavailable, UsageError
-from bough.core.measure import BYTES
 from bough.core.messages import Answer, Replied, Usage
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ LINGER = 0.25
 
 
 @cache
-def _authorities() -> ssl.SSLContext:
+def _load_authorities() -> ssl.SSLContext:
     """Who may vouch for a server. Reading them takes 40 ms, so once is enough."""
     import httpx2
 
@@ -62,11 +62,11 @@ class Client:
 
     def link(self, url: str = "") -> Link:
         """The way to a URL: through a proxy when the environment names one, but never to this machine itself."""
-        proxied = _proxied() and not _here(url)
+        proxied = _has_proxy() and not _is_local(url)
         if proxied not in self._links:
             from bough.adapters.models.http import HttpLink
 
-            self._links[proxied] = HttpLink(IDLE, _authorities(), proxied)
+            self._links[proxied] = HttpLink(IDLE, _load_authorities(), proxied)
         return self._links[proxied]
 
     async def close(self) -> None:
@@ -75,14 +75,14 @@ class Client:
             await link.close()
 
 
-def _here(url: str) -> bool:
+def _is_local(url: str) -> bool:
     """Whether a URL leads to this machine: no proxy could."""
     host = url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
     return name == "localhost" or name.endswith(".localhost") or name == "::1" or name.startswith("127.")
 
 
-def _proxied() -> bool:
+def _has_proxy() -> bool:
     """Whether the environment, or the system where it has such settings, names a proxy."""
     if {"http_proxy", "https_proxy", "all_proxy"} & {name.lower() for name, value in os.environ.items() if value}:
         return True
@@ -101,7 +101,7 @@ class Complaint(Exception):
         self.error = error
 
 
-class Reader(Protocol):
+class AnswerReader(Protocol):
     """Puts an answer together from what the server sends. Raises `Complaint` when that is an error."""
 
     finished: bool
@@ -135,7 +135,7 @@ class Wire:
             raise UsageError(f"The value of {at.key_variable} is not a key: it has characters that no key has.")
         self._client = client
         self._at = at
-        self._url = joined(at.base_url, path)
+        self._url = join_url(at.base_url, path)
         fixed = {"accept": "text/event-stream", "accept-encoding": "identity", "content-type": "application/json"}
         self._headers = [
             (name.encode(), value.encode()) for name, value in {**fixed, "user-agent": "bough", **headers}.items()
@@ -144,46 +144,46 @@ class Wire:
         self._longest = longest
         self._timeouts = Timeouts(min(timeout, CONNECT_TIMEOUT), timeout, patient=True)
 
-    async def post(self, body: bytes, reader: Reader) -> None:
+    async def post(self, body: bytes, reader: AnswerReader) -> None:
         """Send the body and give the reader everything that comes back."""
         try:
             async with asyncio.timeout(self._longest):
                 await self._exchange(body, reader)
         except TimeoutError as error:
-            raise _with_usage(faults.endless(self._at, self._longest), reader) from error
+            raise _attach_usage(faults.explain_timeout(self._at, self._longest), reader) from error
         except LinkError as error:
-            raise _with_usage(faults.of_link(self._at, error, self._timeout), reader) from error
+            raise _attach_usage(faults.explain_link_error(self._at, error, self._timeout), reader) from error
         except Complaint as complaint:
-            raise _with_usage(faults.of_error(self._at, complaint.error), reader) from None
+            raise _attach_usage(faults.explain_error(self._at, complaint.error), reader) from None
         except Passing as error:
-            raise _with_usage(error, reader) from error.__cause__
+            raise _attach_usage(error, reader) from error.__cause__
 
-    async def _exchange(self, body: bytes, reader: Reader) -> None:
+    async def _exchange(self, body: bytes, reader: AnswerReader) -> None:
         async with self._client.link(self._url).exchange(
             "POST", self._url, self._headers, body, self._timeouts
         ) as reply:
             await self._read(reply, reader)
 
-    async def _read(self, reply: Reply, reader: Reader) -> None:
+    async def _read(self, reply: Reply, reader: AnswerReader) -> None:
         chunks = reply.pieces
         if reply.status // 100 != 2:
-            raise faults.of_status(self._at, reply.status, reply.headers, await everything(chunks))
-        first = await _first(chunks)
+            raise faults.explain_status(self._at, reply.status, reply.headers, await read_everything(chunks))
+        first = await _read_first(chunks)
         if first[:1] == b"{":
             await self._read_whole(first, chunks, reader)
         elif first[:1] == b"<":
-            raise faults.page(self._at)
+            raise faults.explain_web_page(self._at)
         else:
             await self._read_stream(first, chunks, reader)
 
-    async def _read_whole(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: Reader) -> None:
-        body = first + await everything(chunks)
+    async def _read_whole(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: AnswerReader) -> None:
+        body = first + await read_everything(chunks)
         if len(body) > LIMIT:
-            raise faults.too_big(self._at, LIMIT)
+            raise faults.explain_oversize(self._at, LIMIT)
         self._take(reader.whole, body)
-        self._weigh(len(body), reader)
+        self._check_size(len(body), reader)
 
-    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: Reader) -> None:
+    async def _read_stream(self, first: bytes, chunks: AsyncGenerator[bytes, None], reader: AnswerReader) -> None:
         events = Events()
         size = len(first)
         for payload in events.feed(first):
@@ -192,32 +192,32 @@ class Wire:
             async for chunk in chunks:
                 size += len(chunk)
                 if size > LIMIT:
-                    raise faults.too_big(self._at, LIMIT)
+                    raise faults.explain_oversize(self._at, LIMIT)
                 for payload in events.feed(chunk):
                     self._take(reader.event, payload)
                 if reader.finished:
                     break
-        self._weigh(size, reader)
+        self._check_size(size, reader)
         if reader.finished:
             await _drain(chunks)
             return
         for payload in events.close():
             self._take(reader.event, payload)
         if not reader.finished and not reader.ended():
-            raise faults.cut(self._at)
+            raise faults.explain_cut_stream(self._at)
 
-    def _weigh(self, size: int, reader: Reader) -> None:
+    def _check_size(self, size: int, reader: AnswerReader) -> None:
         if size <= CONTENT:
             return
         said = reader.answer()
-        if measured((Replied(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
-            raise faults.too_big(self._at, CONTENT)
+        if measure_messages((Replied(said.text, said.calls, said.extra),)) * BYTES > CONTENT:
+            raise faults.explain_oversize(self._at, CONTENT)
 
     def _take(self, read: Any, payload: bytes) -> None:
         try:
             read(payload)
         except UNREADABLE as error:
-            raise faults.garbled(self._at, payload) from error
+            raise faults.explain_garbled(self._at, payload) from error
 
 
 class Events:
@@ -267,7 +267,7 @@ def decode(decoder: msgspec.json.Decoder[T], payload: bytes) -> T:
         return msgspec.convert(json.loads(payload), decoder.type)
 
 
-def mended(text: str) -> str:
+def mend_surrogates(text: str) -> str:
     """The text with halves of characters put together, and lone ones replaced: it must be possible to encode it."""
     try:
         text.encode()
@@ -276,7 +276,7 @@ def mended(text: str) -> str:
     return text
 
 
-def packed(value: Any) -> str:
+def encode_json(value: Any) -> str:
     """As JSON text, whatever halves of characters are in it."""
     try:
         return msgspec.json.encode(value).decode()
@@ -284,12 +284,12 @@ def packed(value: Any) -> str:
         return json.dumps(value)
 
 
-def count(tokens: float | None) -> int:
+def clamp_count(tokens: float | None) -> int:
     """A number of tokens that somebody else counted, within reason."""
     return int(min(max(tokens or 0, 0), 10**12))
 
 
-def word(text: str, otherwise: str) -> str:
+def sanitize_name(text: str, otherwise: str) -> str:
     """A name or id with nothing but the characters that all providers take back."""
     if text.isascii() and text.replace("_", "a").replace("-", "a").isalnum():
         return text
@@ -299,7 +299,7 @@ def word(text: str, otherwise: str) -> str:
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def fields(text: str) -> dict[str, msgspec.Raw] | None:
+def parse_fields(text: str) -> dict[str, msgspec.Raw] | None:
     """The fields of a JSON object, or None when the text is anything else."""
     try:
         return _OBJECT.decode(text)
@@ -307,23 +307,23 @@ def fields(text: str) -> dict[str, msgspec.Raw] | None:
         return None
 
 
-def joined(base_url: str, path: str) -> str:
+def join_url(base_url: str, path: str) -> str:
     """The base URL with the path at its end; a query (`?api-version=…`) stays where it belongs."""
     base, mark, query = base_url.partition("?")
     return base.rstrip("/") + path + ("&" if mark and "?" in path else mark) + query
 
 
-def _with_usage(error: Unavailable, reader: Reader) -> Unavailable:
+def _attach_usage(error: Unavailable, reader: AnswerReader) -> Unavailable:
     """An answer that broke off is paid for as far as it came."""
     if isinstance(error, Passing):
         came = reader.answer()
-        output = came.usage.output or measured((Replied(came.text, came.calls, came.extra),))
+        output = came.usage.output or measure_messages((Replied(came.text, came.calls, came.extra),))
         if output or came.usage.input:
             error.usage = Usage(came.usage.input, output, came.usage.cache_read, came.usage.cache_write, estimated=True)
     return error
 
 
-async def _first(chunks: AsyncGenerator[bytes, None]) -> bytes:
+async def _read_first(chunks: AsyncGenerator[bytes, None]) -> bytes:
     """Everything up to and with the first chunk that is not blank, without the blank before it."""
     async for chunk in chunks:
         start = chunk.lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -332,7 +332,7 @@ async def _first(chunks: AsyncGenerator[bytes, None]) -> bytes:
     return b""
 
 
-async def everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
+async def read_everything(chunks: AsyncGenerator[bytes, None]) -> bytes:
     """An answer's content, or the first of it when it has no end."""
     body = bytearray()
     async for chunk in chunks:

@@ -22,11 +22,11 @@ REFUSED = 126
 _SHOWN = 2_000
 
 
-def approved_sandbox(sandbox: Sandbox, patterns: Sequence[str], permit: Permit | None) -> Sandbox:
-    return cast(Sandbox, _Approved(sandbox, patterns, permit)) if patterns else sandbox
+def require_approval(sandbox: Sandbox, patterns: Sequence[str], permit: Permit | None) -> Sandbox:
+    return cast(Sandbox, _ApprovedSandbox(sandbox, patterns, permit)) if patterns else sandbox
 
 
-class _Approved:
+class _ApprovedSandbox:
     def __init__(self, sandbox: Sandbox, patterns: Sequence[str], permit: Permit | None) -> None:
         self._sandbox, self._patterns, self._permit = sandbox, patterns, permit
         self._one_question = asyncio.Lock()
@@ -49,7 +49,7 @@ class _Approved:
         progress: Callable[[str], None] = lambda line: None,
         env: Mapping[str, str] | None = None,
     ) -> Finished:
-        if (pattern := fitting(self._patterns, argv)) and (why := await self._refused(argv)):
+        if (pattern := find_matching_pattern(self._patterns, argv)) and (why := await self._find_refusal(argv)):
             said = f"Not run: a command like `{pattern}` needs the person's approval, and {why}. Do not try it another "
             said += "way: go on without it, and say at the end what is left to do.\n"
             return Finished(REFUSED, said.encode(errors="replace"), 0.0)
@@ -57,12 +57,12 @@ class _Approved:
             argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
         )
 
-    async def _refused(self, argv: Sequence[str]) -> str:
+    async def _find_refusal(self, argv: Sequence[str]) -> str:
         """Why it must not run; empty when it may."""
         if self._permit is None:
             return "nobody is there to ask"
         async with self._one_question:
-            said = await self._permit(visible(line(argv)))
+            said = await self._permit(escape_invisible(format_command(argv)))
         if said is None:
             return "nobody answered"
         said = said.strip()
@@ -71,18 +71,18 @@ class _Approved:
         return "they said no" if said.lower() in ("", "n", "no") else f"they said: {said}"
 
 
-def line(argv: Sequence[str]) -> str:
+def format_command(argv: Sequence[str]) -> str:
     """The command line, as a person would write it."""
     return argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
 
 
-def visible(text: str) -> str:
+def escape_invisible(text: str) -> str:
     """All of it can be seen: what would move a terminal's cursor, or turn the writing round, is spelled out."""
     shown = "".join(one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode() for one in text)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]} … ({len(shown) - _SHOWN:,} more characters)"
 
 
-def fitting(patterns: Sequence[str], argv: Sequence[str]) -> str | None:
+def find_matching_pattern(patterns: Sequence[str], argv: Sequence[str]) -> str | None:
     """The first pattern that fits a part of the command line, however its words are spaced."""
-    words = " ".join(line(argv).lower().replace("\\\n", " ").split())
+    words = " ".join(format_command(argv).lower().replace("\\\n", " ").split())
     return next((one for one in patterns if fnmatchcase(words, f"*{' '.join(one.lower().split())}*")), None)

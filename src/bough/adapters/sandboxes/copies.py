@@ -12,7 +12,7 @@ _END = 20_000
 """Bytes of the output, from its end, in which a refusal is looked for."""
 
 
-async def own_what_was_denied(workspace: Workspace, output: bytes) -> bytes:
+async def copy_denied_folders(workspace: Workspace, output: bytes) -> bytes:
     """The folders that a command wanted to write to are the workspace's own from now on. What to tell about that."""
     text = output[-_END:]
     if not workspace.mounts or not _DENIED.search(text):

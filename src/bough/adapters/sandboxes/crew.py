@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from bough.adapters.sandboxes import spawner
-from bough.adapters.tools.text import clean
+from bough.adapters.tools.output_text import decode_output
 from bough.core.errors import BoughError
 
 # The package without what its `__init__` might import: the spawner has no installed packages.
@@ -48,19 +48,21 @@ def probe() -> str:
     import subprocess
 
     try:
-        done = subprocess.run(_argv(probing=True), env={}, capture_output=True, text=True, timeout=_PATIENCE)
+        done = subprocess.run(
+            _make_spawner_argv(probing=True), env={}, capture_output=True, text=True, timeout=_PATIENCE
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
     said = done.stderr.strip().rpartition("\n")[2]
     return done.stdout.strip() if done.returncode == 0 else said or f"exit status {done.returncode}"
 
 
-def _argv(probing: bool = False) -> list[str]:
+def _make_spawner_argv(probing: bool = False) -> list[str]:
     boot = _BOOT.replace("PROBE", str(probing))
     return [sys.executable, "-I", "-S", "-X", "utf8", "-c", boot, str(Path(__file__).parents[2])]
 
 
-class Crew:
+class SupervisorPool:
     """The spawner and its supervisors, as their control sockets. Started with the first command at the latest, started
     again should the spawner die, and gone with this object."""
 
@@ -114,7 +116,7 @@ class Crew:
         try:
             pid = os.posix_spawn(
                 sys.executable,
-                _argv(),
+                _make_spawner_argv(),
                 {},
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
@@ -130,11 +132,11 @@ class Crew:
         finally:
             theirs.close()
         self._orders = orders
-        self._end = weakref.finalize(self, _end, orders, pid, self._idle)
+        self._end = weakref.finalize(self, _end_spawner, orders, pid, self._idle)
         return orders
 
 
-def _end(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
+def _end_spawner(orders: socket.socket, pid: int, idle: list[socket.socket]) -> None:
     with suppress(OSError):
         orders.send(spawner.QUIT)  # closing says as much, unless somebody else holds a copy of the socket
     orders.close()
@@ -148,7 +150,12 @@ class Command:
     """One command under way: its output so far, and its report once it has ended. Leaving the block ends it."""
 
     def __init__(
-        self, crew: Crew, length: int, limit: int, progress: Callable[[str], None], handles: Sequence[int] = ()
+        self,
+        crew: SupervisorPool,
+        length: int,
+        limit: int,
+        progress: Callable[[str], None],
+        handles: Sequence[int] = (),
     ) -> None:
         self.output = bytearray()
         self._crew = crew
@@ -253,7 +260,7 @@ class Command:
             self._drained.set()
         if len(self.output) > self._limit:
             del self.output[self._limit :]
-            self._finish(f"after {_size(self._limit)} of output")
+            self._finish(f"after {_format_size(self._limit)} of output")
         elif piece:
             self._tell_news()
 
@@ -265,11 +272,11 @@ class Command:
         now = time.monotonic()
         if now < self._news_at:
             return
-        line = clean(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]
+        line = decode_output(bytes(self.output[-1000:])).rstrip().rpartition("\n")[2][-_NEWS_WIDTH:]
         if line:
             self._news_at = now + _NEWS
             self._progress(line)
 
 
-def _size(count: int) -> str:
+def _format_size(count: int) -> str:
     return f"{count / 1_000_000:g} MB" if count >= 1_000_000 else f"{count:,} bytes"

@@ -62,12 +62,12 @@ def make_env(source: Mapping[str, str], secrets: Sequence[str] = (), extra: Sequ
         name: value
         for name, value in source.items()
         if not any(secret in value for secret in known)
-        and (_named(name, extra) or (_listed(name) and not looks_secret(name, value)))
+        and (_is_requested(name, extra) or (_is_allowed(name) and not looks_secret(name, value)))
     }
     return {"PATH": os.defpath, "TERM": "dumb", **env, **FIXED}
 
 
-def own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
+def find_own_sources(root: Path, folder: Path, also: str = "") -> dict[str, str]:
     """For whoever stands in a Python project: its sources in this checkout come before any installed ones, and so do
     those of the projects around it and `also` others. A virtual environment in which a project is installed as editable
     would import the person's files, and a check prove the wrong code."""
@@ -82,9 +82,9 @@ def looks_secret(name: str, value: str) -> bool:
     return bool(_SECRET_NAME.search(name) or _SECRET_VALUE.search(value))
 
 
-def _listed(name: str) -> bool:
+def _is_allowed(name: str) -> bool:
     return name in NAMES or name.startswith(PREFIXES)
 
 
-def _named(name: str, extra: Sequence[str]) -> bool:
+def _is_requested(name: str, extra: Sequence[str]) -> bool:
     return any(name.startswith(e[:-1]) if e.endswith("*") else name == e for e in extra if e != "*")

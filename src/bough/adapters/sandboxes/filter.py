@@ -111,12 +111,12 @@ _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4
 
 
-def supported() -> bool:
+def is_supported() -> bool:
     return os.uname().machine in _ARCHITECTURES
 
 
 @lru_cache(maxsize=4)
-def program(families: tuple[int, ...]) -> bytes:
+def build_program(families: tuple[int, ...]) -> bytes:
     """The filter, as an array of instructions. `families`: the kinds of sockets that may be made."""
     machine = os.uname().machine
     column = list(_ARCHITECTURES).index(machine)
@@ -124,7 +124,7 @@ def program(families: tuple[int, ...]) -> bytes:
     code.append((_LOAD, 0, 0, _NUMBER))
     if machine == "x86_64":
         code += [(_JGE, 0, 1, _X32), _deny(errno.ENOSYS)]
-    for name, body in _rules(families):
+    for name, body in _list_rules(families):
         number = _NUMBERS[name][column]
         if number or (machine == "x86_64" and number is not None):
             # A conditional jump reaches 255 instructions: enough for each body.
@@ -133,29 +133,29 @@ def program(families: tuple[int, ...]) -> bytes:
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
 
 
-def _rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int, int, int, int]]]]:
+def _list_rules(families: tuple[int, ...]) -> Iterable[tuple[str, list[tuple[int, int, int, int]]]]:
     """Calls, the frequent ones first, and what decides about them; each ends with a return."""
     for name, (flags, mode) in _CREATING.items():
-        wanted = [] if flags is None else [*_argument(flags), (_JSET, 1, 0, _O_CREAT), _allow()]
-        yield name, [*wanted, *_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
+        wanted = [] if flags is None else [*_load_argument(flags), (_JSET, 1, 0, _O_CREAT), _allow()]
+        yield name, [*wanted, *_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
     for name, mode in _MODES.items():
-        yield name, [*_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
+        yield name, [*_load_argument(mode), (_JSET, 0, 1, _SPECIAL_MODES), _deny(errno.EPERM), _allow()]
     for name in ("clone", "unshare"):
-        yield name, [*_argument(0), (_JSET, 0, 1, _NEW_NAMESPACES), _deny(errno.EPERM), _allow()]
+        yield name, [*_load_argument(0), (_JSET, 0, 1, _NEW_NAMESPACES), _deny(errno.EPERM), _allow()]
     allowed = [instruction for family in families for instruction in ((_JEQ, 0, 1, family), _allow())]
-    yield "socket", [*_argument(0), *allowed, _deny(errno.EACCES)]
+    yield "socket", [*_load_argument(0), *allowed, _deny(errno.EACCES)]
     typing = [instruction for request in _TERMINAL for instruction in ((_JEQ, 0, 1, request), _deny(errno.EPERM))]
-    yield "ioctl", [*_argument(1), *typing, _allow()]
+    yield "ioctl", [*_load_argument(1), *typing, _allow()]
     # Limits of another process: with none left, whoever watches over a command could not end it.
-    changes = [*_argument(2), (_JEQ, 0, 2, 0), (_LOAD, 0, 0, 16 + 8 * 2 + 4), (_JEQ, 1, 0, 0), _deny(errno.EPERM)]
-    yield "prlimit64", [*_argument(0), (_JEQ, len(changes), 0, 0), *changes, _allow()]
+    changes = [*_load_argument(2), (_JEQ, 0, 2, 0), (_LOAD, 0, 0, 16 + 8 * 2 + 4), (_JEQ, 1, 0, 0), _deny(errno.EPERM)]
+    yield "prlimit64", [*_load_argument(0), (_JEQ, len(changes), 0, 0), *changes, _allow()]
     for name in _ABSENT:
         yield name, [_deny(errno.ENOSYS)]
     for name in _NEVER:
         yield name, [_deny(errno.EPERM)]
 
 
-def _argument(index: int) -> list[tuple[int, int, int, int]]:
+def _load_argument(index: int) -> list[tuple[int, int, int, int]]:
     """Load the lower half of an argument: both architectures are little-endian, and no more of these is read."""
     return [(_LOAD, 0, 0, 16 + 8 * index)]
 

@@ -26,17 +26,19 @@ class Group:
 
     def hits(self) -> dict[str, int]:
         """How often each limit was hit so far."""
-        return {what: _count(_read(os.path.join(self.path, file)), key) for what, (file, key) in _EVENTS.items()}
+        return {
+            what: _parse_count(_read_file(os.path.join(self.path, file)), key) for what, (file, key) in _EVENTS.items()
+        }
 
     def hit_since(self, before: dict[str, int]) -> str:
         now = self.hits()
         return next((what for what in now if now[what] > before.get(what, 0)), "")
 
 
-def enter(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") -> Group | None:
+def enter_group(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") -> Group | None:
     """Make a group and move this process there, and with it all that it will start. None where that cannot be."""
-    for parent in _parents(_read(mounts), _read(own)):
-        if "memory" not in _read(os.path.join(parent, "cgroup.subtree_control")).split():
+    for parent in _list_parents(_read_file(mounts), _read_file(own)):
+        if "memory" not in _read_file(os.path.join(parent, "cgroup.subtree_control")).split():
             continue
         _sweep(parent)
         place = os.path.join(parent, f"{NAME}{os.getpid()}")
@@ -45,10 +47,10 @@ def enter(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") 
         except OSError:
             continue  # not ours to divide
         try:
-            _write(place, "memory.max", str(limits.memory()))
+            _write_file(place, "memory.max", str(limits.find_memory_limit()))
             with suppress(OSError):  # no such limit here
-                _write(place, "pids.max", str(limits.PROCESSES))
-            _write(place, "cgroup.procs", str(os.getpid()))
+                _write_file(place, "pids.max", str(limits.PROCESSES))
+            _write_file(place, "cgroup.procs", str(os.getpid()))
             return Group(place)
         except OSError:
             with suppress(OSError):
@@ -56,7 +58,7 @@ def enter(mounts: str = "/proc/self/mountinfo", own: str = "/proc/self/cgroup") 
     return None
 
 
-def _parents(mounts: str, own: str) -> Iterator[str]:
+def _list_parents(mounts: str, own: str) -> Iterator[str]:
     """Groups in which one may be made: those above our own, nearest first. Our own has processes in it, and the kernel
     lets such a group have no others below; but for the topmost of all."""
     top = next((words[4] for line in mounts.splitlines() if " - cgroup2 " in line and (words := line.split())), "")
@@ -81,14 +83,16 @@ def _sweep(parent: str) -> None:
                     os.rmdir(os.path.join(parent, name))
 
 
-def words(what: str) -> str:
+def describe_limit(what: str) -> str:
     """A limit that was hit, for the model."""
     if what == "memory":
-        return f"the commands of this run together used more memory than they may ({limits.memory() >> 30} GB)"
+        return (
+            f"the commands of this run together used more memory than they may ({limits.find_memory_limit() >> 30} GB)"
+        )
     return f"the commands of this run together had more processes than they may ({limits.PROCESSES:,})"
 
 
-def _read(path: str) -> str:
+def _read_file(path: str) -> str:
     try:
         with open(path) as file:
             return file.read()
@@ -96,7 +100,7 @@ def _read(path: str) -> str:
         return ""
 
 
-def _write(place: str, name: str, text: str) -> None:
+def _write_file(place: str, name: str, text: str) -> None:
     handle = os.open(os.path.join(place, name), os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(handle, text.encode())
@@ -104,5 +108,5 @@ def _write(place: str, name: str, text: str) -> None:
         os.close(handle)
 
 
-def _count(text: str, key: str) -> int:
+def _parse_count(text: str, key: str) -> int:
     return next((int(words[1]) for line in text.splitlines() if (words := line.split()) and words[0] == key), 0)

@@ -68,27 +68,27 @@ def confine(
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     if abi:
         _restrict_files(writable, readable, abi)
-    if filter.supported():
-        _install(filter.program(families))
+    if filter.is_supported():
+        _install_filter(filter.build_program(families))
 
 
 def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi: int) -> None:
-    handled = _handled(abi) | (0 if readable is None else READ)
+    handled = _make_access_mask(abi) | (0 if readable is None else READ)
     scoped = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
     # The kernel takes a shorter structure from a caller that knows less; an older one refuses a longer one.
     attributes = struct.pack("=QQQ", handled, 0, scoped)[: 8 if abi < 4 else 16 if abi < 6 else 24]
     ruleset = syscall(LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     try:
         for path in readable or ():
-            _allow(ruleset, path, READ)
+            _allow_path(ruleset, path, READ)
         for path in writable:
-            _allow(ruleset, path, handled)
+            _allow_path(ruleset, path, handled)
         syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)
 
 
-def _install(program: bytes) -> None:
+def _install_filter(program: bytes) -> None:
     import ctypes
 
     class Program(ctypes.Structure):
@@ -105,27 +105,27 @@ def clone(flags: int) -> int:
     answer = ctypes.PyDLL(None, use_errno=True).syscall(
         ctypes.c_long(CLONE[os.uname().machine]), ctypes.c_ulong(flags | signal.SIGCHLD), *[ctypes.c_long(0)] * 4
     )
-    return _check(answer)
+    return _check_result(answer)
 
 
 def unshare(flags: int) -> None:
-    _check(_libc().unshare(flags))
+    _check_result(_libc().unshare(flags))
 
 
-def enter(namespace: int, kind: int) -> None:
+def enter_namespace(namespace: int, kind: int) -> None:
     """Move into a namespace that somebody else made. Only for a process with one thread."""
-    _check(_libc().setns(namespace, kind))
+    _check_result(_libc().setns(namespace, kind))
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
     import ctypes
 
     words = (os.fsencode(word) or None for word in (source, target, kind))
-    _check(_libc().mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None))
+    _check_result(_libc().mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None))
 
 
 def unmount(target: str, flags: int) -> None:
-    _check(_libc().umount2(os.fsencode(target), flags))
+    _check_result(_libc().umount2(os.fsencode(target), flags))
 
 
 def set_mount(target: str, flags: int, attributes: int) -> None:
@@ -143,7 +143,7 @@ def raise_loopback() -> None:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 
 
-def _handled(abi: int) -> int:
+def _make_access_mask(abi: int) -> int:
     """Every way of changing the file system that this version of Landlock can forbid."""
     handled = WRITE_FILE | IN_FOLDERS
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
@@ -151,7 +151,7 @@ def _handled(abi: int) -> int:
     return handled
 
 
-def _allow(ruleset: int, path: str, handled: int) -> None:
+def _allow_path(ruleset: int, path: str, handled: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, PermissionError):
@@ -179,16 +179,16 @@ def adopt_orphans() -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def children() -> list[int]:
+def list_children() -> list[int]:
     """The processes whose parent this one is now."""
     me = os.getpid()
     try:
         return [int(pid) for pid in Path(f"/proc/self/task/{me}/children").read_text().split()]
     except FileNotFoundError:  # a kernel built without that file
-        return [pid for pid in processes() if _parent(pid) == me]
+        return [pid for pid in list_processes() if _find_parent(pid) == me]
 
 
-def processes() -> list[int]:
+def list_processes() -> list[int]:
     """Every process that /proc shows; empty where there is no /proc."""
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208 (names are enough)
@@ -196,7 +196,7 @@ def processes() -> list[int]:
         return []
 
 
-def _parent(pid: int) -> int:
+def _find_parent(pid: int) -> int:
     try:
         # The second field is the name in brackets and may hold anything, brackets too.
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
@@ -215,17 +215,17 @@ def syscall(number: int, *arguments: int | bytes | None) -> int:
     import ctypes
 
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _check(_libc().syscall(ctypes.c_long(number), *words))
+    return _check_result(_libc().syscall(ctypes.c_long(number), *words))
 
 
 def prctl(option: int, value: int, more: Any = 0) -> None:
     import ctypes
 
     further = ctypes.c_ulong(more) if isinstance(more, int) else more
-    _check(_libc().prctl(option, ctypes.c_ulong(value), further, ctypes.c_ulong(0), ctypes.c_ulong(0)))
+    _check_result(_libc().prctl(option, ctypes.c_ulong(value), further, ctypes.c_ulong(0), ctypes.c_ulong(0)))
 
 
-def _check(answer: int) -> int:
+def _check_result(answer: int) -> int:
     import ctypes
 
     if answer < 0:

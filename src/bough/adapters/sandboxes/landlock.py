@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bough.adapters.sandboxes.view import View, private
+from bough.adapters.sandboxes.view import FileSystemView, find_private_folder
 from bough.ports import Workspace
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
@@ -25,13 +25,18 @@ _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nv
 class Landlock:
     """Which paths a command may write to, and the home it has."""
 
-    def __init__(self, view: View, more: Sequence[Path] = ()) -> None:
+    def __init__(self, view: FileSystemView, more: Sequence[Path] = ()) -> None:
         """`more`: files and folders that the person allows to be written beside the usual ones."""
         self._view = view
         self._more = [os.path.realpath(path) for path in (*map(Path, DEVICES), *more)]
 
     def writable(self, workspace: Workspace) -> list[str]:
-        return [os.path.realpath(workspace.root), str(workspace.scratch), str(private(workspace)), *self._more]
+        return [
+            os.path.realpath(workspace.root),
+            str(workspace.scratch),
+            str(find_private_folder(workspace)),
+            *self._more,
+        ]
 
     def readable(self, workspace: Workspace) -> list[str]:
         lines, _ = self._view.of(workspace, network=True)
@@ -39,12 +44,12 @@ class Landlock:
         return ["/proc", *DEVICES, *sources]
 
     def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
-        return own_home(workspace, env)
+        return make_home_env(workspace, env)
 
 
-def own_home(workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+def make_home_env(workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
     """The variables that give commands a home of their own, since they may not write to the person's."""
-    theirs, own = Path(env.get("HOME") or "/"), private(workspace) / "home"
+    theirs, own = Path(env.get("HOME") or "/"), find_private_folder(workspace) / "home"
     own.mkdir(parents=True, exist_ok=True)
     tools = {name: str(theirs / folder) for name, folder in _TOOLCHAINS.items() if (theirs / folder).is_dir()}
     return {name: place for name, place in tools.items() if name not in env} | {"HOME": str(own)}

@@ -22,7 +22,7 @@ LEAST_ABI = 3
 """The first version of Landlock that keeps files outside from being truncated."""
 
 
-class Level(Struct, frozen=True):
+class SandboxLevel(Struct, frozen=True):
     """What confines commands here."""
 
     name: Literal["namespaces", "landlock", "seatbelt", "none"]
@@ -59,22 +59,22 @@ class Level(Struct, frozen=True):
         return tuple(gaps)
 
 
-def find_level(mode: Mode) -> Level:
+def find_level(mode: Mode) -> SandboxLevel:
     """The strongest level that the mode allows, or an error that says what is missing."""
     if mode == "none":
-        return Level("none")
+        return SandboxLevel("none")
     if sys.platform == "darwin" and mode == "auto" and os.access(SEATBELT, os.X_OK):
-        return Level("seatbelt", why_not_more="macOS has no namespaces")
-    abi = landlock_abi() if filter.supported() else 0
+        return SandboxLevel("seatbelt", why_not_more="macOS has no namespaces")
+    abi = landlock_abi() if filter.is_supported() else 0
     why = probe() if mode != "landlock" else "the sandbox's mode is landlock"
     if not why:
-        return Level("namespaces", abi)
+        return SandboxLevel("namespaces", abi)
     if mode != "namespaces" and abi >= LEAST_ABI:
-        return Level("landlock", abi, why)
-    raise UsageError(_refusal(mode, abi, why))
+        return SandboxLevel("landlock", abi, why)
+    raise UsageError(_explain_refusal(mode, abi, why))
 
 
-def _refusal(mode: Mode, abi: int, why: str) -> str:
+def _explain_refusal(mode: Mode, abi: int, why: str) -> str:
     landlock = f"Landlock has version {abi}, and {LEAST_ABI} is needed (Linux 6.2)" if abi else "there is no Landlock"
     missing = why if mode == "namespaces" else f"no namespaces ({why}), and {landlock}"
     return (

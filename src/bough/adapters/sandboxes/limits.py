@@ -20,15 +20,15 @@ _FIRST_TO_GO = "800"
 """Of 1000: how readily the kernel ends it when memory runs out."""
 
 
-def memory() -> int:
+def find_memory_limit() -> int:
     """Bytes of data that one process may have."""
     return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * _SHARE)
 
 
-def limit(pid: int, own_users: bool) -> None:
+def limit_process(pid: int, own_users: bool) -> None:
     """Limit a process and what it starts from now on. `own_users`: it is in a user namespace, so that its processes are
     counted apart from the person's own."""
-    wanted = {resource.RLIMIT_FSIZE: FILE, resource.RLIMIT_DATA: memory(), resource.RLIMIT_CORE: 0}
+    wanted = {resource.RLIMIT_FSIZE: FILE, resource.RLIMIT_DATA: find_memory_limit(), resource.RLIMIT_CORE: 0}
     if own_users:
         wanted[resource.RLIMIT_NPROC] = PROCESSES
     for kind, most in wanted.items():
@@ -40,10 +40,12 @@ def limit(pid: int, own_users: bool) -> None:
         file.write(_FIRST_TO_GO)
 
 
-def hit(status: int | None, killed: str) -> str:
+def describe_hit(status: int | None, killed: str) -> str:
     """The limit that a command came up against, as far as its exit status tells; else empty."""
     if status == 128 + 25:  # SIGXFSZ
         return f"a file grew past the {FILE >> 30} GB that one may have here"
     if status == 128 + 9 and not killed:
-        return f"the system ended it, most likely because memory ran out ({memory() >> 30} GB for one process)"
+        return (
+            f"the system ended it, most likely because memory ran out ({find_memory_limit() >> 30} GB for one process)"
+        )
     return ""

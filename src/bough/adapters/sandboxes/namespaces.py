@@ -48,7 +48,7 @@ SHM_SIZE = "size=1g"
 Trouble = dict[str, Any]
 
 
-class Failed(Exception):
+class StartFailed(Exception):
     """A step that did not succeed, in the words of a report."""
 
     def __init__(self, step: str, error: OSError | ValueError, what: str = "") -> None:
@@ -57,7 +57,7 @@ class Failed(Exception):
         super().__init__(json.dumps(self.report))
 
     @classmethod
-    def told(cls, why: bytes) -> Failed:
+    def told(cls, why: bytes) -> StartFailed:
         """As another process reported it; one that is gone without a word was killed."""
         failed = cls("namespaces", OSError(errno.ESRCH, "the process that prepares them was ended"))
         if why:
@@ -83,8 +83,8 @@ class Keeper:
             try:
                 signal.set_wakeup_fd(-1)
                 # The output of the command that it is made for, above all: while it is open here, it has no end.
-                _close_handles_but(theirs.fileno(), tells_ready, *joins)
-                _keep(space, theirs, tells_ready, joins)
+                _close_other_handles(theirs.fileno(), tells_ready, *joins)
+                _run_keeper(space, theirs, tells_ready, joins)
             finally:
                 os._exit(125)
         theirs.close()
@@ -105,7 +105,7 @@ class Keeper:
                 if not self._joins:
                     _map_ids(self._pid)
             except OSError as error:
-                raise Failed("namespaces", error, "users cannot be mapped: ") from error
+                raise StartFailed("namespaces", error, "users cannot be mapped: ") from error
             # Now, since it soon closes itself to everybody.
             self.shares = [os.open(f"/proc/{self._pid}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC) for kind in SHARED]
             self._link.send(b".")
@@ -114,7 +114,7 @@ class Keeper:
         while piece := os.read(ready, 65536):
             why += piece
         if why != b".":
-            raise Failed.told(why)
+            raise StartFailed.told(why)
 
     def _serve(self) -> None:
         """Start what leads out of the network: it listens inside and connects from here, outside."""
@@ -126,7 +126,7 @@ class Keeper:
         if self._relay == 0:
             try:
                 os.setsid()
-                _close_handles_but(*handles)
+                _close_other_handles(*handles)
                 relay.serve(network, [socket.socket(fileno=handle) for handle in handles])
             finally:
                 os._exit(1)
@@ -154,7 +154,7 @@ class Keeper:
         if pid:
             with suppress(ChildProcessError):
                 os.waitpid(pid, 0)
-        raise Failed.told(why)
+        raise StartFailed.told(why)
 
     def end(self) -> None:
         self._link.close()
@@ -197,7 +197,7 @@ def _write(path: str, text: str) -> None:
         os.close(handle)
 
 
-def _keep(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
+def _run_keeper(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequence[int]) -> None:
     """The keeper: in users, mounts and a network of its own (or the users and network that it joins); each command gets
     processes and IPC of its own besides."""
     try:
@@ -205,7 +205,7 @@ def _keep(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequenc
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         network = space["network"]
         for handle, kind in zip(joins, SHARED.values(), strict=False):
-            kernel.enter(handle, kind)
+            kernel.enter_namespace(handle, kind)
             os.close(handle)
         own = 0 if joins else NEW_USERS | (0 if network["shared"] else NEW_NETWORK)
         kernel.unshare(NEW_MOUNTS | own)
@@ -221,18 +221,18 @@ def _keep(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequenc
             socket.send_fds(link, [b"."], [listener.fileno() for listener in listeners])
             for listener in listeners:
                 listener.close()
-        build(space["mounts"])
-    except Failed as failed:
+        build_mounts(space["mounts"])
+    except StartFailed as failed:
         os.write(ready, str(failed).encode())
         return
     except OSError as error:
-        os.write(ready, str(Failed("namespaces", error)).encode())
+        os.write(ready, str(StartFailed("namespaces", error)).encode())
         return
     os.write(ready, b".")
     os.close(ready)
-    settings = _kernel_settings()
+    settings = _list_kernel_settings()
     while True:
-        head, (output, says) = _received(link)
+        head, (output, says) = _receive_request(link)
         body = bytearray()
         while len(body) < head:
             body += link.recv(head - len(body))
@@ -240,13 +240,13 @@ def _keep(space: dict[str, Any], link: socket.socket, ready: int, joins: Sequenc
         # A child of the supervisor, not of ours: it waits for the command as for any other.
         pid = kernel.clone(CLONE_PARENT | NEW_MOUNTS | NEW_PROCESSES | NEW_IPC | NEW_UTS)
         if pid == 0:
-            _be_first(request, output, says)
+            _run_first_process(request, output, says)
         link.send(pid.to_bytes(4, "big"))
         os.close(output)
         os.close(says)
 
 
-def _kernel_settings() -> list[str]:
+def _list_kernel_settings() -> list[str]:
     """What of /proc is not about processes and could be written: the whole machine's settings, which root may change
     by being root alone, in whatever namespace."""
     places = []
@@ -259,7 +259,7 @@ def _kernel_settings() -> list[str]:
     return sorted(places)
 
 
-def _received(link: socket.socket) -> tuple[int, list[int]]:
+def _receive_request(link: socket.socket) -> tuple[int, list[int]]:
     head, handles, _, _ = socket.recv_fds(link, 4, 2)
     if len(head) != 4 or len(handles) != 2:
         os._exit(0)
@@ -268,47 +268,47 @@ def _received(link: socket.socket) -> tuple[int, list[int]]:
     return int.from_bytes(head, "big"), handles
 
 
-def _be_first(request: dict[str, Any], output: int, says: int) -> None:
+def _run_first_process(request: dict[str, Any], output: int, says: int) -> None:
     """The first process of the namespace: confine, start the command, reap until it has ended."""
     status = 125
     try:
-        status = _carry(request, output, says)
-    except Failed as failed:
+        status = _run_command(request, output, says)
+    except StartFailed as failed:
         os.write(says, str(failed).encode())
     except (OSError, ValueError) as error:
-        os.write(says, str(Failed("namespaces", error)).encode())
+        os.write(says, str(StartFailed("namespaces", error)).encode())
     finally:
         os._exit(status)
 
 
-def _carry(request: dict[str, Any], output: int, says: int) -> int:
+def _run_command(request: dict[str, Any], output: int, says: int) -> int:
     kernel.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     os.setsid()
-    _close_handles_but(output, says)  # what the keeper has is no business of anything in here
+    _close_other_handles(output, says)  # what the keeper has is no business of anything in here
     # Over that of the processes outside, without which the kernel would not have allowed it.
     kernel.mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "")
     for place in request["settings"]:
         kernel.mount(place, place, "", MS_BIND | MS_REC, "")
         kernel.set_mount(place, AT_RECURSIVE, ATTR_RDONLY)
     kernel.mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,{SHM_SIZE}")
-    limits.limit(0, own_users=True)
+    limits.limit_process(0, own_users=True)
     try:
         os.chdir(request["cwd"])
     except OSError as error:
-        raise Failed("folder", error) from error
+        raise StartFailed("folder", error) from error
     try:
         kernel.confine(request["writable"], request["abi"], tuple(request["families"]))
     except OSError as error:
-        raise Failed("confine", error) from error
+        raise StartFailed("confine", error) from error
     command = os.fork()
     if command == 0:
         try:
-            _become(request, output)
+            _exec_command(request, output)
         except (OSError, ValueError) as error:
-            os.write(says, str(Failed("exec", error)).encode())
+            os.write(says, str(StartFailed("exec", error)).encode())
         finally:
             os._exit(125)
-    signal.signal(signal.SIGTERM, lambda number, frame: _end(command))
+    signal.signal(signal.SIGTERM, lambda number, frame: _end_command(command))
     os.close(output)
     os.close(says)
     while True:
@@ -321,12 +321,12 @@ def _carry(request: dict[str, Any], output: int, says: int) -> int:
             return code if code >= 0 else 128 - code
 
 
-def _end(command: int) -> None:
+def _end_command(command: int) -> None:
     with suppress(ProcessLookupError):
         os.killpg(command, signal.SIGTERM)
 
 
-def _become(request: dict[str, Any], output: int) -> None:
+def _exec_command(request: dict[str, Any], output: int) -> None:
     os.setsid()
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -334,10 +334,10 @@ def _become(request: dict[str, Any], output: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     kernel.prctl(PR_SET_DUMPABLE, 1)
-    os.execve(find(request["argv"][0], request["env"].get("PATH", os.defpath)), request["argv"], request["env"])
+    os.execve(find_program(request["argv"][0], request["env"].get("PATH", os.defpath)), request["argv"], request["env"])
 
 
-def find(name: str, path: str) -> str:
+def find_program(name: str, path: str) -> str:
     """The program of that name as a shell would find it, in the command's own view of the files."""
     if "/" in name:
         return name
@@ -348,12 +348,12 @@ def find(name: str, path: str) -> str:
     raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)
 
 
-def _open_handles() -> list[int]:
+def _list_open_handles() -> list[int]:
     return [int(name) for name in os.listdir("/proc/self/fd")]
 
 
-def _close_handles_but(*kept: int) -> None:
-    for handle in _open_handles():
+def _close_other_handles(*kept: int) -> None:
+    for handle in _list_open_handles():
         if handle > 2 and handle not in kept:
             with suppress(OSError):  # the one that listed them is closed already
                 os.close(handle)
@@ -373,7 +373,7 @@ def probe() -> str:
     try:
         keeper = Keeper(own)
         keeper.start({**request, "families": []}, null)
-    except Failed as failed:
+    except StartFailed as failed:
         # There is no program of that name: all but that has worked.
         return "" if failed.report["failed"] == "exec" else str(failed.report["why"])
     finally:
@@ -384,7 +384,7 @@ def probe() -> str:
 # ── the view of the file system ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def build(mounts: list[list[str]]) -> None:
+def build_mounts(mounts: list[list[str]]) -> None:
     """Make the file system that the command sees out of a list of (kind, target, source, more), parents first:
 
     `read` and `write`: the source, as it is outside; `lent`: read-only, and without the sockets in it; `over`: a
@@ -394,8 +394,8 @@ def build(mounts: list[list[str]]) -> None:
     """
     mount = kernel.mount
     # Handles now: the new root covers what is where it is built.
-    sources = {source: _handle(source) for kind, _, source, _ in mounts if kind in _FROM}
-    sources |= {more: _handle(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
+    sources = {source: _open_source(source) for kind, _, source, _ in mounts if kind in _FROM}
+    sources |= {more: _open_source(more) for kind, _, _, more in mounts if kind in ("over", "cache")}
     mount("", "/", "", MS_SLAVE | MS_REC, "")
     mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
     os.mkdir(NEW + NOTHING)
@@ -404,30 +404,30 @@ def build(mounts: list[list[str]]) -> None:
         try:
             _mount(kind, target, source, more, sealed, sources)
         except OSError as error:
-            raise Failed("namespaces", error, f"{kind} {target}: ") from error
+            raise StartFailed("namespaces", error, f"{kind} {target}: ") from error
     os.rmdir(NEW + NOTHING)
     for place in reversed(sealed):
         kernel.set_mount(place, 0, ATTR_RDONLY)
     for handle in sources.values():
         os.close(handle)
     os.chdir(NEW)
-    _pivot(".", ".")
+    _pivot_root(".", ".")
     kernel.unmount(".", MNT_DETACH)
     os.chdir("/")
 
 
-def _handle(source: str) -> int:
+def _open_source(source: str) -> int:
     """Never through a link at the end: what bough asked for is what it looked at."""
     try:
         handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError as error:
-        raise Failed("namespaces", error) from error
+        raise StartFailed("namespaces", error) from error
     if stat.S_ISLNK(os.fstat(handle).st_mode):
-        raise Failed("namespaces", OSError(errno.ELOOP, "is a link", source))
+        raise StartFailed("namespaces", OSError(errno.ELOOP, "is a link", source))
     return handle
 
 
-def _pivot(new: str, old: str) -> None:
+def _pivot_root(new: str, old: str) -> None:
     kernel.syscall(PIVOT_ROOT[os.uname().machine], os.fsencode(new), os.fsencode(old))
 
 
@@ -435,19 +435,19 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
     mount = kernel.mount
     place = NEW + target
     if kind == "link":
-        os.close(_reach(os.path.dirname(target)))
+        os.close(_open_target(os.path.dirname(target)))
         os.symlink(source, place)
     elif kind == "blank":
         mount("/dev/null", place, "", MS_BIND, "")
     elif kind == "folder":
-        os.close(_reach(target))
+        os.close(_open_target(target))
     elif kind == "empty":
-        handle = _reach(target)
-        mount("tmpfs", _named(handle), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
+        handle = _open_target(target)
+        mount("tmpfs", _handle_path(handle), "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755,size=16m")
         os.close(handle)
         sealed.append(place)
     elif kind == "processes":
-        os.close(_reach(target))
+        os.close(_open_target(target))
         mount("/proc", place, "", MS_BIND | MS_REC, "")
     elif kind == "devices":
         _make_devices(target)
@@ -456,33 +456,33 @@ def _mount(kind: str, target: str, source: str, more: str, sealed: list[str], so
             _overlay(target, sources[source], sources[more])
         except OSError:  # this kernel or this disk has no such mounts
             if kind == "over":
-                _lend(target, sources[source])
+                _mount_read_only(target, sources[source])
     elif kind == "lent":
-        _lend(target, sources[source])
+        _mount_read_only(target, sources[source])
     else:
         _bind(target, sources[source], writable=kind == "write")
 
 
-def _named(handle: int) -> str:
+def _handle_path(handle: int) -> str:
     return f"/proc/self/fd/{handle}"
 
 
 def _bind(target: str, source: int, writable: bool) -> None:
-    handle = _reach(target, folder=stat.S_ISDIR(os.fstat(source).st_mode))
-    kernel.mount(_named(source), _named(handle), "", MS_BIND | MS_REC, "")
+    handle = _open_target(target, folder=stat.S_ISDIR(os.fstat(source).st_mode))
+    kernel.mount(_handle_path(source), _handle_path(handle), "", MS_BIND | MS_REC, "")
     os.close(handle)
     # By its path, since the handle is of what is now below the mount.
     kernel.set_mount(NEW + target, AT_RECURSIVE, ATTR_NOSUID | ATTR_NODEV | (0 if writable else ATTR_RDONLY))
 
 
-def _lend(target: str, source: int) -> None:
+def _mount_read_only(target: str, source: int) -> None:
     """Read-only, and only for reading: connecting to a socket is no writing to the system, and leads outside. Through a
     layer, a socket is a file that nobody listens at."""
     if stat.S_ISDIR(os.fstat(source).st_mode):
-        handle = _reach(target)
+        handle = _open_target(target)
         try:
-            options = f"lowerdir={NEW}{NOTHING}:{_named(source)},userxattr"
-            return kernel.mount("overlay", _named(handle), "overlay", MS_NOSUID | MS_NODEV, options)
+            options = f"lowerdir={NEW}{NOTHING}:{_handle_path(source)},userxattr"
+            return kernel.mount("overlay", _handle_path(handle), "overlay", MS_NOSUID | MS_NODEV, options)
         except OSError:
             pass  # this kernel or this disk has no such mounts
         finally:
@@ -492,31 +492,31 @@ def _lend(target: str, source: int) -> None:
 
 def _overlay(target: str, source: int, changes: int) -> None:
     # What is half done is in `work`, and whoever mounts clears it: keepers of one workspace must not share it.
-    upper, work = f"{_named(changes)}/files", f"{_named(changes)}/work/{os.getpid()}"
+    upper, work = f"{_handle_path(changes)}/files", f"{_handle_path(changes)}/work/{os.getpid()}"
     with suppress(FileExistsError):
         os.mkdir(work)
-    options = f"lowerdir={_named(source)},upperdir={upper},workdir={work},userxattr"
-    handle = _reach(target)
+    options = f"lowerdir={_handle_path(source)},upperdir={upper},workdir={work},userxattr"
+    handle = _open_target(target)
     try:
-        kernel.mount("overlay", _named(handle), "overlay", MS_NOSUID | MS_NODEV, options)
+        kernel.mount("overlay", _handle_path(handle), "overlay", MS_NOSUID | MS_NODEV, options)
     finally:
         os.close(handle)
 
 
-def _reach(target: str, folder: bool = True) -> int:
+def _open_target(target: str, folder: bool = True) -> int:
     """A handle of the place to mount at. What is missing on the way is made, and what is in the way, in a folder that
     commands can write to, goes: a link there must not lead anywhere."""
     names = [name for name in target.split("/") if name]
     place = os.open(NEW, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for index, name in enumerate(names):
         last = index == len(names) - 1
-        below = _step(place, name, folder or not last)
+        below = _open_step(place, name, folder or not last)
         os.close(place)
         place = below
     return place
 
 
-def _step(place: int, name: str, folder: bool) -> int:
+def _open_step(place: int, name: str, folder: bool) -> int:
     flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
     for _ in range(5):
         try:
@@ -543,7 +543,7 @@ def _create(place: int, name: str, folder: bool) -> None:
 
 def _make_devices(target: str) -> None:
     place = NEW + target
-    os.close(_reach(target))
+    os.close(_open_target(target))
     kernel.mount("tmpfs", place, "tmpfs", MS_NOSUID, "mode=0755,size=1m")
     for name in DEVICES:
         os.close(os.open(f"{place}/{name}", os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o666))

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from bough.adapters.sandboxes import relay
-from bough.adapters.sandboxes.levels import Level
+from bough.adapters.sandboxes.levels import SandboxLevel
 from bough.core.errors import UsageError
 
 REGISTRIES = """
@@ -51,7 +51,7 @@ class Network(Struct, frozen=True):
 
     def request(self) -> dict[str, Any]:
         """What the spawner needs to know."""
-        ports = relay.machine_ports() if self.mode == "loopback" else []
+        ports = relay.list_machine_ports() if self.mode == "loopback" else []
         return {"shared": self.mode == "on", "hosts": list(self.hosts), "ports": ports, "upstream": self.upstream}
 
     def env(self) -> dict[str, str]:
@@ -67,7 +67,7 @@ class Network(Struct, frozen=True):
 OFF = Network()
 
 
-def in_words(level: Level, network: Network) -> str:
+def describe_confinement(level: SandboxLevel, network: Network) -> str:
     """How commands are confined, for the banner of a run."""
     if level.name == "namespaces":
         return f"commands see and change only their workspace; {network.says}"
@@ -91,7 +91,7 @@ def parse_network(text: str, env: Mapping[str, str]) -> Network:
     hosts: list[str] = []
     for word in (word.strip() for word in words):
         if word == "registries":
-            hosts += [*REGISTRIES, *_own_registries(env)]
+            hosts += [*REGISTRIES, *_list_own_registries(env)]
         elif text.startswith("allow:") and _HOST.fullmatch(word):
             hosts.append(word)
         else:
@@ -99,7 +99,7 @@ def parse_network(text: str, env: Mapping[str, str]) -> Network:
     return Network("allow", tuple(dict.fromkeys(hosts)), upstream)
 
 
-def _own_registries(env: Mapping[str, str]) -> list[str]:
+def _list_own_registries(env: Mapping[str, str]) -> list[str]:
     found = []
     for name in _OWN_REGISTRIES:
         for url in re.split(r"[\s,|]+", env.get(name, "")):

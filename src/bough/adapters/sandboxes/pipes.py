@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bough.adapters.tools.text import clean
+from bough.adapters.tools.output_text import decode_output
 from bough.ports import Finished, Sandbox, Workspace
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
@@ -54,7 +54,7 @@ class Pipes:
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         folder = workspace.scratch / f".pipes-{secrets.token_hex(8)}"
         folder.mkdir(0o700)
-        ends = _make(folder)
+        ends = _make_pipes(folder)
         try:
             line = ["/bin/sh", "-c", _SCRIPT, str(folder), *argv]
             running = await sandbox.serve(line, workspace=workspace, limit=_CHATTER, env=env)
@@ -93,7 +93,7 @@ class Pipes:
             return str(error)
         finished = self._running.result()
         how = f"was ended {finished.killed}" if finished.killed else f"ended with exit status {finished.exit_status}"
-        said = " ".join(clean(finished.output[-4 * _SAID :]).split())[-_SAID:]
+        said = " ".join(decode_output(finished.output[-4 * _SAID :]).split())[-_SAID:]
         return f"It {how}{f': {said}' if said else ''}."
 
     async def close(self) -> None:
@@ -105,7 +105,7 @@ class Pipes:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _make(folder: Path) -> dict[str, int]:
+def _make_pipes(folder: Path) -> dict[str, int]:
     """Both pipes, open at both ends: nobody waits for anybody then, and there is no end before the command's. Looked
     for from the folder, and never through a link."""
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -114,7 +114,7 @@ def _make(folder: Path) -> dict[str, int]:
         for name, kept, held in (("in", "write", "reader"), ("out", "read", "writer")):
             os.mkfifo(name, 0o600, dir_fd=place)
             for end in sorted((kept, held)):  # Reading first: writing needs a reader.
-                ends[end] = _open(place, name, reads=end.startswith("read"))
+                ends[end] = _open_pipe(place, name, reads=end.startswith("read"))
     except BaseException:
         for handle in ends.values():
             os.close(handle)
@@ -124,7 +124,7 @@ def _make(folder: Path) -> dict[str, int]:
     return ends
 
 
-def _open(place: int, name: str, *, reads: bool) -> int:
+def _open_pipe(place: int, name: str, *, reads: bool) -> int:
     flags = (os.O_RDONLY if reads else os.O_WRONLY) | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     handle = os.open(name, flags, dir_fd=place)
     if not stat.S_ISFIFO(os.fstat(handle).st_mode):

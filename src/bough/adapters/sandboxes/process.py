@@ -21,15 +21,15 @@ from types import MappingProxyType
 from typing import Any
 
 from bough.adapters.sandboxes import groups, kernel, namespaces
-from bough.adapters.sandboxes.copies import own_what_was_denied
-from bough.adapters.sandboxes.crew import Command, Crew
-from bough.adapters.sandboxes.env import own_sources
+from bough.adapters.sandboxes.copies import copy_denied_folders
+from bough.adapters.sandboxes.crew import Command, SupervisorPool
+from bough.adapters.sandboxes.env import find_own_sources
 from bough.adapters.sandboxes.filter import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX
 from bough.adapters.sandboxes.landlock import Landlock
-from bough.adapters.sandboxes.levels import Level, Mode, find_level
+from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.network import OFF, Network
 from bough.adapters.sandboxes.seatbelt import Seatbelt
-from bough.adapters.sandboxes.view import View, identities
+from bough.adapters.sandboxes.view import FileSystemView, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
 from bough.ports import Finished, Workspace
 
@@ -65,10 +65,10 @@ def make_sandbox(
             f"give --network {' or '.join(parts)}."
         )
     if level.name == "namespaces":
-        return ProcessSandbox(env, level, network, View(env, hidden, readable, writable))
+        return ProcessSandbox(env, level, network, FileSystemView(env, hidden, readable, writable))
     if level.name == "seatbelt":
         return ProcessSandbox(env, level, network, seatbelt=Seatbelt(env, hidden, readable, writable))
-    view = View(env, hidden, readable)
+    view = FileSystemView(env, hidden, readable)
     return ProcessSandbox(env, level, network, landlock=Landlock(view, writable) if level.confines else None)
 
 
@@ -78,9 +78,9 @@ class ProcessSandbox:
     def __init__(
         self,
         env: Mapping[str, str],
-        level: Level,
+        level: SandboxLevel,
         network: Network,
-        view: View | None = None,
+        view: FileSystemView | None = None,
         landlock: Landlock | None = None,
         seatbelt: Seatbelt | None = None,
     ) -> None:
@@ -90,7 +90,7 @@ class ProcessSandbox:
         self._view = view
         self._landlock = landlock
         self._seatbelt = seatbelt
-        self._crew = Crew()
+        self._crew = SupervisorPool()
         self._networks: dict[str, list[int]] = {}
         """Of workspaces with services: handles of the users and the network that all their commands have."""
         self._serving: dict[str, set[asyncio.Task[Finished]]] = {}
@@ -128,7 +128,7 @@ class ProcessSandbox:
     async def serve(
         self, argv: Sequence[str], *, workspace: Workspace, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
-        mark = _mark(workspace)
+        mark = _make_mark(workspace)
         own = self._view is not None and self.network.mode != "on" and mark not in self._networks
         if own:
             service = await self._serve_first(argv, workspace, limit, env)
@@ -151,7 +151,7 @@ class ProcessSandbox:
             await asyncio.wait((waiting, service), return_when=asyncio.FIRST_COMPLETED)
             if arrived.is_set():
                 _, handles, _, _ = socket.recv_fds(link, 1, len(namespaces.SHARED))
-                self._networks[_mark(workspace)] = handles
+                self._networks[_make_mark(workspace)] = handles
         except BaseException:
             service.cancel()
             raise
@@ -182,7 +182,7 @@ class ProcessSandbox:
     ) -> Finished:
         begun = time.monotonic()
         workspace.scratch.mkdir(parents=True, exist_ok=True)
-        handles = handles or self._networks.get(_mark(workspace), ())
+        handles = handles or self._networks.get(_make_mark(workspace), ())
         request = json.dumps(self._request(argv, workspace, env, handles)).encode()
         with Command(self._crew, len(request), limit, progress, handles) as command:
             await command.send(request)
@@ -192,25 +192,25 @@ class ProcessSandbox:
                 await self.sweep(workspace)
                 killed = killed or "because the process that watches over it was ended"
             await command.drain()
-        status, output = _outcome(argv, workspace, report, bytes(command.output))
+        status, output = _read_outcome(argv, workspace, report, bytes(command.output))
         if what := report.get("hit"):
-            output += f"\n(A limit was hit: {groups.words(what)}.)\n".encode()
+            output += f"\n(A limit was hit: {groups.describe_limit(what)}.)\n".encode()
         if status and self._landlock is not None:
-            output += await own_what_was_denied(workspace, output)
+            output += await copy_denied_folders(workspace, output)
         return Finished(None if killed else status, output, time.monotonic() - begun, killed)
 
     async def sweep(self, workspace: Workspace) -> None:
-        await asyncio.to_thread(_end_marked, _mark(workspace))
+        await asyncio.to_thread(_end_marked, _make_mark(workspace))
 
     def _request(
         self, argv: Sequence[str], workspace: Workspace, env: Mapping[str, str], handles: Sequence[int]
     ) -> dict[str, Any]:
-        own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _mark(workspace)}
+        own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _make_mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
         request |= {"abi": self.level.abi, "families": _FAMILIES if self.network.mode == "on" else ()}
         if self._view is not None:
             mounts, writable = self._view.of(workspace, self.network.mode == "on")
-            space = {"mounts": mounts, "of": identities(mounts), "network": self.network.request()}
+            space = {"mounts": mounts, "of": identify_mounts(mounts), "network": self.network.request()}
             space["joins"] = [os.fstat(handle).st_ino for handle in handles]
             request |= {"writable": writable, "families": (AF_UNIX, *_FAMILIES), "space": space}
             own |= {"TMPDIR": "/tmp", **self.network.env()}
@@ -221,12 +221,14 @@ class ProcessSandbox:
         elif self._seatbelt is not None:
             request["argv"] = self._seatbelt.wrapped(argv, workspace, self.network)
             own |= self._seatbelt.home(workspace, self._env)
-        sources = own_sources(workspace.root, workspace.folder, workspace.env.get("PYTHONPATH", ""))
+        sources = find_own_sources(workspace.root, workspace.folder, workspace.env.get("PYTHONPATH", ""))
         request["env"] = {**self._env, **workspace.env, **sources, **env, **own}
         return request
 
 
-def _outcome(argv: Sequence[str], workspace: Workspace, report: dict[str, Any], output: bytes) -> tuple[int, bytes]:
+def _read_outcome(
+    argv: Sequence[str], workspace: Workspace, report: dict[str, Any], output: bytes
+) -> tuple[int, bytes]:
     """Exit status and output, as a shell would give them: 127 not found, 126 not runnable, 128 + n for signal n."""
     step, number = report.get("failed"), report.get("errno")
     if step is None:
@@ -245,7 +247,7 @@ def _outcome(argv: Sequence[str], workspace: Workspace, report: dict[str, Any], 
     return 126, os.fsencode(f"{argv[0]}: {report['why']}\n")
 
 
-def _mark(workspace: Workspace) -> str:
+def _make_mark(workspace: Workspace) -> str:
     return os.path.realpath(workspace.root)
 
 
@@ -253,7 +255,7 @@ def _end_marked(mark: str) -> None:
     """Kill what has the mark in its environment until nothing has. Where there is no /proc, nothing is seen."""
     wanted = b"\0" + os.fsencode(f"{MARK}={mark}") + b"\0"
     for _ in range(100):
-        marked = [pid for pid in kernel.processes() if pid != os.getpid() and wanted in _environment(pid)]
+        marked = [pid for pid in kernel.list_processes() if pid != os.getpid() and wanted in _read_environment(pid)]
         if not marked:
             return
         for pid in marked:
@@ -262,7 +264,7 @@ def _end_marked(mark: str) -> None:
         time.sleep(0.01)
 
 
-def _environment(pid: int) -> bytes:
+def _read_environment(pid: int) -> bytes:
     try:
         return b"\0" + Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
     except OSError:

@@ -57,10 +57,10 @@ def serve(network: dict[str, Any], listeners: list[socket.socket]) -> None:
             if not free.acquire(blocking=False):
                 client.close()
                 continue
-            threading.Thread(target=_carry, args=(client, network, port, free), daemon=True).start()
+            threading.Thread(target=_handle_client, args=(client, network, port, free), daemon=True).start()
 
 
-def _carry(client: socket.socket, network: dict[str, Any], port: int, free: threading.BoundedSemaphore) -> None:
+def _handle_client(client: socket.socket, network: dict[str, Any], port: int, free: threading.BoundedSemaphore) -> None:
     try:
         with client:
             client.settimeout(_PATIENCE)
@@ -68,14 +68,14 @@ def _carry(client: socket.socket, network: dict[str, Any], port: int, free: thre
                 with socket.create_connection(("127.0.0.1", port), _PATIENCE) as server:
                     _pass_on(client, server)
             else:
-                _answer(client, network)
+                _answer_request(client, network)
     except (OSError, ValueError):
         pass  # the other side sees a closed connection, as it does when a server goes away
     finally:
         free.release()
 
 
-def _answer(client: socket.socket, network: dict[str, Any]) -> None:
+def _answer_request(client: socket.socket, network: dict[str, Any]) -> None:
     head, rest = _read_head(client)
     method, target, version = head.split(b"\r\n", 1)[0].decode("latin-1").split(" ")
     if method == "CONNECT":
@@ -99,7 +99,7 @@ def _answer(client: socket.socket, network: dict[str, Any]) -> None:
             client.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             server.sendall(rest)
         else:
-            server.sendall(_forwarded(head, method, target, version) + rest)
+            server.sendall(_rewrite_head(head, method, target, version) + rest)
         _pass_on(client, server)
     return None
 
@@ -128,7 +128,7 @@ def _read_head(client: socket.socket) -> tuple[bytes, bytes]:
 def _connect(host: str, port: int, network: dict[str, Any]) -> socket.socket:
     """A connection to the host, or one through the person's own proxy that leads there."""
     if network["upstream"]:
-        return _through(urlsplit(network["upstream"]), host, port)
+        return _connect_through(urlsplit(network["upstream"]), host, port)
     for family, kind, proto, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         where = ipaddress.ip_address(address[0])
         if (where.is_loopback or where.is_link_local or where.is_unspecified) and not _is_literal(host):
@@ -152,7 +152,7 @@ def _is_literal(host: str) -> bool:
     return True
 
 
-def _through(proxy: Any, host: str, port: int) -> socket.socket:
+def _connect_through(proxy: Any, host: str, port: int) -> socket.socket:
     server = socket.create_connection((proxy.hostname, proxy.port or 80), _PATIENCE)
     lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
     if proxy.username is not None:
@@ -166,7 +166,7 @@ def _through(proxy: Any, host: str, port: int) -> socket.socket:
     return server
 
 
-def _forwarded(head: bytes, method: str, target: str, version: str) -> bytes:
+def _rewrite_head(head: bytes, method: str, target: str, version: str) -> bytes:
     """A plain request as its server expects it: the path only, and one request to a connection."""
     parts = urlsplit(target)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
@@ -195,7 +195,7 @@ def _pass_on(one: socket.socket, other: socket.socket) -> None:
                 open_to.pop(side).shutdown(socket.SHUT_WR)
 
 
-def machine_ports() -> list[int]:
+def list_machine_ports() -> list[int]:
     """The TCP ports at which something on this machine listens, for its own loopback among others."""
     ports = set()
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):

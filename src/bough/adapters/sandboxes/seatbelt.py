@@ -13,10 +13,10 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from bough.adapters.sandboxes.landlock import own_home
+from bough.adapters.sandboxes.landlock import make_home_env
 from bough.adapters.sandboxes.levels import SEATBELT
 from bough.adapters.sandboxes.network import Network
-from bough.adapters.sandboxes.view import TOOLS, private
+from bough.adapters.sandboxes.view import TOOLS, find_private_folder
 from bough.core.errors import UsageError
 from bough.ports import Workspace
 
@@ -64,30 +64,32 @@ class Seatbelt:
 
     def profile(self, workspace: Workspace, network: Network) -> str:
         lent = [mount.source for mount in workspace.mounts]
-        own = [workspace.root, workspace.scratch, private(workspace), *self._writable]
+        own = [workspace.root, workspace.scratch, find_private_folder(workspace), *self._writable]
         seen = [*self._readable, *lent, *own]
         lines = [
             _BASE,
-            _rule("allow", "mach-lookup", (f"(global-name {_quoted(name)})" for name in _services(network))),
-            _rule("deny", "file-read*", _below(self._hidden)),
+            _format_rule(
+                "allow", "mach-lookup", (f"(global-name {_quote(name)})" for name in _allow_services(network))
+            ),
+            _format_rule("deny", "file-read*", _subpath_filters(self._hidden)),
             # Whoever opens a file looks at each folder on the way to it.
-            _rule("allow", "file-read-metadata", _literally(_above(seen))),
-            _rule("allow", "file-read*", _below(seen)),
-            _rule("allow", "file-write*", _below(own)),
+            _format_rule("allow", "file-read-metadata", _literal_filters(_ancestor_filters(seen))),
+            _format_rule("allow", "file-read*", _subpath_filters(seen)),
+            _format_rule("allow", "file-write*", _subpath_filters(own)),
             "(deny file-write-setugid)",
-            *_reach(network),
+            *_allow_network(network),
         ]
         return "\n".join(lines) + "\n"
 
     def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
-        return own_home(workspace, env)
+        return make_home_env(workspace, env)
 
 
-def _services(network: Network) -> list[str]:
+def _allow_services(network: Network) -> list[str]:
     return [*_SERVICES, *(_OF_THE_NETWORK if network.mode == "on" else ())]
 
 
-def _reach(network: Network) -> list[str]:
+def _allow_network(network: Network) -> list[str]:
     """There is one network for all on this machine: localhost is everybody's."""
     if network.mode == "on":
         return ["(allow network*)", "(allow system-socket)"]
@@ -97,28 +99,28 @@ def _reach(network: Network) -> list[str]:
     return []
 
 
-def _rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
+def _format_rule(verdict: str, operation: str, filters: Iterable[str]) -> str:
     return "\n".join([f"({verdict} {operation}", *(f"  {each}" for each in filters)]) + ")"
 
 
-def _below(places: Iterable[Path]) -> list[str]:
-    return [f"(subpath {_quoted(_real(place))})" for place in dict.fromkeys(places)]
+def _subpath_filters(places: Iterable[Path]) -> list[str]:
+    return [f"(subpath {_quote(_resolve(place))})" for place in dict.fromkeys(places)]
 
 
-def _literally(places: Iterable[str]) -> list[str]:
-    return [f"(literal {_quoted(place)})" for place in places]
+def _literal_filters(places: Iterable[str]) -> list[str]:
+    return [f"(literal {_quote(place)})" for place in places]
 
 
-def _above(places: Iterable[Path]) -> list[str]:
-    return sorted({str(above) for place in places for above in PurePosixPath(_real(place)).parents})
+def _ancestor_filters(places: Iterable[Path]) -> list[str]:
+    return sorted({str(above) for place in places for above in PurePosixPath(_resolve(place)).parents})
 
 
-def _real(place: Path) -> str:
+def _resolve(place: Path) -> str:
     """As the kernel names it: `/tmp` is a link there."""
     return os.path.realpath(place)
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     if any(ord(letter) < 32 for letter in text):
         raise UsageError(f"Commands cannot be confined in {text!r}: its name has a control character in it.")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -47,7 +47,7 @@ def serve() -> None:
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # supervisors that end are reaped by the kernel
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    group = groups.enter() if sys.platform == "linux" else None
+    group = groups.enter_group() if sys.platform == "linux" else None
     kernel.landlock_abi()  # loads what every supervisor would otherwise have to load for itself
     orders = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
@@ -116,7 +116,7 @@ class Supervisor:
         if "space" not in request:
             command, trouble = _start(request, output)
             if trouble is None and sys.platform == "linux":
-                limits.limit(command, own_users=False)
+                limits.limit_process(command, own_users=False)
             return command, trouble
         space = request.pop("space")
         try:
@@ -127,7 +127,7 @@ class Supervisor:
             if len(handles) == 1:
                 _pass_on(handles[0], self._keeper.shares)
             return command, None
-        except namespaces.Failed as failed:
+        except namespaces.StartFailed as failed:
             if failed.report["failed"] == "namespaces":
                 self._end_keeper()
             return 0, failed.report
@@ -170,14 +170,14 @@ class Supervisor:
             if self._woken in ready:
                 os.read(self._woken, 4096)
             if self._control.fileno() in ready:
-                order = self._order()
+                order = self._read_order()
                 _signal_group(command, signal.SIGTERM if order == END else signal.SIGKILL)
                 if order == END:
                     end_at = time.monotonic() + GRACE
                 elif not order:
                     poll.unregister(self._control)
 
-    def _order(self) -> bytes:
+    def _read_order(self) -> bytes:
         try:
             return self._control.recv(1)
         except ConnectionResetError:
@@ -196,7 +196,7 @@ class Supervisor:
                 return True
             if pid:
                 continue
-            for child in kernel.children():
+            for child in kernel.list_children():
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(child, signal.SIGKILL)
             if poll.poll(20):
@@ -241,7 +241,7 @@ def _start(request: dict[str, Any], output: int) -> tuple[int, dict[str, Any] | 
 def _spawn(argv: list[str], env: dict[str, str], output: int) -> int:
     """Start a command in a session of its own, with nothing to read, and its output and errors in one."""
     return os.posix_spawn(
-        namespaces.find(argv[0], env.get("PATH", os.defpath)),
+        namespaces.find_program(argv[0], env.get("PATH", os.defpath)),
         argv,
         env,
         file_actions=[(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)],

@@ -54,12 +54,12 @@ CACHES = """
 """Of the home: where tools keep what they downloaded."""
 
 
-def private(workspace: Workspace) -> Path:
+def find_private_folder(workspace: Workspace) -> Path:
     """What the sandbox keeps for a workspace and no command can replace: the home, `/tmp`, changes to caches."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}.private")
 
 
-class View:
+class FileSystemView:
     def __init__(
         self,
         env: Mapping[str, str],
@@ -68,20 +68,20 @@ class View:
         writable: Sequence[Path] = (),
     ) -> None:
         """`hidden`: folders that are not to be seen, the project. `readable` and `writable`: what the person opens."""
-        known = _known_home()
-        self._home = _real(env.get("HOME") or known)
-        homes = {self._home, _real(known)}
-        empty = {*_EMPTY, *homes, *map(_real, hidden)} - {"/"}
+        known = _find_home()
+        self._home = _resolve(env.get("HOME") or known)
+        homes = {self._home, _resolve(known)}
+        empty = {*_EMPTY, *homes, *map(_resolve, hidden)} - {"/"}
         self._empty = sorted(place for place in empty if isdir(place) and not islink(place))
-        opened = [*self._tools(), *_on_path(env), *_interpreters(env)]
-        shown = [place for place in dict.fromkeys(map(_real, opened)) if self._is_harmless(place)]
+        opened = [*self._list_tools(), *_list_path_folders(env), *_list_interpreters(env)]
+        shown = [place for place in dict.fromkeys(map(_resolve, opened)) if self._is_harmless(place)]
         self._lines = [
-            *_system(),
-            *(_line("folder" if place in _EMPTY else "empty", place) for place in self._empty),
-            *(_line("read", place) for place in _NEEDED if exists(place)),
-            *(_line("lent", place) for place in shown if self._is_away(place)),
-            *(_line("lent", _real(place)) for place in readable if exists(place)),
-            *(_line("write", _real(place)) for place in writable if exists(place)),
+            *_list_system(),
+            *(_make_line("folder" if place in _EMPTY else "empty", place) for place in self._empty),
+            *(_make_line("read", place) for place in _NEEDED if exists(place)),
+            *(_make_line("lent", place) for place in shown if self._is_away(place)),
+            *(_make_line("lent", _resolve(place)) for place in readable if exists(place)),
+            *(_make_line("write", _resolve(place)) for place in writable if exists(place)),
         ]
         self.writable = [line[1] for line in self._lines if line[0] == "write"]
         self._caches = [place for name in CACHES if (place := f"{self._home}/{name}") and isdir(place)]
@@ -89,31 +89,31 @@ class View:
     def of(self, workspace: Workspace, network: bool) -> tuple[list[Line], list[str]]:
         """The mounts for a command there, parents first, and the places that it can write to."""
         workspace.scratch.mkdir(parents=True, exist_ok=True)
-        own = private(workspace)
-        root, scratch = _real(workspace.root), _real(workspace.scratch)
+        own = find_private_folder(workspace)
+        root, scratch = _resolve(workspace.root), _resolve(workspace.scratch)
         places = {self._home: own / "home", "/tmp": own / "tmp", "/var/tmp": own / "var-tmp"}
         lines = list(self._lines)
         for target, source in places.items():
             source.mkdir(parents=True, exist_ok=True)
-            lines.append(["write", target, _real(source), ""])
-        lines += self._overlaid(own / "caches")
+            lines.append(["write", target, _resolve(source), ""])
+        lines += self._overlay_caches(own / "caches")
         for number, mount in enumerate(workspace.mounts):
-            lines += _mount(mount, own / f"mount-{number}")
-            lines += [_line("lent", base) for base in _base(mount.source) if self._is_away(base)]
-        lines += [_line("write", root), _line("write", scratch)]
+            lines += _list_mount(mount, own / f"mount-{number}")
+            lines += [_make_line("lent", base) for base in _find_base(mount.source) if self._is_away(base)]
+        lines += [_make_line("write", root), _make_line("write", scratch)]
         if network:
-            lines += [_line("read", place) for place in _resolver()]
+            lines += [_make_line("read", place) for place in _find_resolver()]
         # Where two have the same place, the later one is meant.
         last = {line[1]: line for line in lines}
         ordered = sorted(last.values(), key=lambda line: line[1].split("/"))
-        return list(_without_repetition(ordered)), [root, scratch, *places, *self.writable, "/dev"]
+        return list(_drop_repeated(ordered)), [root, scratch, *places, *self.writable, "/dev"]
 
-    def _overlaid(self, changes: Path) -> Iterator[Line]:
+    def _overlay_caches(self, changes: Path) -> Iterator[Line]:
         for number, place in enumerate(self._caches):
-            for _, *rest in _mount(Mount(Path(place), "overlay"), changes / str(number)):
+            for _, *rest in _list_mount(Mount(Path(place), "overlay"), changes / str(number)):
                 yield ["cache", *rest]
 
-    def _tools(self) -> list[str]:
+    def _list_tools(self) -> list[str]:
         return [place for name in TOOLS if isdir(place := f"{self._home}/{name}")]
 
     def _is_away(self, place: str) -> bool:
@@ -125,7 +125,7 @@ class View:
         return not any(f"{kept}/".startswith(f"{place.rstrip('/')}/") for kept in (*self._empty, "/tmp", "/var/tmp"))
 
 
-def _known_home() -> str:
+def _find_home() -> str:
     """As the system has it, whatever a variable says. A container's user may be unknown."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_dir
@@ -133,7 +133,7 @@ def _known_home() -> str:
         return "/nonexistent"
 
 
-def identities(mounts: list[Line]) -> list[tuple[int, int]]:
+def identify_mounts(mounts: list[Line]) -> list[tuple[int, int]]:
     """Which files and folders the mounts are of: one that was removed and made again is another."""
     return [(found.st_dev, found.st_ino) for _, _, source, _ in mounts if source and (found := _stat(source))]
 
@@ -145,7 +145,7 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _without_repetition(lines: list[Line]) -> Iterator[Line]:
+def _drop_repeated(lines: list[Line]) -> Iterator[Line]:
     """A folder that is seen already, read-only and in its place, because one that it is in is."""
     above: list[Line] = []
     for line in lines:
@@ -157,15 +157,15 @@ def _without_repetition(lines: list[Line]) -> Iterator[Line]:
             yield line
 
 
-def _line(kind: str, place: str) -> Line:
+def _make_line(kind: str, place: str) -> Line:
     return [kind, place, place, ""]
 
 
-def _real(path: Path | str) -> str:
+def _resolve(path: Path | str) -> str:
     return os.path.realpath(path)
 
 
-def _mounted() -> list[str]:
+def _list_mounted() -> list[str]:
     try:
         lines = Path("/proc/self/mountinfo").read_text(errors="replace").splitlines()
     except OSError:
@@ -173,65 +173,65 @@ def _mounted() -> list[str]:
     return [line.split()[4] for line in lines]
 
 
-def _system() -> Iterator[Line]:
-    mounted = _mounted()
+def _list_system() -> Iterator[Line]:
+    mounted = _list_mounted()
     for entry in sorted(os.scandir("/"), key=lambda entry: entry.name):
         if entry.is_symlink():
             yield ["link", entry.path, os.readlink(entry.path), ""]  # noqa: PTH115
         elif entry.is_dir() and entry.name not in _OWN and entry.path not in _EMPTY:
             # What is mounted further down would not be seen through a layer.
             whole = entry.name in _SYSTEM or any(place.startswith(f"{entry.path}/") for place in mounted)
-            yield _line("read" if whole else "lent", entry.path)
-    yield _line("read", "/sys")
+            yield _make_line("read" if whole else "lent", entry.path)
+    yield _make_line("read", "/sys")
     yield from (["processes", "/proc", "", ""], ["devices", "/dev", "", ""])
     # Open to whoever can write to them, root among them, and about the machine rather than the command.
-    yield from (_line("blank", place) for place in _BLANK if isfile(place))
-    yield from (_line("empty", place) for place in _CLOSED if isdir(place) and not islink(place))
+    yield from (_make_line("blank", place) for place in _BLANK if isfile(place))
+    yield from (_make_line("empty", place) for place in _CLOSED if isdir(place) and not islink(place))
 
 
-def _on_path(env: Mapping[str, str]) -> Iterator[str]:
+def _list_path_folders(env: Mapping[str, str]) -> Iterator[str]:
     """The folders of PATH; with the `bin` of something that was installed whole comes the rest of it."""
     for folder in env.get("PATH", "").split(os.pathsep):
         if folder.startswith("/") and isdir(folder):
             yield folder
-            place = Path(_real(folder))
+            place = Path(_resolve(folder))
             whole = place.parent
             # `~/.local` and `~/.cargo` have secrets beside their programs.
             if place.name == "bin" and whole.name not in (".local", ".cargo") and isdir(whole / "lib"):
                 yield str(whole)
-                yield from _base(whole)
+                yield from _find_base(whole)
 
 
-def _interpreters(env: Mapping[str, str]) -> Iterator[str]:
+def _list_interpreters(env: Mapping[str, str]) -> Iterator[str]:
     """bough's own Python, and that of an active virtual environment."""
     yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[2]))
     if own := env.get("VIRTUAL_ENV"):
         yield own
-        yield from _base(Path(own))
+        yield from _find_base(Path(own))
 
 
-def _base(environment: Path) -> Iterator[str]:
+def _find_base(environment: Path) -> Iterator[str]:
     """The Python that a virtual environment was made from."""
     python = environment / "bin" / "python"
     if isfile(environment / "pyvenv.cfg") and exists(python):
-        yield str(Path(_real(python)).parents[1])
+        yield str(Path(_resolve(python)).parents[1])
 
 
-def _mount(mount: Mount, changes: Path) -> Iterator[Line]:
-    source = _real(mount.source)
-    target = _real(mount.target or mount.source)
+def _list_mount(mount: Mount, changes: Path) -> Iterator[Line]:
+    source = _resolve(mount.source)
+    target = _resolve(mount.target or mount.source)
     if not exists(source):
         return
     if mount.mode == "overlay" and isdir(source):
         for name in ("files", "work"):
             (changes / name).mkdir(parents=True, exist_ok=True)
-        yield ["over", target, source, _real(changes)]
+        yield ["over", target, source, _resolve(changes)]
     else:
         yield ["lent", target, source, ""]
 
 
-def _resolver() -> Iterator[str]:
+def _find_resolver() -> Iterator[str]:
     """Where the names of hosts are looked up, when that is not in /etc itself."""
-    place = _real("/etc/resolv.conf")
+    place = _resolve("/etc/resolv.conf")
     if place != "/etc/resolv.conf" and isfile(place):
         yield place

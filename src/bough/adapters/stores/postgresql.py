@@ -20,11 +20,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from bough.adapters.stores.chain import SIZE, START, Broken, Row, checked, forge
-from bough.adapters.stores.database import PATIENCE
-from bough.adapters.stores.server import Server, Transaction
-from bough.adapters.stores.sqlite import IDS, OBJECT, encoded_event, held_by, in_stream
-from bough.adapters.stores.workers import is_alive
+from bough.adapters.stores.hash_chain import SIZE, START, BrokenChain, Row, check_rows, forge_link
+from bough.adapters.stores.liveness import is_alive
+from bough.adapters.stores.postgresql_server import Server, Transaction
+from bough.adapters.stores.sqlite import IDS, OBJECT, describe_stream, encode_event, explain_held
+from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.core.errors import ClaimHeld, ClaimLost, NotFound, StoreError, VersionConflict
 from bough.core.events import FORMAT, AnyEvent, Record, decoder
 from bough.ports import Claim
@@ -121,7 +121,7 @@ class PostgresStore:
             db.run("INSERT INTO meta VALUES ('format', %s) ON CONFLICT DO NOTHING", FORMAT)
         row = db.one("SELECT value FROM meta WHERE key = 'format'")
         if row is None:
-            raise self._damaged("it has no format number")
+            raise self._make_damage_error("it has no format number")
         if row[0] > FORMAT:
             raise StoreError(
                 f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
@@ -144,7 +144,7 @@ class PostgresStore:
 
     @asynccontextmanager
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
-        silent = await self._watched(run, task, lease)
+        silent = await self._watch_holder(run, task, lease)
         token = secrets.token_hex(8)
         taking = asyncio.ensure_future(
             self.transact(lambda db: self._take(db, run, task, worker, token, silent)),
@@ -168,12 +168,12 @@ class PostgresStore:
         self, db: Transaction, run: str, task: str, worker: str, token: str, silent: tuple[int, int] | None
     ) -> Claim:
         db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 1))", f"{run}/{task}")
-        row = self._claimed(db, run, task)
+        row = self._read_claim(db, run, task)
         mine = db.one("SELECT epoch FROM claims WHERE token = %s", token)
         if mine is not None:  # The commit was done, and only word of it was lost.
             return Claim(run, task, worker, mine[0])
         if row is not None and row[:2] != silent and is_alive(row[2]) is not False:
-            raise ClaimHeld(held_by(run, task, row[2]), row[2])
+            raise ClaimHeld(explain_held(run, task, row[2]), row[2])
         db.run("DELETE FROM claims WHERE run = %s AND task = %s", run, task)
         made = db.one(
             "INSERT INTO claims (run, task, worker, token) VALUES (%s, %s, %s, %s) RETURNING epoch",
@@ -183,24 +183,24 @@ class PostgresStore:
         return Claim(run, task, worker, made[0])
 
     @staticmethod
-    def _claimed(db: Transaction, run: str, task: str) -> tuple[int, int, str] | None:
+    def _read_claim(db: Transaction, run: str, task: str) -> tuple[int, int, str] | None:
         found = db.one("SELECT epoch, beat, worker FROM claims WHERE run = %s AND task = %s", run, task)
         return (found[0], found[1], found[2]) if found is not None else None
 
-    async def _watched(self, run: str, task: str, lease: float) -> tuple[int, int] | None:
+    async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, int] | None:
         """Of a holder elsewhere nobody here knows whether it lives: it is watched for the time of a lease, by our own
         clock, and only while the server answers. The claim and its last beat, when there was none in that time."""
-        first = await self.transact(lambda db: self._claimed(db, run, task))
+        first = await self.transact(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2]) if first is not None else False
         if first is not None and alive:
-            raise ClaimHeld(held_by(run, task, first[2]), first[2])
+            raise ClaimHeld(explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
         seen = time.monotonic()
         until = seen + lease
         while (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, lease / 10))
-            if await self.transact(lambda db: self._claimed(db, run, task)) != first:
+            if await self.transact(lambda db: self._read_claim(db, run, task)) != first:
                 return None
             before, seen = seen, time.monotonic()
             if seen - before > lease / 3:  # Nobody could beat while the server was away.
@@ -208,14 +208,15 @@ class PostgresStore:
         return first[:2]
 
     async def check(self, claim: Claim) -> None:
-        await self.transact(lambda db: self._still_held(db, claim))
+        await self.transact(lambda db: self._check_held(db, claim))
 
     @staticmethod
-    def _still_held(db: Transaction, claim: Claim, lock: str = "") -> None:
+    def _check_held(db: Transaction, claim: Claim, lock: str = "") -> None:
         row = db.one(f"SELECT run, task, worker FROM claims WHERE epoch = %s {lock}", claim.epoch)
         if row != (claim.run, claim.task, claim.worker):
             raise ClaimLost(
-                f"{in_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+                f"{describe_stream(claim.run, claim.task)} is no longer held by this worker; another "
+                f"one may have taken it "
                 f"over: see `bough status {claim.run}`."
             )
 
@@ -223,7 +224,7 @@ class PostgresStore:
         await self.transact(lambda db: db.run("UPDATE claims SET beat = beat + 1 WHERE worker = %s", worker))
 
     async def holder(self, run: str, task: str) -> str | None:
-        row = await self.transact(lambda db: self._claimed(db, run, task))
+        row = await self.transact(lambda db: self._read_claim(db, run, task))
         return row[2] if row is not None and is_alive(row[2]) is not False else None
 
     async def holders(self, run: str) -> dict[str, str]:
@@ -234,19 +235,19 @@ class PostgresStore:
     # ── events ──────────────────────────────────────────────────────────────────────────────────────────────────
 
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
-        encoded = [encoded_event(event) for event in events]
+        encoded = [encode_event(event) for event in events]
         if not encoded:
             return []
 
         def insert(db: Transaction) -> list[Record]:
             # Whoever takes the claim over waits until this is committed, or this finds it gone.
-            self._still_held(db, claim, "FOR SHARE")
-            version, link = self._end(db, claim.run, claim.task)
+            self._check_held(db, claim, "FOR SHARE")
+            version, link = self._read_end(db, claim.run, claim.task)
             if version != expected:
                 if db.again and (kept := self._kept(db, claim, expected, encoded)):
                     return kept  # The commit was done, and only word of it was lost.
                 raise VersionConflict(
-                    f"{in_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
+                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
                     "appended first; read it again."
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
@@ -264,21 +265,21 @@ class PostgresStore:
         )
         if [row[5] for row in rows] != [body for _, body in encoded]:
             return None
-        return self._decoded(claim.run, rows)
+        return self._decode_rows(claim.run, rows)
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
-        encoded = [encoded_event(event)]
+        encoded = [encode_event(event)]
 
         def insert(db: Transaction) -> Record:
             if db.again:  # Perhaps it was committed: what a person says is not said twice.
                 raise StoreError(f"{self.path} was cut off: see `bough log {run}` whether it arrived, then try again.")
             db.run("SELECT pg_advisory_xact_lock(hashtextextended(%s, 2))", f"{run}/{task}")
-            return self._insert(db, run, task, *self._end(db, run, task), encoded)[0]
+            return self._insert(db, run, task, *self._read_end(db, run, task), encoded)[0]
 
         return await self.transact(insert)
 
     @staticmethod
-    def _end(db: Transaction, run: str, task: str) -> tuple[int, bytes]:
+    def _read_end(db: Transaction, run: str, task: str) -> tuple[int, bytes]:
         """The version and the last link of a stream that is about to be appended to. Who posts to a stream holds the
         run's row: so does this, that nobody comes in between."""
         held = "SELECT 1 FROM runs WHERE run = %s FOR UPDATE"
@@ -309,7 +310,7 @@ class PostgresStore:
         records, rows = [], []
         for number, (event, body) in enumerate(encoded, 1):
             row = (first + number, task, version + number, at, type(event).__name__, body)
-            chain = forge(link, run, row)
+            chain = forge_link(link, run, row)
             link = chain[SIZE:]
             rows.append((run, *row, chain))
             records.append(Record(row[0], run, task, row[2], at, event))
@@ -343,20 +344,20 @@ class PostgresStore:
         whole = since <= 0 and kinds is None and limit is None
 
         def find(db: Transaction) -> list[Record]:
-            return self._decoded(run, checked(run, db.all(query, *values), 0, whole))
+            return self._decode_rows(run, check_rows(run, db.all(query, *values), 0, whole))
 
         return await self.transact(find)
 
-    def _decoded(self, run: str, rows: Iterable[Row]) -> list[Record]:
+    def _decode_rows(self, run: str, rows: Iterable[Row]) -> list[Record]:
         records: list[Record] = []
         seq = 0
         try:
             for seq, task, version, at, kind, body, _ in rows:
                 records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
-        except Broken as error:
-            raise self._damaged(str(error)) from error
+        except BrokenChain as error:
+            raise self._make_damage_error(str(error)) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
-            raise self._damaged(f"event {seq} of run {run} cannot be read: {error}") from error
+            raise self._make_damage_error(f"event {seq} of run {run} cannot be read: {error}") from error
         return records
 
     async def runs(self) -> list[str]:
@@ -367,7 +368,7 @@ class PostgresStore:
 
     async def forget(self, claim: Claim) -> None:
         def remove(db: Transaction) -> None:
-            self._still_held(db, claim, "FOR SHARE")
+            self._check_held(db, claim, "FOR SHARE")
             db.run("DELETE FROM events WHERE run = %s", claim.run)
             db.run("DELETE FROM runs WHERE run = %s", claim.run)
 
@@ -404,7 +405,7 @@ class PostgresStore:
 
     def _check_blob(self, name: str, body: bytes) -> bytes:
         if hashlib.sha256(body).hexdigest() != name:
-            raise self._damaged(f"blob {name} has changed")
+            raise self._make_damage_error(f"blob {name} has changed")
         return body
 
     async def verify(self) -> tuple[int, int]:
@@ -415,13 +416,13 @@ class PostgresStore:
             found = len(await self.read(run))
             last = await self.transact(lambda db, run=run: db.one("SELECT last FROM runs WHERE run = %s", run))  # type: ignore[misc]
             if last is None or last[0] != found:
-                raise self._damaged(f"events of run {run} are missing")
+                raise self._make_damage_error(f"events of run {run} are missing")
             count += found
         for (name,) in await self.transact(lambda db: db.all("SELECT name FROM blobs")):
             await self.get_blob(name)
         return count, 0
 
-    def _damaged(self, how: str) -> StoreError:
+    def _make_damage_error(self, how: str) -> StoreError:
         return StoreError(f"The journal {self.path} is damaged ({how}): restore it from a backup.")
 
     async def close(self) -> None:

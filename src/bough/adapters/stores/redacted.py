@@ -14,8 +14,8 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 
-from bough.adapters.stores.secrets import SHAPES, in_base64
-from bough.adapters.stores.sqlite import encoded_event, rewritten, without_lone_surrogates
+from bough.adapters.stores.secrets import SHAPES, list_base64_forms
+from bough.adapters.stores.sqlite import encode_event, replace_lone_surrogates, rewrite_texts
 from bough.core.events import AnyEvent, Record
 from bough.ports import Claim, Store
 
@@ -28,7 +28,7 @@ SHORTEST = 8
 class RedactedStore:
     def __init__(self, store: Store, secrets: Sequence[str]) -> None:
         self.inner = store
-        spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _spellings(secret)}
+        spellings = {s for secret in secrets if len(secret) >= SHORTEST for s in _list_spellings(secret)}
         self._spellings = sorted(spellings, key=len, reverse=True)  # one that holds another is struck out whole
         self._in_events = [msgspec.json.encode(spelling)[1:-1] for spelling in self._spellings]
         self._in_blobs = [spelling.encode() for spelling in self._spellings]
@@ -83,9 +83,9 @@ class RedactedStore:
         await self.inner.close()
 
     def _clean(self, event: AnyEvent) -> AnyEvent:
-        event, body = encoded_event(event)
+        event, body = encode_event(event)
         struck = any(spelling in body for spelling in self._in_events) or _SHAPES.search(body) is not None
-        return rewritten(event, self._strike) if struck else event
+        return rewrite_texts(event, self._strike) if struck else event
 
     def _strike(self, text: str) -> str:
         for spelling in self._spellings:
@@ -93,9 +93,9 @@ class RedactedStore:
         return SHAPES.sub(STRUCK, text)
 
 
-def _spellings(secret: str) -> set[str]:
+def _list_spellings(secret: str) -> set[str]:
     """The secret as it is, and inside JSON, and inside JSON that is text in JSON."""
-    spellings = {without_lone_surrogates(secret), *in_base64(without_lone_surrogates(secret))}
+    spellings = {replace_lone_surrogates(secret), *list_base64_forms(replace_lone_surrogates(secret))}
     for _ in range(2):
         spellings |= {json.dumps(s, ensure_ascii=ascii)[1:-1] for s in spellings for ascii in (True, False)}
     return spellings

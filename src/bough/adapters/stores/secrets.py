@@ -29,27 +29,27 @@ SHAPES = re.compile(
 """Keys that tell by their look what they are."""
 
 
-def in_addresses(env: Mapping[str, str]) -> Iterator[str]:
+def find_in_addresses(env: Mapping[str, str]) -> Iterator[str]:
     """Passwords in variables such as DATABASE_URL, as they are and as they are meant."""
     for value in env.values():
         for password in _PASSWORD.findall(value):
             yield from (text for text in {password, unquote(password)} if len(text) >= SHORTEST)
 
 
-def in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
+def find_in_files(root: Path, env_file: str | None = None) -> Iterator[str]:
     """The secret values of the project's `.env` files, those of its parts included, and of the one that it names."""
     folders = [(str(root), 0)]
     for folder, depth in folders:  # grows while it is walked
-        for name, is_folder in _listed(folder):
+        for name, is_folder in _list_folder(folder):
             if is_folder and depth < _DEEPEST and not name.startswith(".") and name not in _HEAVY:
                 folders += [(f"{folder}/{name}", depth + 1)] if len(folders) < _MOST else []
             elif _ENV_FILE.fullmatch(name):
-                yield from _values(_text(Path(folder, name)))
+                yield from _parse_values(_read_text(Path(folder, name)))
     if env_file:
-        yield from _values(_text(root / env_file))
+        yield from _parse_values(_read_text(root / env_file))
 
 
-def _listed(folder: str) -> list[tuple[str, bool]]:
+def _list_folder(folder: str) -> list[tuple[str, bool]]:
     try:
         with os.scandir(folder) as entries:
             return sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
@@ -57,7 +57,7 @@ def _listed(folder: str) -> list[tuple[str, bool]]:
         return []
 
 
-def _values(text: str) -> Iterator[str]:
+def _parse_values(text: str) -> Iterator[str]:
     for line in text.splitlines():
         found = _LINE.match(line)
         if found is None:
@@ -68,7 +68,7 @@ def _values(text: str) -> Iterator[str]:
         yield from (password for password in _PASSWORD.findall(value) if len(password) >= SHORTEST)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     """Of a regular file: what else is there could hold us, or lead elsewhere."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -80,7 +80,7 @@ def _text(path: Path) -> str:
         return file.read(_LARGEST).decode(errors="replace")
 
 
-def in_base64(secret: str) -> Iterable[str]:
+def list_base64_forms(secret: str) -> Iterable[str]:
     """What of a secret is always the same in base64, whatever stands before and after it: three ways to be aligned."""
     body = secret.encode(errors="surrogatepass")
     for before in range(3):

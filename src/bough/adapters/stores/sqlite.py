@@ -19,19 +19,19 @@ from typing import Any
 
 import msgspec
 
-from bough.adapters.stores.chain import (
+from bough.adapters.stores.hash_chain import (
     SIZE,
     START,
-    Broken,
+    BrokenChain,
     Row,
     add_chain,
-    checked,
-    forge,
+    check_rows,
+    find_last_unchained,
+    forge_link,
     is_chained,
-    last_unchained,
 )
-from bough.adapters.stores.database import PATIENCE, Database
-from bough.adapters.stores.workers import Presence, in_words, is_alive, is_stopped, worker_id
+from bough.adapters.stores.liveness import Presence, describe_worker, is_alive, is_stopped, worker_id
+from bough.adapters.stores.sqlite_file import PATIENCE, Database
 from bough.core.errors import ClaimHeld, ClaimLost, DiskFull, NotFound, VersionConflict
 from bough.core.events import FORMAT, AnyEvent, Record, decoder, encode
 from bough.core.ids import RUN
@@ -100,7 +100,7 @@ class SqliteStore:
     @asynccontextmanager
     async def claim(self, run: str, task: str, worker: str, lease: float) -> AsyncIterator[Claim]:
         self._show_presence(worker)
-        silent = await self._watched(run, task, lease)
+        silent = await self._watch_holder(run, task, lease)
         taken: list[Claim] = []
 
         def take(db: sqlite3.Connection) -> Claim:
@@ -124,9 +124,9 @@ class SqliteStore:
     def _take(
         self, db: sqlite3.Connection, run: str, task: str, worker: str, silent: tuple[int, float] | None
     ) -> Claim:
-        row = self._claimed(db, run, task)
+        row = self._read_claim(db, run, task)
         if row is not None and row[:2] != silent and is_alive(row[2], self._workers) is not False:
-            raise ClaimHeld(held_by(run, task, row[2]), row[2])
+            raise ClaimHeld(explain_held(run, task, row[2]), row[2])
         db.execute("DELETE FROM claims WHERE run = ? AND task = ?", (run, task))
         cursor = db.execute(
             "INSERT INTO claims (run, task, worker, expires) VALUES (?, ?, ?, ?)", (run, task, worker, time.monotonic())
@@ -134,24 +134,24 @@ class SqliteStore:
         return Claim(run, task, worker, cursor.lastrowid or 0)
 
     @staticmethod
-    def _claimed(db: sqlite3.Connection, run: str, task: str) -> tuple[int, float, str] | None:
+    def _read_claim(db: sqlite3.Connection, run: str, task: str) -> tuple[int, float, str] | None:
         query = "SELECT epoch, expires, worker FROM claims WHERE run = ? AND task = ?"
         row: tuple[int, float, str] | None = db.execute(query, (run, task)).fetchone()
         return row
 
-    async def _watched(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
+    async def _watch_holder(self, run: str, task: str, lease: float) -> tuple[int, float] | None:
         """Of a holder on another machine nobody here knows whether it lives: it is watched for the time of a lease, by
         our own clock. The claim and its last heartbeat, when there was no other in that time."""
-        first = await self._database.read(lambda db: self._claimed(db, run, task))
+        first = await self._database.read(lambda db: self._read_claim(db, run, task))
         alive = is_alive(first[2], self._workers) if first is not None else False
         if first is not None and alive:  # Said here, since a holder that was stopped may have the file locked.
-            raise ClaimHeld(held_by(run, task, first[2]), first[2])
+            raise ClaimHeld(explain_held(run, task, first[2]), first[2])
         if first is None or alive is False:
             return None
         until = time.monotonic() + lease
         while (left := until - time.monotonic()) > 0:
             await asyncio.sleep(min(left, lease / 10))
-            if await self._database.read(lambda db: self._claimed(db, run, task)) != first:
+            if await self._database.read(lambda db: self._read_claim(db, run, task)) != first:
                 return None
         return first[:2]
 
@@ -160,14 +160,15 @@ class SqliteStore:
             self._presence = Presence(self._workers, worker)
 
     async def check(self, claim: Claim) -> None:
-        await self._database.read(lambda db: self._still_held(db, claim))
+        await self._database.read(lambda db: self._check_held(db, claim))
 
     @staticmethod
-    def _still_held(db: sqlite3.Connection, claim: Claim) -> None:
+    def _check_held(db: sqlite3.Connection, claim: Claim) -> None:
         row = db.execute("SELECT run, task, worker FROM claims WHERE epoch = ?", (claim.epoch,)).fetchone()
         if row != (claim.run, claim.task, claim.worker):
             raise ClaimLost(
-                f"{in_stream(claim.run, claim.task)} is no longer held by this worker; another one may have taken it "
+                f"{describe_stream(claim.run, claim.task)} is no longer held by this worker; another "
+                f"one may have taken it "
                 f"over: see `bough status {claim.run}`."
             )
 
@@ -178,14 +179,14 @@ class SqliteStore:
         await self._database.write(extend)
 
     async def append(self, claim: Claim, events: Sequence[AnyEvent], expected: int) -> list[Record]:
-        encoded = [encoded_event(event) for event in events]
+        encoded = [encode_event(event) for event in events]
 
         def insert(db: sqlite3.Connection) -> list[Record]:
-            self._still_held(db, claim)
-            version, link = _end(db, claim.run, claim.task)
+            self._check_held(db, claim)
+            version, link = _read_end(db, claim.run, claim.task)
             if version != expected:
                 raise VersionConflict(
-                    f"{in_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
+                    f"{describe_stream(claim.run, claim.task)} is at version {version}, not {expected}: somebody else "
                     "appended first; read it again."
                 )
             return self._insert(db, claim.run, claim.task, version, link, encoded)
@@ -193,10 +194,10 @@ class SqliteStore:
         return await self._database.write(insert, PATIENCE)
 
     async def post(self, run: str, task: str, event: AnyEvent) -> Record:
-        encoded = [encoded_event(event)]
+        encoded = [encode_event(event)]
 
         def insert(db: sqlite3.Connection) -> Record:
-            return self._insert(db, run, task, *_end(db, run, task), encoded)[0]
+            return self._insert(db, run, task, *_read_end(db, run, task), encoded)[0]
 
         return await self._database.write(insert)
 
@@ -214,7 +215,7 @@ class SqliteStore:
         (last,) = db.execute(LAST).fetchone()
         for number, (event, body) in enumerate(encoded, 1):
             row = (last + number, task, version + number, at, type(event).__name__, body)
-            chain = forge(link, run, row)
+            chain = forge_link(link, run, row)
             link = chain[SIZE:]
             db.execute(
                 "INSERT INTO events (run, seq, task, version, at, kind, body, chain) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -251,17 +252,17 @@ class SqliteStore:
         def find(db: sqlite3.Connection) -> list[Record]:
             if not is_chained(db):  # of an earlier bough, and not written to since
                 rows = db.execute(query.replace(", chain FROM", ", NULL FROM"), values)
-                return self._decoded(run, checked(run, rows, sys.maxsize, whole))
-            return self._decoded(run, checked(run, db.execute(query, values), last_unchained(db), whole))
+                return self._decode_rows(run, check_rows(run, rows, sys.maxsize, whole))
+            return self._decode_rows(run, check_rows(run, db.execute(query, values), find_last_unchained(db), whole))
 
         return await self._database.read(find)
 
-    def _decoded(self, run: str, rows: Iterable[Row]) -> list[Record]:
+    def _decode_rows(self, run: str, rows: Iterable[Row]) -> list[Record]:
         records: list[Record] = []
         try:
             for seq, task, version, at, kind, body, _ in rows:
                 records.append(Record(seq, run, task, version, at, decoder(kind)(body)))
-        except Broken as error:
+        except BrokenChain as error:
             raise self._database.damaged(str(error)) from error
         except (msgspec.MsgspecError, UnicodeDecodeError, TypeError) as error:
             raise self._database.damaged(f"event {seq} cannot be read: {error}") from error
@@ -277,15 +278,15 @@ class SqliteStore:
         return [run for (run,) in found]
 
     async def holder(self, run: str, task: str) -> str | None:
-        row = await self._database.read(lambda db: self._claimed(db, run, task))
+        row = await self._database.read(lambda db: self._read_claim(db, run, task))
         return row[2] if row is not None and is_alive(row[2], self._workers) is not False else None
 
     async def forget(self, claim: Claim) -> None:
         def remove(db: sqlite3.Connection) -> None:
-            self._still_held(db, claim)
+            self._check_held(db, claim)
             (last,) = db.execute(LAST).fetchone()
             removed = db.execute("DELETE FROM events WHERE run = ?", (claim.run,)).rowcount
-            for key, value in (("removed", removed + _meta(db, "removed")), ("last", last)):
+            for key, value in (("removed", removed + _read_meta(db, "removed")), ("last", last)):
                 db.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
 
         await self._database.write(remove, PATIENCE)
@@ -333,10 +334,10 @@ class SqliteStore:
             if said != "ok":
                 raise self._database.damaged(said)
             (count,), (last,) = db.execute("SELECT count(*) FROM events").fetchone(), db.execute(LAST).fetchone()
-            count += _meta(db, "removed")
+            count += _read_meta(db, "removed")
             for name, body in db.execute("SELECT name, body FROM blobs"):
                 self._check_blob(name, body)
-            return count, last, last_unchained(db) if is_chained(db) else last
+            return count, last, find_last_unchained(db) if is_chained(db) else last
 
         for run in await self.runs():
             await self.read(run)
@@ -357,22 +358,22 @@ class SqliteStore:
             self._presence = None
 
 
-def encoded_event(event: AnyEvent) -> tuple[AnyEvent, bytes]:
+def encode_event(event: AnyEvent) -> tuple[AnyEvent, bytes]:
     """The event as it can be kept, and its bytes."""
     try:
         return event, encode(event)
     except UnicodeEncodeError:
-        event = rewritten(event, without_lone_surrogates)
+        event = rewrite_texts(event, replace_lone_surrogates)
         return event, encode(event)
 
 
-def without_lone_surrogates(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """What programs print may hold halves of characters, which no JSON can hold: they become U+FFFD, so that the event
     is not lost."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def rewritten(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
+def rewrite_texts(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
     """The event with every text in it changed, but for the name of its kind: without it nobody could read the event."""
 
     def walk(value: Any) -> Any:
@@ -387,12 +388,12 @@ def rewritten(event: AnyEvent, change: Callable[[str], str]) -> AnyEvent:
     return changed
 
 
-def _meta(db: sqlite3.Connection, key: str) -> int:
+def _read_meta(db: sqlite3.Connection, key: str) -> int:
     row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return int(row[0]) if row else 0
 
 
-def _end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
+def _read_end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
     """The version and the last link of a stream that is about to be appended to."""
     add_chain(db)
     query = "SELECT version, chain FROM events WHERE run = ? AND task = ? ORDER BY version DESC LIMIT 1"
@@ -400,17 +401,18 @@ def _end(db: sqlite3.Connection, run: str, task: str) -> tuple[int, bytes]:
     return version, START if chain is None else chain[SIZE:]
 
 
-def held_by(run: str, task: str, worker: str) -> str:
+def explain_held(run: str, task: str, worker: str) -> str:
     if is_stopped(worker):
         return (
-            f"{in_stream(run, task)} is being worked on by {in_words(worker)}: bring it back with `fg`, or end it with "
+            f"{describe_stream(run, task)} is being worked on by {describe_worker(worker)}: bring it "
+            f"back with `fg`, or end it with "
             "`kill -9` and try again."
         )
     return (
-        f"{in_stream(run, task)} is being worked on by {in_words(worker)}: wait until it is finished, "
+        f"{describe_stream(run, task)} is being worked on by {describe_worker(worker)}: wait until it is finished, "
         f"stop it with `bough stop {run}`, or end that process."
     )
 
 
-def in_stream(run: str, task: str) -> str:
+def describe_stream(run: str, task: str) -> str:
     return f"Run {run}" if task == RUN else f"Task {task} of run {run}"

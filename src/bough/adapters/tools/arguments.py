@@ -9,77 +9,77 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.tools.tool import Refusal, Tool
-from bough.core.meant import meant
+from bough.core.spelling import suggest_word
 
 LONGEST = 4_000_000
 """Characters of arguments; a model writes less, a broken stream may not."""
 
 
 @cache
-def schema(arguments: type[Struct]) -> dict[str, Any]:
+def make_schema(arguments: type[Struct]) -> dict[str, Any]:
     """The JSON schema of a tool's arguments: one flat object that stands by itself. Made once, and the same for all."""
     (described,) = msgspec.json.schema(arguments)["$defs"].values()
     return {
         "type": "object",
-        "properties": {name: _typed(argument) for name, argument in described["properties"].items()},
+        "properties": {name: _add_type(argument) for name, argument in described["properties"].items()},
         "required": described["required"],
         "additionalProperties": False,
     }
 
 
-def _typed(argument: dict[str, Any]) -> dict[str, Any]:
+def _add_type(argument: dict[str, Any]) -> dict[str, Any]:
     """Some providers want a type beside a list of choices."""
     return {"type": "string", **argument} if "enum" in argument else argument
 
 
-def decode(tool: Tool, raw: str) -> Struct:
+def decode_arguments(tool: Tool, raw: str) -> Struct:
     """The arguments of a call. `Refusal` when they are not those of the tool."""
     if len(raw) > LONGEST:
-        raise _wrong(tool, f"the arguments are {len(raw):,} characters long, and {LONGEST:,} is the most")
+        raise _make_refusal(tool, f"the arguments are {len(raw):,} characters long, and {LONGEST:,} is the most")
     try:
         values = msgspec.json.decode(raw) if raw.strip() else {}
     except UnicodeError:
-        raise _wrong(tool, "the arguments hold half of a character (a lone surrogate)") from None
+        raise _make_refusal(tool, "the arguments hold half of a character (a lone surrogate)") from None
     except RecursionError:
-        raise _wrong(tool, "the arguments are nested too deeply") from None
+        raise _make_refusal(tool, "the arguments are nested too deeply") from None
     except msgspec.DecodeError as error:
-        raise _wrong(tool, f"the arguments are not valid JSON ({error})") from None
+        raise _make_refusal(tool, f"the arguments are not valid JSON ({error})") from None
     if not isinstance(values, dict):
-        raise _wrong(tool, "the arguments must be one JSON object")
-    return _checked(tool, values)
+        raise _make_refusal(tool, "the arguments must be one JSON object")
+    return _check_values(tool, values)
 
 
-def _checked(tool: Tool, values: dict[str, Any]) -> Struct:
+def _check_values(tool: Tool, values: dict[str, Any]) -> Struct:
     known = tool.arguments.__struct_fields__
     for name in values:
         if name not in known:
-            close = meant(name, known)
+            close = suggest_word(name, known)
             hint = f"; did you mean `{close}`?" if close else ""
-            raise _wrong(tool, f"there is no argument `{name[:100]}`{hint}")
+            raise _make_refusal(tool, f"there is no argument `{name[:100]}`{hint}")
     # Many models write null for what they leave out, and numbers in quotes.
     given = {name: value for name, value in values.items() if value is not None}
     try:
         arguments: Struct = msgspec.convert(given, tool.arguments, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
-        raise _wrong(tool, str(error)) from None
+        raise _make_refusal(tool, str(error)) from None
     return arguments
 
 
-def _wrong(tool: Tool, what: str) -> Refusal:
-    return Refusal(f"Wrong call of `{tool.name}`: {what}. {usage(tool)}", fault=True)
+def _make_refusal(tool: Tool, what: str) -> Refusal:
+    return Refusal(f"Wrong call of `{tool.name}`: {what}. {describe_usage(tool)}", fault=True)
 
 
-def usage(tool: Tool) -> str:
+def describe_usage(tool: Tool) -> str:
     """How to call a tool, in a sentence."""
-    required = schema(tool.arguments)["required"]
+    required = make_schema(tool.arguments)["required"]
     names = (
-        f"{name}{'' if name in required else '?'}: {_kind(described)}"
-        for name, described in schema(tool.arguments)["properties"].items()
+        f"{name}{'' if name in required else '?'}: {_describe_kind(described)}"
+        for name, described in make_schema(tool.arguments)["properties"].items()
     )
     return f"Call it as {tool.name}({', '.join(names)}), for example with {tool.example}."
 
 
-def _kind(described: dict[str, Any]) -> str:
+def _describe_kind(described: dict[str, Any]) -> str:
     if "enum" in described:
         return " | ".join(f'"{choice}"' for choice in described["enum"])
     return str(described.get("type", "value"))

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.sandboxes.limits import hit
-from bough.adapters.tools.text import clean, head_and_tail
+from bough.adapters.sandboxes.limits import describe_hit
+from bough.adapters.tools.output_text import cut_middle, decode_output
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.rules import Rules
 from bough.ports import Finished, ToolResult
@@ -28,7 +28,7 @@ class Bash(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def bash(arguments: Bash, bench: Bench) -> ToolResult:
-    _check(arguments.command)
+    _check_command(arguments.command)
     rules = bench.rules
     timeout = min(arguments.timeout or rules.bash_timeout, rules.bash_longest)
     finished = await bench.sandbox.run(
@@ -38,24 +38,24 @@ async def bash(arguments: Bash, bench: Bench) -> ToolResult:
         limit=rules.kept,
         progress=bench.progress,
     )
-    text = await cleaned(finished.output)
-    shown, cut = head_and_tail(text.rstrip("\n"), rules.shown - 400)
-    output = "\n".join(part for part in (shown, _ending(finished, timeout, rules)) if part)
+    text = await clean_output(finished.output)
+    shown, cut = cut_middle(text.rstrip("\n"), rules.shown - 400)
+    output = "\n".join(part for part in (shown, _describe_ending(finished, timeout, rules)) if part)
     whole = finished.output if cut else None
-    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=_passed(text, arguments.command))
+    return ToolResult(output, ok=finished.exit_status == 0, whole=whole, passed=_count_passed(text, arguments.command))
 
 
-def _passed(text: str, command: str) -> int | None:
+def _count_passed(text: str, command: str) -> int | None:
     """Of a run of tests, as its closing lines have it."""
     if not any(word in command for word in ("test", "check", "tox", "nox")):
         return None
-    from bough.adapters.verifiers.runners import closing  # its patterns are not quickly loaded
+    from bough.adapters.verifiers.runners import read_closing  # its patterns are not quickly loaded
 
-    found = closing(text[-_CLOSING:].split("\n"), "")
+    found = read_closing(text[-_CLOSING:].split("\n"), "")
     return found[1].passed if found is not None else None
 
 
-def _check(command: str) -> None:
+def _check_command(command: str) -> None:
     if not command.strip():
         raise Refusal("`command` is empty: give the command line to run.", fault=True)
     if "\0" in command:
@@ -66,16 +66,16 @@ def _check(command: str) -> None:
         )
 
 
-async def cleaned(output: bytes) -> str:
-    return clean(output) if len(output) < _LARGE else await asyncio.to_thread(clean, output)
+async def clean_output(output: bytes) -> str:
+    return decode_output(output) if len(output) < _LARGE else await asyncio.to_thread(decode_output, output)
 
 
-def _ending(finished: Finished, timeout: float, rules: Rules) -> str:
+def _describe_ending(finished: Finished, timeout: float, rules: Rules) -> str:
     """How it ended, as the last line of what the model sees."""
     took = f"{finished.seconds:.1f} s"
     if not finished.killed:
         silent = "" if finished.output.strip() else "no output, "
-        reason = hit(finished.exit_status, finished.killed)
+        reason = describe_hit(finished.exit_status, finished.killed)
         return f"({silent}exit status {finished.exit_status}, {took}{f'; {reason}' if reason else ''})"
     advice = "do less at once"
     if "output" in finished.killed:

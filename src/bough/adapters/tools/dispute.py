@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools.notes import said
+from bough.adapters.tools.notes import require_text
 from bough.adapters.tools.tool import Bench, Tool
 from bough.core.events import Disputed
 from bough.ports import ToolResult
@@ -29,8 +29,8 @@ class Dispute(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def dispute(arguments: Dispute, bench: Bench) -> ToolResult:
-    test = said("test", arguments.test, LONGEST_NAME)
-    evidence = said("evidence", arguments.evidence, LONGEST_EVIDENCE)
+    test = require_text("test", arguments.test, LONGEST_NAME)
+    evidence = require_text("evidence", arguments.evidence, LONGEST_EVIDENCE)
     return ToolResult(ANSWER, events=(Disputed(test, evidence),))
 
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import closest, paths
-from bough.adapters.tools.files import is_binary, load
-from bough.adapters.tools.text import cut_line, head_and_tail, plural
-from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
+from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools.files import is_binary, load_file
+from bough.adapters.tools.output_text import cut_line, cut_middle, pluralize
+from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 _AROUND = 2
@@ -31,29 +31,30 @@ class Edit(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def edit(arguments: Edit, bench: Bench) -> ToolResult:
-    place = paths.find(bench.workspace, arguments.path, writing=True)
+    place = paths.resolve_path(bench.workspace, arguments.path, writing=True)
     if not arguments.old:
         raise Refusal("`old` is empty: give the text to replace, or use `write` for a new file.", fault=True)
-    raw = load(place, bench)
+    raw = load_file(place, bench)
     if is_binary(raw):
         raise Refusal(f"`{place.shown}` is a binary file, not text: it cannot be edited.")
     text = raw.decode("utf-8", "surrogateescape")  # bytes that are no text come back as they were
-    old, new = _in_its_line_ends(text, arguments)
+    old, new = _adapt_line_ends(text, arguments)
     if old == new:
         raise Refusal("`old` and `new` are the same: there is nothing to change.")
     count = text.count(old)
     if count == 0:
-        raise Refusal(_not_found(place, text, arguments.old))
+        raise Refusal(_explain_not_found(place, text, arguments.old))
     if count > 1 and not arguments.all:
         raise Refusal(
-            f"`old` occurs {count} times in `{place.shown}`, {_lines(text, old)}: give more of the text around the "
+            f"`old` occurs {count} times in `{place.shown}`, {_list_line_numbers(text, old)}: give "
+            f"more of the text around the "
             "one you mean, or set `all` to true to replace every one."
         )
     paths.write_bytes(place, text.replace(old, new).encode("utf-8", "surrogateescape"))
-    return ToolResult(_confirmation(place, text, old, new, count))
+    return ToolResult(_describe_change(place, text, old, new, count))
 
 
-def _in_its_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
+def _adapt_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
     """Old and new text with the file's own line ends: `read` does not show them, so the model writes plain ones."""
     crlf = text.count("\r\n")
     if not crlf or crlf != text.count("\n"):
@@ -62,7 +63,7 @@ def _in_its_line_ends(text: str, arguments: Edit) -> tuple[str, str]:
     return old, new
 
 
-def _lines(text: str, old: str) -> str:
+def _list_line_numbers(text: str, old: str) -> str:
     numbers: list[str] = []
     at = text.find(old)
     while at >= 0 and len(numbers) < _NAMED:
@@ -72,13 +73,13 @@ def _lines(text: str, old: str) -> str:
     return f"at lines {', '.join(numbers)}{more}"
 
 
-def _not_found(place: paths.Place, text: str, old: str) -> str:
+def _explain_not_found(place: paths.WorkspacePath, text: str, old: str) -> str:
     lines = text.splitlines()
-    found = closest.passage(lines, old.strip("\r\n").splitlines())
+    found = suggestions.find_passage(lines, old.strip("\r\n").splitlines())
     if found is None:
         return f"`old` does not occur in `{place.shown}`, nor anything like it: `read` it again and copy it exactly."
     start, end, white = found
-    shown, _ = head_and_tail("\n".join(cut_line(line, 500) for line in lines[start:end]), _SHOWN)
+    shown, _ = cut_middle("\n".join(cut_line(line, 500) for line in lines[start:end]), _SHOWN)
     how = "It differs only in white space from" if white else "The closest place is"
     lined = f"line {end}, which is" if end == start + 1 else f"lines {start + 1}-{end}, which are"
     return (
@@ -87,17 +88,17 @@ def _not_found(place: paths.Place, text: str, old: str) -> str:
     )
 
 
-def _confirmation(place: paths.Place, text: str, old: str, new: str, count: int) -> str:
-    line, (above, was, now, below) = _change(text, text.find(old), old, new)
+def _describe_change(place: paths.WorkspacePath, text: str, old: str, new: str, count: int) -> str:
+    line, (above, was, now, below) = _find_change(text, text.find(old), old, new)
     often = "" if count == 1 else f" {count} times, first"
     marked = [("  ", above), ("- ", was), ("+ ", now), ("  ", below)]
     lines = [f"{mark}{cut_line(line.removesuffix(chr(13)), 300)}" for mark, part in marked for line in part]
-    shown, _ = head_and_tail("\n".join(lines), _SHOWN)
-    removed, added = (plural(len(part), "line") for part in (was, now))
+    shown, _ = cut_middle("\n".join(lines), _SHOWN)
+    removed, added = (pluralize(len(part), "line") for part in (was, now))
     return f"Edited {place.shown}{often} at line {line} ({removed} became {added}):\n{shown}"
 
 
-def _change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[list[str], ...]]:
+def _find_change(text: str, at: int, old: str, new: str) -> tuple[int, tuple[list[str], ...]]:
     """The first change: its line, the lines above it, those that were there, those that are there now, those below."""
     begin = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at + len(old))
@@ -129,5 +130,5 @@ EDIT = Tool(
     arguments=Edit,
     example='{"path": "src/app.py", "old": "x = 1\\n", "new": "x = 2\\n"}',
     writes=True,
-    act=in_thread(edit),
+    act=run_in_thread(edit),
 )

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import closest, paths
-from bough.adapters.tools.images import LARGEST, WIDEST, Picture, picture_in
-from bough.adapters.tools.text import cut_line, plural, size
-from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
+from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools.images import LARGEST, WIDEST, ImageInfo, read_image_info
+from bough.adapters.tools.output_text import cut_line, format_size, pluralize
+from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 BIGGEST = 32_000_000
@@ -42,15 +42,15 @@ async def read(arguments: Read, bench: Bench) -> ToolResult:
 
 
 def _read(arguments: Read, bench: Bench) -> ToolResult:
-    place = paths.find(bench.workspace, arguments.path)
-    raw = load(place, bench)
+    place = paths.resolve_path(bench.workspace, arguments.path)
+    raw = load_file(place, bench)
     if not raw:
         return ToolResult(f"({place.shown} is empty)")
-    if picture := picture_in(raw):
-        return _show(picture, raw, place.shown)
+    if picture := read_image_info(raw):
+        return _show_image(picture, raw, place.shown)
     if is_binary(raw):
         raise Refusal(
-            f"`{place.shown}` is a binary file ({size(len(raw))}), not text: look at it with `bash` (file, xxd, "
+            f"`{place.shown}` is a binary file ({format_size(len(raw))}), not text: look at it with `bash` (file, xxd, "
             "strings)."
         )
     lines = raw.decode("utf-8", "replace").split("\n")
@@ -58,22 +58,22 @@ def _read(arguments: Read, bench: Bench) -> ToolResult:
     if not unfinished:
         lines.pop()
     if arguments.start > len(lines):
-        raise Refusal(f"`{place.shown}` has only {plural(len(lines), 'line')}: `start` must not be greater.")
-    return ToolResult(_page(arguments, lines, unfinished, bench.rules.shown))
+        raise Refusal(f"`{place.shown}` has only {pluralize(len(lines), 'line')}: `start` must not be greater.")
+    return ToolResult(_format_page(arguments, lines, unfinished, bench.rules.shown))
 
 
-_read_in_thread = in_thread(_read)
+_read_in_thread = run_in_thread(_read)
 
 
-def _show(picture: Picture, raw: bytes, name: str) -> ToolResult:
+def _show_image(picture: ImageInfo, raw: bytes, name: str) -> ToolResult:
     """Models that take no images read the words alone."""
-    says = f"`{name}` is an image ({picture.says}, {size(len(raw))})"
+    says = f"`{name}` is an image ({picture.says}, {format_size(len(raw))})"
     if len(raw) > LARGEST or max(picture.width, picture.height) > WIDEST:
         raise Refusal(f"{says}, too large to be shown: make a smaller copy with `bash`, and read that.")
     return ToolResult(f"({says})", whole=raw, image=picture.kind)
 
 
-def _page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:
+def _format_page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> str:
     """Numbered lines, as many as asked for and as fit, and a last line that says where in the file they are."""
     first = arguments.start - 1
     wished = lines[first : first + arguments.lines] if arguments.lines else lines[first:]
@@ -88,25 +88,25 @@ def _page(arguments: Read, lines: list[str], unfinished: bool, shown: int) -> st
             break
         page.append(numbered)
     last = first + len(page)
-    return "\n".join([*page, _where(arguments, lines, last, unfinished)])
+    return "\n".join([*page, _describe_position(arguments, lines, last, unfinished)])
 
 
-def _where(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:
+def _describe_position(arguments: Read, lines: list[str], last: int, unfinished: bool) -> str:
     crlf = "; lines end in CRLF" if lines[0].endswith("\r") else ""
     if last < len(lines):
         asked = arguments.lines and last - arguments.start + 1 >= arguments.lines
         more = "" if asked else f"; that is as much as fits, go on with start={last + 1}"
         return f"(lines {arguments.start}-{last} of {len(lines):,}{crlf}{more})"
     end = "; no newline at the end" if unfinished else ""
-    return f"(end of the file: {plural(len(lines), 'line')}{crlf}{end})"
+    return f"(end of the file: {pluralize(len(lines), 'line')}{crlf}{end})"
 
 
-def load(place: paths.Place, bench: Bench) -> bytes:
+def load_file(place: paths.WorkspacePath, bench: Bench) -> bytes:
     """A file's bytes, or a refusal that says what is there instead."""
     try:
         return paths.read_bytes(place, BIGGEST)
     except (FileNotFoundError, NotADirectoryError):
-        hint = closest.hint(place, bench.workspace) or " Look around with `list`."
+        hint = suggestions.suggest_paths(place, bench.workspace) or " Look around with `list`."
         raise Refusal(f"There is no file `{place.shown}`.{hint}") from None
     except IsADirectoryError:
         raise Refusal(f"`{place.shown}` is a folder: see what is in it with `list`.") from None
@@ -117,11 +117,11 @@ def is_binary(raw: bytes) -> bool:
 
 
 def write(arguments: Write, bench: Bench) -> ToolResult:
-    place = paths.find(bench.workspace, arguments.path, writing=True)
+    place = paths.resolve_path(bench.workspace, arguments.path, writing=True)
     content = arguments.content.encode()
     if not place.steps or arguments.path.endswith("/"):
         raise Refusal(f"`{arguments.path}` is a folder: give the path of a file.")
-    before = _before(place)
+    before = _read_before(place)
     try:
         paths.write_bytes(place, content)
     except NotADirectoryError:
@@ -130,21 +130,21 @@ def write(arguments: Write, bench: Bench) -> ToolResult:
         ) from None
     except IsADirectoryError:
         raise Refusal(f"`{place.shown}` is a folder: give the path of a file.") from None
-    now = f"{plural(_count(content), 'line')}, {size(len(content))}"
+    now = f"{pluralize(_count_lines(content), 'line')}, {format_size(len(content))}"
     if before is None:
         return ToolResult(f"Made {place.shown} ({now}).")
     same = " It already held exactly that." if before == content else ""
-    return ToolResult(f"Wrote {place.shown} anew ({now}; before: {plural(_count(before), 'line')}).{same}")
+    return ToolResult(f"Wrote {place.shown} anew ({now}; before: {pluralize(_count_lines(before), 'line')}).{same}")
 
 
-def _before(place: paths.Place) -> bytes | None:
+def _read_before(place: paths.WorkspacePath) -> bytes | None:
     try:
         return paths.read_bytes(place, BIGGEST)
     except (OSError, Refusal):  # what hinders writing too is told by writing
         return None
 
 
-def _count(content: bytes) -> int:
+def _count_lines(content: bytes) -> int:
     return content.count(b"\n") + (not content.endswith(b"\n") and content != b"")
 
 
@@ -165,5 +165,5 @@ WRITE = Tool(
     arguments=Write,
     example='{"path": "src/new.py", "content": "print(1)\\n"}',
     writes=True,
-    act=in_thread(write),
+    act=run_in_thread(write),
 )

@@ -24,32 +24,32 @@ def main(argv: list[str]) -> int:
     pattern, path, glob, context, columns = argv
     try:
         regex = re.compile(pattern)
-        fits = re.compile(glob_regex(glob.removeprefix("!")))
+        fits = re.compile(make_glob_regex(glob.removeprefix("!")))
     except (re.error, OverflowError, RecursionError) as error:
-        say(f"the pattern is not a regular expression that Python knows: {error}\n")
+        print_line(f"the pattern is not a regular expression that Python knows: {error}\n")
         return 2
     found = False
-    for name in sorted(files(path)):
+    for name in sorted(list_files(path)):
         if glob and bool(fits.fullmatch(name if "/" in glob else name.rpartition("/")[2])) is glob.startswith("!"):
             continue
-        for apart, line in matches(name, regex, int(context)):
+        for apart, line in find_matches(name, regex, int(context)):
             if apart and found and int(context):
-                say("--\n")
-            say(f"{name}\0{cut(line, int(columns))}\n")
+                print_line("--\n")
+            print_line(f"{name}\0{cut_line(line, int(columns))}\n")
             found = True
     return 0 if found else 1
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
-def files(path: str) -> Iterator[str]:
+def list_files(path: str) -> Iterator[str]:
     """The files to search: those that git would not ignore, or, without git or below what it ignores, all."""
     if not Path(path).is_dir():
         yield path
         return
-    known = of_git(path)
+    known = list_git_files(path)
     if known:
         yield from (name for name in known if is_file(name))
         return
@@ -58,7 +58,7 @@ def files(path: str) -> Iterator[str]:
         yield from (name for name in (str(Path(folder, name)) for name in names) if is_file(name))
 
 
-def of_git(path: str) -> list[str]:
+def list_git_files(path: str) -> list[str]:
     listing = ["git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path]
     try:
         done = subprocess.run(listing, stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -74,7 +74,7 @@ def is_file(name: str) -> bool:
         return False
 
 
-def matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[bool, str]]:
+def find_matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[bool, str]]:
     """The lines to print, numbered and marked, each with whether it stands apart from the one before."""
     try:
         raw = Path(name).read_bytes() if Path(name).stat().st_size <= _BIGGEST else b""
@@ -95,11 +95,11 @@ def matches(name: str, regex: re.Pattern[str], context: int) -> Iterator[tuple[b
             shown = number
 
 
-def cut(line: str, columns: int) -> str:
+def cut_line(line: str, columns: int) -> str:
     return line if len(line) <= columns else f"{line[:columns]} [... omitted end of long line]"
 
 
-def glob_regex(glob: str) -> str:
+def make_glob_regex(glob: str) -> str:
     """A file pattern as git knows it (`**`, `{a,b}`), as a regular expression."""
     pieces = {"**/": "(?:.*/)?", "/**": "/.*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")", ",": "|"}
     tokens = re.findall(r"\*\*/|/\*\*|\*\*|\[!?\]?[^\]]*\]|.", glob.removeprefix("/"), re.DOTALL)

@@ -15,7 +15,7 @@ _NOT_FRAMES = frozenset({0xC4, 0xC8, 0xCC})
 """Markers among those that begin a JPEG frame which do not."""
 
 
-class Picture(Struct, frozen=True):
+class ImageInfo(Struct, frozen=True):
     kind: str
     """Its media type."""
     width: int
@@ -26,29 +26,34 @@ class Picture(Struct, frozen=True):
         return f"{self.kind.partition('/')[2].upper()}, {self.width} × {self.height} pixels"
 
 
-def picture_in(raw: bytes) -> Picture | None:
+def read_image_info(raw: bytes) -> ImageInfo | None:
     """What a file's bytes show; None for what is no picture, or not a whole one."""
-    for kind, find in (("png", _png), ("jpeg", _jpeg), ("gif", _gif), ("webp", _webp)):
+    for kind, find in (
+        ("png", _read_png_size),
+        ("jpeg", _read_jpeg_size),
+        ("gif", _read_gif_size),
+        ("webp", _read_webp_size),
+    ):
         try:
             found = find(raw)
         except TooShort:
             continue
         if found and min(found) > 0:
-            return Picture(f"image/{kind}", *found)
+            return ImageInfo(f"image/{kind}", *found)
     return None
 
 
-def _png(raw: bytes) -> tuple[int, int] | None:
+def _read_png_size(raw: bytes) -> tuple[int, int] | None:
     whole = raw.startswith(b"\x89PNG\r\n\x1a\n") and raw[12:16] == b"IHDR" and raw[-8:-4] == b"IEND"
     return unpack_from(">II", raw, 16) if whole else None
 
 
-def _gif(raw: bytes) -> tuple[int, int] | None:
+def _read_gif_size(raw: bytes) -> tuple[int, int] | None:
     whole = raw[:6] in (b"GIF87a", b"GIF89a") and raw.endswith(b";")
     return unpack_from("<HH", raw, 6) if whole else None
 
 
-def _jpeg(raw: bytes) -> tuple[int, int] | None:
+def _read_jpeg_size(raw: bytes) -> tuple[int, int] | None:
     if not raw.startswith(b"\xff\xd8\xff") or not raw.rstrip(b"\0").endswith(b"\xff\xd9"):
         return None
     at = 2
@@ -62,7 +67,7 @@ def _jpeg(raw: bytes) -> tuple[int, int] | None:
         at += 2 + max(length, 2)
 
 
-def _webp(raw: bytes) -> tuple[int, int] | None:
+def _read_webp_size(raw: bytes) -> tuple[int, int] | None:
     if raw[:4] != b"RIFF" or raw[8:12] != b"WEBP" or len(raw) < unpack_from("<I", raw, 4)[0] + 8:
         return None
     match raw[12:16]:

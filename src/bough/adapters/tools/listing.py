@@ -8,9 +8,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import closest, paths
-from bough.adapters.tools.text import head_and_tail, size
-from bough.adapters.tools.tool import Bench, Refusal, Tool, in_thread
+from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools.output_text import cut_middle, format_size
+from bough.adapters.tools.tool import Bench, Refusal, Tool, run_in_thread
 from bough.ports import ToolResult
 
 _ENTRIES = 500
@@ -27,43 +27,43 @@ class List(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def list_folder(arguments: List, bench: Bench) -> ToolResult:
-    place = paths.find(bench.workspace, arguments.path)
-    what = paths.kind(place)
+    place = paths.resolve_path(bench.workspace, arguments.path)
+    what = paths.find_kind(place)
     if what == "missing":
-        raise Refusal(f"There is no folder `{place.shown}`.{closest.hint(place, bench.workspace)}")
+        raise Refusal(f"There is no folder `{place.shown}`.{suggestions.suggest_paths(place, bench.workspace)}")
     if what != "folder":
         raise Refusal(f"`{place.shown}` is a {what}, not a folder{': use `read`' if what == 'file' else ''}.")
     tree = [f"{place.shown}/"]
-    with paths.opened_folder(place, place.steps) as folder:
-        for line in _tree(folder, arguments.depth, 1):
+    with paths.open_folder(place, place.steps) as folder:
+        for line in _walk_tree(folder, arguments.depth, 1):
             if len(tree) > _ENTRIES:
                 tree.append("… (more: list a folder below, or a smaller depth)")
                 break
             tree.append(line)
     if len(tree) == 1:
         return ToolResult(f"({place.shown} is empty)")
-    shown, _ = head_and_tail("\n".join(tree), bench.rules.shown)
+    shown, _ = cut_middle("\n".join(tree), bench.rules.shown)
     return ToolResult(shown)
 
 
-def _tree(folder: int, depth: int, level: int) -> Iterator[str]:
+def _walk_tree(folder: int, depth: int, level: int) -> Iterator[str]:
     """The entries below an open folder, folders first; links are named and never followed."""
-    entries, left = _entries(folder)
+    entries, left = _list_entries(folder)
     shown = entries if level == 1 else entries[:_IN_ONE]
     for entry in shown:
         indent = "  " * level
         if entry.is_symlink():
             yield f"{indent}{entry.name} -> {os.readlink(entry.name, dir_fd=folder)}"
         elif entry.is_dir(follow_symlinks=False):
-            yield from _subtree(folder, entry.name, depth, level)
+            yield from _walk_subtree(folder, entry.name, depth, level)
         else:
-            yield f"{indent}{entry.name}  {_size(entry)}"
+            yield f"{indent}{entry.name}  {_describe_size(entry)}"
     left += len(entries) - len(shown)
     if left:
         yield f"{'  ' * level}… {left:,} more"
 
 
-def _subtree(folder: int, name: str, depth: int, level: int) -> Iterator[str]:
+def _walk_subtree(folder: int, name: str, depth: int, level: int) -> Iterator[str]:
     indent = "  " * level
     try:
         below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
@@ -73,15 +73,15 @@ def _subtree(folder: int, name: str, depth: int, level: int) -> Iterator[str]:
     try:
         if level < depth:
             yield f"{indent}{name}/"
-            yield from _tree(below, depth, level + 1)
+            yield from _walk_tree(below, depth, level + 1)
         else:
-            entries, left = _entries(below)
+            entries, left = _list_entries(below)
             yield f"{indent}{name}/  ({len(entries) + left:,} inside)"
     finally:
         os.close(below)
 
 
-def _entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
+def _list_entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
     """Entries in the order of a tree, without `.git`; and how many more there are than are looked at."""
     entries: list[os.DirEntry[str]] = []
     left = 0
@@ -96,9 +96,9 @@ def _entries(folder: int) -> tuple[list[os.DirEntry[str]], int]:
     return sorted(entries, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name)), left
 
 
-def _size(entry: os.DirEntry[str]) -> str:
+def _describe_size(entry: os.DirEntry[str]) -> str:
     try:
-        return size(entry.stat(follow_symlinks=False).st_size)
+        return format_size(entry.stat(follow_symlinks=False).st_size)
     except OSError:  # gone in this moment
         return "?"
 
@@ -109,5 +109,5 @@ LIST = Tool(
     arguments=List,
     example='{"path": "src", "depth": 2}',
     writes=False,
-    act=in_thread(list_folder),
+    act=run_in_thread(list_folder),
 )

@@ -14,7 +14,7 @@ LONGEST_NOTE = 2_000
 LONGEST_SUMMARY = 8_000
 
 
-class Note(Struct, frozen=True, forbid_unknown_fields=True):
+class NoteArguments(Struct, frozen=True, forbid_unknown_fields=True):
     kind: Annotated[
         Literal["decision", "dead_end"],
         Meta(description="decision: what was settled, and why. dead_end: what does not work, and why."),
@@ -32,17 +32,17 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
 
-async def note(arguments: Note, bench: Bench) -> ToolResult:
-    text = said("text", arguments.text, LONGEST_NOTE)
+async def note(arguments: NoteArguments, bench: Bench) -> ToolResult:
+    text = require_text("text", arguments.text, LONGEST_NOTE)
     return ToolResult("Kept.", events=(NoteKept(arguments.kind, text),))
 
 
 async def done(arguments: Done, bench: Bench) -> ToolResult:
-    summary = said("summary", arguments.summary, LONGEST_SUMMARY)
+    summary = require_text("summary", arguments.summary, LONGEST_SUMMARY)
     return ToolResult("Understood: now the check decides.", events=(DoneClaimed(summary),))
 
 
-def said(name: str, text: str, longest: int) -> str:
+def require_text(name: str, text: str, longest: int) -> str:
     text = text.strip()
     if not text:
         raise Refusal(f"`{name}` is empty: say it in a sentence or a few.", fault=True)
@@ -54,7 +54,7 @@ def said(name: str, text: str, longest: int) -> str:
 NOTE = Tool(
     name="note",
     description="Keep a decision or a dead end for whoever goes on with this task: they do not see this conversation.",
-    arguments=Note,
+    arguments=NoteArguments,
     example='{"kind": "dead_end", "text": "The cache cannot be cleared from here: it is read-only."}',
     writes=False,
     act=note,

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bough.adapters.tools.text import size
+from bough.adapters.tools.output_text import format_size
 from bough.adapters.tools.tool import Refusal
-from bough.core.context import GOAL_FILE
+from bough.core.conversation.context import GOAL_FILE
 from bough.ports import Workspace
 
 _KINDS = {
@@ -33,7 +33,7 @@ _KINDS = {
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Place(Struct, frozen=True):
+class WorkspacePath(Struct, frozen=True):
     """A path inside the workspace, all links resolved."""
 
     root: str
@@ -47,47 +47,47 @@ class Place(Struct, frozen=True):
         return Path(self.root, *self.steps)
 
 
-def find(workspace: Workspace, path: str, *, writing: bool = False) -> Place:
+def resolve_path(workspace: Workspace, path: str, *, writing: bool = False) -> WorkspacePath:
     """The place that a model's path means. `Refusal` when it is none that it may go to."""
     if "\0" in path:
         raise Refusal(f"`{path!r}` is not a path: it holds a NUL character.", fault=True)
     if path.startswith("~"):
         raise Refusal(f"`{path}`: `~` is not expanded here; paths are relative to the folder you start in.")
-    if (kept := _beside(workspace, path)) and not writing:
+    if (kept := _find_beside(workspace, path)) and not writing:
         return kept
-    root, folder = _real(workspace.root), _real(workspace.folder)
+    root, folder = _resolve_folder(workspace.root), _resolve_folder(workspace.folder)
     try:
         real = os.path.realpath(workspace.folder / path)
     except (OSError, ValueError) as error:
         raise Refusal(f"`{path[:200]}` is not a path: {error}.", fault=True) from None
     if real != root and not real.startswith(f"{root}{os.sep}"):
-        raise Refusal(_outside(workspace, path))
+        raise Refusal(_explain_outside(workspace, path))
     steps = Path(real).parts[len(Path(root).parts) :]
     if writing and any(step.lower() == ".git" for step in steps):
         raise Refusal(
             f"`{path}` belongs to git: it cannot be written. Change the files themselves; bough commits them."
         )
-    return Place(root, steps, os.path.relpath(real, folder))
+    return WorkspacePath(root, steps, os.path.relpath(real, folder))
 
 
-def _beside(workspace: Workspace, path: str) -> Place | None:
+def _find_beside(workspace: Workspace, path: str) -> WorkspacePath | None:
     """A file that bough has left beside the checkout for the agent to read: the goal."""
     if not path.endswith(f"/{GOAL_FILE}"):
         return None
-    scratch = _real(workspace.scratch)
+    scratch = _resolve_folder(workspace.scratch)
     if path in (f"$TMPDIR/{GOAL_FILE}", f"${{TMPDIR}}/{GOAL_FILE}", f"{scratch}/{GOAL_FILE}"):
-        return Place(scratch, (GOAL_FILE,), f"$TMPDIR/{GOAL_FILE}")
+        return WorkspacePath(scratch, (GOAL_FILE,), f"$TMPDIR/{GOAL_FILE}")
     return None
 
 
 @lru_cache(maxsize=256)
-def _real(folder: Path) -> str:
+def _resolve_folder(folder: Path) -> str:
     """Where a workspace's own folder is. Resolved once: should it be swapped for a link later, all below it is then
     outside."""
     return os.path.realpath(folder)
 
 
-def _outside(workspace: Workspace, path: str) -> str:
+def _explain_outside(workspace: Workspace, path: str) -> str:
     plain = os.path.normpath(workspace.folder / path)
     if plain.startswith(f"{workspace.root}{os.sep}"):
         return f"`{path}` leads out of the workspace through a link: it can be read with `bash`, and not be changed."
@@ -95,7 +95,7 @@ def _outside(workspace: Workspace, path: str) -> str:
 
 
 @contextmanager
-def opened_folder(place: Place, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
+def open_folder(place: WorkspacePath, steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
     """A folder below the root, as a handle; with `make`, what is missing on the way is made."""
     handle = os.open(place.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -111,24 +111,24 @@ def opened_folder(place: Place, steps: tuple[str, ...], *, make: bool = False) -
         os.close(handle)
 
 
-def kind(place: Place) -> str:
+def find_kind(place: WorkspacePath) -> str:
     """`file`, `folder`, `missing`, or what else is there."""
     if not place.steps:
         return "folder"
     try:
-        with opened_folder(place, place.steps[:-1]) as parent:
-            return _kind(os.stat(place.steps[-1], dir_fd=parent, follow_symlinks=False).st_mode)
+        with open_folder(place, place.steps[:-1]) as parent:
+            return _describe_mode(os.stat(place.steps[-1], dir_fd=parent, follow_symlinks=False).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
 
 
-def _kind(mode: int) -> str:
+def _describe_mode(mode: int) -> str:
     return _KINDS.get(stat.S_IFMT(mode), "device")
 
 
-def read_bytes(place: Place, limit: int) -> bytes:
+def read_bytes(place: WorkspacePath, limit: int) -> bytes:
     """A whole file of at most `limit` bytes. `FileNotFoundError` when there is none."""
-    with opened_folder(place, place.steps[:-1]) as parent:
+    with open_folder(place, place.steps[:-1]) as parent:
         name = place.steps[-1] if place.steps else "."
         _require_file(place, os.stat(name, dir_fd=parent, follow_symlinks=False))
         # Should it have become a pipe in this moment, opening does not wait for a writer.
@@ -138,25 +138,26 @@ def read_bytes(place: Place, limit: int) -> bytes:
         _require_file(place, found)
         if found.st_size > limit:
             raise Refusal(
-                f"`{place.shown}` is too big for this ({size(found.st_size)}): use `search`, or `bash` with sed, head "
+                f"`{place.shown}` is too big for this ({format_size(found.st_size)}): use `search`, "
+                f"or `bash` with sed, head "
                 "or tail, to see parts of it."
             )
         return file.read(found.st_size)  # not `limit`, which would set aside so much memory for every file
 
 
-def _require_file(place: Place, found: os.stat_result) -> None:
-    what = _kind(found.st_mode)
+def _require_file(place: WorkspacePath, found: os.stat_result) -> None:
+    what = _describe_mode(found.st_mode)
     if what == "folder":
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), place.shown)
     if what != "file":
         raise Refusal(f"`{place.shown}` is a {what}, not a file.")
 
 
-def write_bytes(place: Place, content: bytes) -> None:
+def write_bytes(place: WorkspacePath, content: bytes) -> None:
     """Put content in a file's place, all or nothing; the mode stays. Folders on the way are made."""
-    with opened_folder(place, place.steps[:-1], make=True) as parent:
+    with open_folder(place, place.steps[:-1], make=True) as parent:
         name = place.steps[-1] if place.steps else "."
-        mode = _mode_of_old(place, name, parent)
+        mode = _find_old_mode(place, name, parent)
         scrap = f".bough-{secrets.token_hex(8)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
@@ -171,7 +172,7 @@ def write_bytes(place: Place, content: bytes) -> None:
             raise
 
 
-def _mode_of_old(place: Place, name: str, parent: int) -> int | None:
+def _find_old_mode(place: WorkspacePath, name: str, parent: int) -> int | None:
     try:
         old = os.stat(name, dir_fd=parent, follow_symlinks=False)
     except FileNotFoundError:

@@ -13,8 +13,8 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from bough.adapters.tools import closest, paths
-from bough.adapters.tools.text import head_and_tail, plain
+from bough.adapters.tools import paths, suggestions
+from bough.adapters.tools.output_text import cut_middle, to_plain_text
 from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.ports import Finished, ToolResult, Workspace
 
@@ -47,14 +47,14 @@ def make_search(ripgrep: str | None) -> Tool:
         arguments=Search,
         example='{"pattern": "def total\\\\(", "path": "src", "glob": "*.py", "context": 2}',
         writes=False,
-        act=_search_by(_ripgrep(ripgrep) if ripgrep else _own),
+        act=_make_act(_make_ripgrep_argv(ripgrep) if ripgrep else _make_grep_argv),
     )
 
 
 Argv = Callable[[Search, str, Workspace], list[str]]
 
 
-def _ripgrep(program: str) -> Argv:
+def _make_ripgrep_argv(program: str) -> Argv:
     def argv(arguments: Search, path: str, workspace: Workspace) -> list[str]:
         options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
         # Above the workspace is bough's own folder, which ignores all that is in it.
@@ -67,46 +67,46 @@ def _ripgrep(program: str) -> Argv:
     return argv
 
 
-def _own(arguments: Search, path: str, workspace: Workspace) -> list[str]:
+def _make_grep_argv(arguments: Search, path: str, workspace: Workspace) -> list[str]:
     script = Path(__file__).with_name("grep.py")
     options = [arguments.pattern, path, arguments.glob, str(arguments.context), _COLUMNS]
     return [sys.executable, "-I", "-S", "-X", "utf8", str(script), *options]
 
 
-def _search_by(argv: Argv) -> Callable[[Search, Bench], Awaitable[ToolResult]]:
+def _make_act(argv: Argv) -> Callable[[Search, Bench], Awaitable[ToolResult]]:
     async def search(arguments: Search, bench: Bench) -> ToolResult:
         if "\0" in arguments.pattern or "\0" in arguments.glob:
             raise Refusal("`pattern` and `glob` must not hold a NUL character.", fault=True)
-        place = paths.find(bench.workspace, arguments.path)
-        what = paths.kind(place)
+        place = paths.resolve_path(bench.workspace, arguments.path)
+        what = paths.find_kind(place)
         if what == "missing":
-            raise Refusal(f"There is no `{place.shown}` to search.{closest.hint(place, bench.workspace)}")
+            raise Refusal(f"There is no `{place.shown}` to search.{suggestions.suggest_paths(place, bench.workspace)}")
         if what not in ("file", "folder"):
             raise Refusal(f"`{place.shown}` is a {what}: only files and folders can be searched.")
         finished = await bench.sandbox.run(
             argv(arguments, place.shown, bench.workspace), workspace=bench.workspace, timeout=_TIMEOUT, limit=_KEPT
         )
-        return _result(arguments, place.shown, finished, bench.rules.shown)
+        return _format_result(arguments, place.shown, finished, bench.rules.shown)
 
     return search
 
 
-def _result(arguments: Search, where: str, finished: Finished, room: int) -> ToolResult:
+def _format_result(arguments: Search, where: str, finished: Finished, room: int) -> ToolResult:
     text = finished.output.decode("utf-8", "replace")
-    lines, matches = _matches(text, arguments.limit)
+    lines, matches = _select_matches(text, arguments.limit)
     if not matches:
-        return _nothing(arguments, where, finished, text)
+        return _explain_no_match(arguments, where, finished, text)
     count = f"{matches:,} match{'es' if matches > 1 else ''}"
     if finished.killed:
         count = f"at least {count}; the search was killed {finished.killed}"
     if matches > arguments.limit:
         count = f"the first {arguments.limit:,} of {count}: narrow `pattern`, `path` or `glob`"
-    listed, cut = head_and_tail("\n".join(lines), room - 200)
+    listed, cut = cut_middle("\n".join(lines), room - 200)
     whole = "\n".join(lines).encode() if cut else None
     return ToolResult(f"{listed}\n({count})", whole=whole)
 
 
-def _matches(output: str, limit: int) -> tuple[list[str], int]:
+def _select_matches(output: str, limit: int) -> tuple[list[str], int]:
     """The lines to show, up to the limit of matches, and how many matches there are in all."""
     lines: list[str] = []
     matches, full = 0, False
@@ -120,11 +120,11 @@ def _matches(output: str, limit: int) -> tuple[list[str], int]:
         path, number, mark, text = found.groups()
         matches += mark == ":"
         if matches <= limit and not full:
-            lines.append(f"{path.removeprefix('./')}{mark}{number}{mark}{plain(text)}")
+            lines.append(f"{path.removeprefix('./')}{mark}{number}{mark}{to_plain_text(text)}")
     return lines, matches
 
 
-def _nothing(arguments: Search, where: str, finished: Finished, output: str) -> ToolResult:
+def _explain_no_match(arguments: Search, where: str, finished: Finished, output: str) -> ToolResult:
     if finished.killed:
         return ToolResult(
             f"The search was killed {finished.killed}: use a simpler pattern or a smaller `path`.", ok=False
@@ -132,5 +132,5 @@ def _nothing(arguments: Search, where: str, finished: Finished, output: str) -> 
     if finished.exit_status == 1:
         only = f" in files like {arguments.glob}" if arguments.glob else ""
         return ToolResult(f"No line in {where} matches `{arguments.pattern}`{only}.")
-    said, _ = head_and_tail(plain(output).strip(), 2_000)
+    said, _ = cut_middle(to_plain_text(output).strip(), 2_000)
     return ToolResult(f"The search failed: {said}", ok=False)

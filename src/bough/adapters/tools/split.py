@@ -9,11 +9,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bough.adapters.tools.tool import Refusal
+from bough.core.conversation.structured_answer import parse_answer
 from bough.core.messages import Answer, Call
-from bough.core.planning.given import Answered
-from bough.core.planning.specs import ALIASES
-from bough.core.planning.specs import SPLIT as ASKED
-from bough.core.structured import read
+from bough.core.planning.given_steps import Answered
+from bough.core.planning.tool_specs import ALIASES
+from bough.core.planning.tool_specs import SPLIT as ASKED
 from bough.ports import ToolResult
 
 SPLIT = replace(
@@ -25,9 +25,9 @@ SPLIT = replace(
 )
 
 
-def propose(call: Call) -> ToolResult:
+def propose_split(call: Call) -> ToolResult:
     """The proposal as it came, when it can be read. `Refusal` when not."""
-    found = read(Answer(calls=(call,)), SPLIT, Answered, ALIASES)
+    found = parse_answer(Answer(calls=(call,)), SPLIT, Answered, ALIASES)
     if isinstance(found, str):
         raise Refusal(found, fault=True)
     return ToolResult("The proposal can be read.", proposal=call.arguments)

@@ -43,7 +43,7 @@ class Tool(Struct, frozen=True):
 A = TypeVar("A", bound=Struct)
 
 
-def in_thread(act: Callable[[A, Bench], ToolResult]) -> Callable[[A, Bench], Awaitable[ToolResult]]:
+def run_in_thread(act: Callable[[A, Bench], ToolResult]) -> Callable[[A, Bench], Awaitable[ToolResult]]:
     """An act that works on files, kept from holding up everyone else."""
 
     async def threaded(arguments: A, bench: Bench) -> ToolResult:

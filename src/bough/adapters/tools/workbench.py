@@ -8,20 +8,20 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from bough.adapters.tools.arguments import decode, schema
+from bough.adapters.tools.arguments import decode_arguments, make_schema
 from bough.adapters.tools.bash import BASH
 from bough.adapters.tools.dispute import DISPUTE
 from bough.adapters.tools.edit import EDIT
 from bough.adapters.tools.files import READ, WRITE
 from bough.adapters.tools.listing import LIST
 from bough.adapters.tools.notes import DONE, NOTE
+from bough.adapters.tools.output_text import replace_surrogates
 from bough.adapters.tools.search import make_search
-from bough.adapters.tools.split import SPLIT, propose
-from bough.adapters.tools.text import printable
+from bough.adapters.tools.split import SPLIT, propose_split
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.core.meant import meant
 from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
+from bough.core.spelling import suggest_word
 from bough.ports import Sandbox, ToolResult, Workspace
 
 
@@ -35,7 +35,7 @@ class WorkbenchTools:
         bash = replace(BASH, description=BASH.description.format(reach=sandbox.says))
         tools = (READ, WRITE, EDIT, search, LIST, bash, NOTE, DISPUTE, DONE)
         self._tools = {tool.name: tool for tool in tools}
-        *specs, done = (ToolSpec(t.name, t.description, schema(t.arguments), t.writes) for t in tools)
+        *specs, done = (ToolSpec(t.name, t.description, make_schema(t.arguments), t.writes) for t in tools)
         self._specs = (*specs, SPLIT, done)
 
     @property
@@ -45,26 +45,26 @@ class WorkbenchTools:
     async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         try:
             if call.name == SPLIT.name:
-                return propose(call)
-            tool = self._named(call.name)
-            arguments = decode(tool, call.arguments)
+                return propose_split(call)
+            tool = self._find_tool(call.name)
+            arguments = decode_arguments(tool, call.arguments)
             result = await tool.act(arguments, Bench(workspace, rules, self._sandbox, progress))
-            return replace(result, output=printable(result.output))
+            return replace(result, output=replace_surrogates(result.output))
         except Refusal as refusal:
-            return ToolResult(printable(str(refusal)), ok=False, fault=refusal.fault)
+            return ToolResult(replace_surrogates(str(refusal)), ok=False, fault=refusal.fault)
         except OSError as error:
-            return ToolResult(printable(f"`{call.name}` failed: {_reason(error)}."), ok=False)
+            return ToolResult(replace_surrogates(f"`{call.name}` failed: {_describe_error(error)}."), ok=False)
 
-    def _named(self, name: str) -> Tool:
+    def _find_tool(self, name: str) -> Tool:
         if name in self._tools:
             return self._tools[name]
         known = [spec.name for spec in self._specs]
-        close = meant(name.lower(), known)
+        close = suggest_word(name.lower(), known)
         hint = f" Did you mean `{close}`?" if close else ""
         raise Refusal(f"There is no tool `{name[:100]}`.{hint} There are: {', '.join(known)}.", fault=True)
 
 
-def _reason(error: OSError) -> str:
+def _describe_error(error: OSError) -> str:
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return "a part of the path is a link or a file where a folder was expected"
     return error.strerror or str(error)

@@ -10,9 +10,9 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 
-from bough.adapters.verifiers.testside import foreign, language, test_file
-from bough.adapters.verifiers.texts import differing
-from bough.core.acceptance import Remark
+from bough.adapters.verifiers.testside import find_language, is_foreign, is_test_file
+from bough.adapters.verifiers.tree_texts import differing
+from bough.core.acceptance.verdict import Remark
 
 MOST = 20
 TESTS = 1_000
@@ -43,40 +43,40 @@ def advise(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Remark,
     """About code that is new. `before` and `after`: texts by path."""
     found: list[Remark] = []
     changed = [path for path in sorted(differing(before, after)) if path in after]
-    product = [path for path in changed if language(path) and not test_file(path) and not foreign(path)]
-    tests = [line for path in _near(product, after) for line in _asserting(after[path])] if product else []
+    product = [path for path in changed if find_language(path) and not is_test_file(path) and not is_foreign(path)]
+    tests = [line for path in _near(product, after) for line in _list_asserted_values(after[path])] if product else []
     for path in product:
-        for number, line in _new_lines(before.get(path, ""), after[path]):
+        for number, line in _list_new_lines(before.get(path, ""), after[path]):
             what = next((what for what, words in _LOOKS.items() if re.search("|".join(words.split()), line)), "")
-            if what or (what := _from_a_test(line, tests)):
+            if what or (what := _find_copied_values(line, tests)):
                 found.append(Remark(path, number, what))
     return tuple(found[:MOST])
 
 
 def _near(changed: list[str], texts: Mapping[str, str]) -> list[str]:
     """The tests that may be about these files: of very many, those of the same folders and packages."""
-    tests = [path for path in texts if test_file(path)]
+    tests = [path for path in texts if is_test_file(path)]
     if len(tests) <= TESTS:
         return tests
     parts = {part for path in changed for part in re.split(r"[/._-]", path)}
     return sorted(tests, key=lambda path: -len(parts.intersection(re.split(r"[/._-]", path))))[:TESTS]
 
 
-def _new_lines(old: str, new: str) -> Iterator[tuple[int, str]]:
+def _list_new_lines(old: str, new: str) -> Iterator[tuple[int, str]]:
     was, now = old.splitlines(), new.splitlines()
     for tag, _, _, start, end in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
         if tag in ("insert", "replace"):
             yield from ((number + 1, now[number]) for number in range(start, end))
 
 
-def _asserting(text: str) -> Iterator[set[str]]:
+def _list_asserted_values(text: str) -> Iterator[set[str]]:
     """The values in each line that asserts something."""
     for line in text.splitlines():
         if re.search(r"assert|expect|Equal|should", line):
             yield set(re.findall(_LITERAL, line)) - {"0", "1", "2"}
 
 
-def _from_a_test(line: str, tests: list[set[str]]) -> str:
+def _find_copied_values(line: str, tests: list[set[str]]) -> str:
     """A choice by values that stand together in one assertion."""
     if not re.search(r"==|===|\bin\b|\bcase\b|\bmatch\b|[:=]>?\s*[\d\"']", line):
         return ""

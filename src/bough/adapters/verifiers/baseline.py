@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.acceptance import Case, Check, Report
+from bough.core.acceptance.verdict import Case, Check, Report
 
 FORMAT = 4
 """Of what is kept: what an earlier bough kept says too little."""
@@ -25,7 +25,7 @@ CRASHED = 126
 """Exit statuses from here on are the system's or a signal's, not the runner's."""
 
 
-class Known(Struct, frozen=True, forbid_unknown_fields=True):
+class Baseline(Struct, frozen=True, forbid_unknown_fields=True):
     """What the check said at a tree."""
 
     report: Report
@@ -55,7 +55,7 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
         return ended and self.report.how == "exit status"
 
 
-Measure = Callable[[], Awaitable[Known]]
+Measure = Callable[[], Awaitable[Baseline]]
 
 
 class Baselines:
@@ -65,29 +65,29 @@ class Baselines:
         """`surroundings`: what tells the environment that checks run in from any other."""
         self._folder = folder
         self._surroundings = surroundings
-        self._under_way: dict[Path, asyncio.Task[Known]] = {}
+        self._under_way: dict[Path, asyncio.Task[Baseline]] = {}
 
-    def know(self, tree: str, check: Check, known: Known) -> None:
+    def know(self, tree: str, check: Check, known: Baseline) -> None:
         """What the check says at this tree was seen elsewhere."""
-        _keep(self._path(tree, check), known)
+        _save(self._path(tree, check), known)
 
-    def look(self, tree: str, check: Check) -> Known | None:
+    def look(self, tree: str, check: Check) -> Baseline | None:
         """What is known by now; nothing is waited for."""
         path = self._path(tree, check)
         task = self._under_way.get(path)
         if task is not None and task.done() and not task.cancelled() and task.exception() is None:
             return task.result()
-        return _kept(path)
+        return _load(path)
 
     def _path(self, tree: str, check: Check) -> Path:
         key = hashlib.sha256(f"{check.command}\0{self._surroundings}".encode()).hexdigest()[:16]
         return self._folder / f"{tree}-{key}.{FORMAT}.json"
 
-    def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Known]:
+    def begin(self, tree: str, check: Check, measure: Measure) -> asyncio.Task[Baseline]:
         path = self._path(tree, check)
         task = self._under_way.get(path)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = self._under_way[path] = asyncio.create_task(_known_or_measured(path, measure))
+            task = self._under_way[path] = asyncio.create_task(_load_or_measure(path, measure))
         return task
 
     async def close(self) -> None:
@@ -96,23 +96,23 @@ class Baselines:
         await asyncio.gather(*self._under_way.values(), return_exceptions=True)
 
 
-async def _known_or_measured(path: Path, measure: Measure) -> Known:
-    if (kept := _kept(path)) is not None:
+async def _load_or_measure(path: Path, measure: Measure) -> Baseline:
+    if (kept := _load(path)) is not None:
         return kept
     known = await measure()
     if not known.lacking:
-        _keep(path, known)
+        _save(path, known)
     return known
 
 
-def _kept(path: Path) -> Known | None:
+def _load(path: Path) -> Baseline | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Known)
+        return msgspec.json.decode(path.read_bytes(), type=Baseline)
     except (FileNotFoundError, msgspec.DecodeError):
         return None
 
 
-def _keep(path: Path, known: Known) -> None:
+def _save(path: Path, known: Baseline) -> None:
     # Traces would only fill the disk.
     outcomes = tuple(Case(case.id, case.outcome, case.message) for case in known.report.cases)
     path.parent.mkdir(parents=True, exist_ok=True)

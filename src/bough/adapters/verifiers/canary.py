@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 
-from bough.adapters.verifiers.testside import language, words_of
+from bough.adapters.verifiers.testside import find_language, split_words
 
 ASKED = ("python", "javascript", "rust")
 """Languages in which expected values can be made wrong."""
@@ -32,25 +32,27 @@ Spans = list[tuple[int, int, str]]
 """Stretches of a text, and what to put there."""
 
 
-def made_wrong(texts: Mapping[str, str], tests: Collection[str], script: str = "") -> tuple[dict[str, str], set[str]]:
+def falsify_expectations(
+    texts: Mapping[str, str], tests: Collection[str], script: str = ""
+) -> tuple[dict[str, str], set[str]]:
     """Files with expected values made wrong, and the names of the tests in which that was done. `tests`: names as the
     runner has them. `script`: a file that is itself the check."""
     wrong: dict[str, str] = {}
     done: set[str] = set()
     for path, text in texts.items():
-        names = {test: _inside(test, path) for test in tests if belongs(test, path)}
+        names = {test: _name_within_file(test, path) for test in tests if is_test_of(test, path)}
         wanted = {*names.values()}
         if not wanted and path != script:
             continue
-        changes, found = _CHANGES.get(language(path), _none)(text, wanted, path == script)
+        changes, found = _CHANGES.get(find_language(path), _falsify_nothing)(text, wanted, path == script)
         if changes:
-            wrong[path] = _changed(text, changes)
+            wrong[path] = _apply_changes(text, changes)
             done |= {test for test, name in names.items() if name in found}
             done |= {script} if path == script else set()
     return wrong, done
 
 
-def belongs(test: str, path: str) -> bool:
+def is_test_of(test: str, path: str) -> bool:
     """A test is named by its file, by its module, or in Rust by the crate that it is in."""
     file = test.partition("::")[0]
     module = path.rpartition(".")[0].replace("/", ".")
@@ -61,30 +63,30 @@ def belongs(test: str, path: str) -> bool:
     )
 
 
-def _inside(test: str, path: str) -> str:
+def _name_within_file(test: str, path: str) -> str:
     """What a test is called within its file: `Adding.test_add` in Python, else the last part of its name."""
     name = re.sub(r"\[.*", "", test)
-    if language(path) != "python":
+    if find_language(path) != "python":
         return re.split(r"::| > ", name)[-1].strip()
     module = path.rpartition(".")[0].replace("/", ".")
     rest = name.partition("::")[2].replace("::", ".") if "::" in name else name.removeprefix(f"{module}.")
     return rest.removeprefix(f"{module}.").removeprefix(f"{module.rpartition('.')[2]}.")  # as documentation tests are
 
 
-def _changed(text: str, changes: Spans) -> str:
+def _apply_changes(text: str, changes: Spans) -> str:
     for start, end, new in sorted(set(changes), reverse=True):
         text = text[:start] + new + text[end:]
     return text
 
 
-def _none(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+def _falsify_nothing(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
     return [], set()
 
 
 # ── Python ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+def _falsify_python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -93,18 +95,18 @@ def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]
     changes: Spans = []
     done: set[str] = set()
     bodies: list[tuple[str, ast.AST | None, list[ast.stmt]]] = [("", None, tree.body)] if script else []
-    for name, node in _functions(tree.body):
-        if name in wanted and (doc := _docstring(node)) is not None:
-            changes += (found := _doctests(place, doc))
+    for name, node in _list_functions(tree.body):
+        if name in wanted and (doc := _find_docstring(node)) is not None:
+            changes += (found := _find_doctests(place, doc))
             done |= {name} if found else set()
         elif name in wanted:
             bodies.append((name, node, node.body))
     for name, function, body in bodies:
-        values = _bound(function, body)
-        expected = list(_expected(body))
+        values = _find_bindings(function, body)
+        expected = list(_find_expected(body))
         # Of a script, only the last: what comes before would end it.
         for value in expected[-1:] if function is None else expected:
-            if made := list(_wrong(value, values, place)):
+            if made := list(_falsify_value(value, values, place)):
                 changes += made
                 done.add(name)
     return changes, done
@@ -113,22 +115,22 @@ def _python(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
+def _list_functions(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, _Function]]:
     """With the classes that they are in: two tests of one name are two tests."""
     for node in body:
         if isinstance(node, ast.ClassDef):
-            yield from _functions(node.body, f"{within}{node.name}.")
+            yield from _list_functions(node.body, f"{within}{node.name}.")
         elif isinstance(node, _Function):
             yield f"{within}{node.name}", node
 
 
-def _docstring(node: _Function) -> ast.Constant | None:
+def _find_docstring(node: _Function) -> ast.Constant | None:
     first = node.body[0] if node.body else None
     held = first.value if isinstance(first, ast.Expr) else None
     return held if isinstance(held, ast.Constant) and isinstance(held.value, str) and ">>>" in held.value else None
 
 
-def _doctests(place: _Places, doc: ast.Constant) -> Spans:
+def _find_doctests(place: _Places, doc: ast.Constant) -> Spans:
     start, end = place.span(doc)
     lines = re.finditer(r"(?m)^[ \t]*>>> .*\n(?:[ \t]*\.\.\. .*\n)*[ \t]*(?!>>>|\.\.\.)(\S.*)$", place.text[start:end])
     return [(start + line.end(1), start + line.end(1), f"~{_NUMBER}") for line in lines]
@@ -145,21 +147,25 @@ class _Places:
             self._starts.append(self._starts[-1] + len(line))
 
     def span(self, node: ast.expr) -> tuple[int, int]:
-        return self._at(node.lineno, node.col_offset), self._at(node.end_lineno or 0, node.end_col_offset or 0)
+        return self._find_offset(node.lineno, node.col_offset), self._find_offset(
+            node.end_lineno or 0, node.end_col_offset or 0
+        )
 
-    def _at(self, line: int, column: int) -> int:
+    def _find_offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + len(self._lines[line - 1].encode()[:column].decode(errors="ignore"))
 
 
-def _expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
+def _find_expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
     """What something has to equal, in statements that are sure to be reached."""
     for node in body:
         if isinstance(node, ast.Return | ast.Raise):
             return
-        if isinstance(node, ast.With | ast.AsyncWith) and not re.search("raises|suppress|Raises|warns", _with(node)):
-            yield from _expected(node.body)
+        if isinstance(node, ast.With | ast.AsyncWith) and not re.search(
+            "raises|suppress|Raises|warns", _unparse_contexts(node)
+        ):
+            yield from _find_expected(node.body)
         elif isinstance(node, ast.Assert) and isinstance(node.test, ast.Compare):
-            yield from _compared(node.test)
+            yield from _find_compared(node.test)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             call = node.value
             if (
@@ -168,21 +174,21 @@ def _expected(body: list[ast.stmt]) -> Iterator[ast.expr]:
                 and len(call.args) == 2
                 and not call.keywords
             ):
-                yield from _side(call.args[0], call.args[1])
+                yield from _choose_value_side(call.args[0], call.args[1])
         if any(isinstance(inner, ast.Return) for inner in ast.walk(node)):
             return
 
 
-def _with(node: ast.With | ast.AsyncWith) -> str:
+def _unparse_contexts(node: ast.With | ast.AsyncWith) -> str:
     return " ".join(ast.unparse(item.context_expr) for item in node.items)
 
 
-def _compared(test: ast.Compare) -> Iterator[ast.expr]:
+def _find_compared(test: ast.Compare) -> Iterator[ast.expr]:
     if len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is | ast.In):
-        yield from _side(test.left, test.comparators[0])
+        yield from _choose_value_side(test.left, test.comparators[0])
 
 
-def _side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
+def _choose_value_side(left: ast.expr, right: ast.expr) -> Iterator[ast.expr]:
     """The side that is a value; where both are, nothing is tested."""
     if _is_value(left) != _is_value(right):
         yield left if _is_value(left) else right
@@ -201,7 +207,7 @@ def _is_value(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant | ast.JoinedStr | ast.Name)
 
 
-def _bound(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
+def _find_bindings(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast.expr]]:
     """The values of names that stand for one: parameters of the cases, and what is assigned once."""
     found: dict[str, list[ast.expr]] = {}
     for node in body:
@@ -210,7 +216,7 @@ def _bound(function: ast.AST | None, body: list[ast.stmt]) -> dict[str, list[ast
             found[name] = [] if name in found or not _is_value(node.value) else [node.value]
     for mark in getattr(function, "decorator_list", []):
         if isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2:
-            found |= _cases(mark.args[0], mark.args[1])
+            found |= _read_cases(mark.args[0], mark.args[1])
     # A value that is used for something else too is not only expected.
     used = Counter(node.id for one in body for node in ast.walk(one) if isinstance(node, ast.Name) and _is_read(node))
     return {name: values for name, values in found.items() if used[name] == 1}
@@ -220,7 +226,7 @@ def _is_read(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Load)
 
 
-def _cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
+def _read_cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
     said = (
         [names.value]
         if isinstance(names, ast.Constant)
@@ -235,7 +241,7 @@ def _cases(names: ast.expr, cases: ast.expr) -> dict[str, list[ast.expr]]:
     return found
 
 
-def _wrong(
+def _falsify_value(
     node: ast.expr, values: Mapping[str, list[ast.expr]], place: _Places, deep: int = 0
 ) -> Iterator[tuple[int, int, str]]:
     start, end = place.span(node)
@@ -243,23 +249,23 @@ def _wrong(
     if isinstance(node, ast.Name):
         if deep < 2:
             yield from (
-                change for value in values.get(node.id, []) for change in _wrong(value, values, place, deep + 1)
+                change for value in values.get(node.id, []) for change in _falsify_value(value, values, place, deep + 1)
             )
     elif isinstance(node, ast.Call):
-        yield from (change for value in node.args for change in _wrong(value, values, place, deep))
+        yield from (change for value in node.args for change in _falsify_value(value, values, place, deep))
     elif isinstance(node, ast.List | ast.Tuple | ast.Set | ast.Dict):
         below = node.values if isinstance(node, ast.Dict) else node.elts
         if not below:
             yield start, end, {"[": f"[{_NUMBER}]", "(": f"({_NUMBER},)"}.get(text[:1], f"{{{_NUMBER}: {_NUMBER}}}")
-        yield from (change for value in below for change in _wrong(value, values, place, deep))
+        yield from (change for value in below for change in _falsify_value(value, values, place, deep))
     elif isinstance(node, ast.JoinedStr):
         yield start, end, f"({text} + '~{_NUMBER}')"
     elif isinstance(node, ast.UnaryOp | ast.Constant):
         with suppress(ValueError, TypeError):
-            yield start, end, repr(_other(ast.literal_eval(node)))
+            yield start, end, repr(_make_other_value(ast.literal_eval(node)))
 
 
-def _other(value: object) -> object:
+def _make_other_value(value: object) -> object:
     """Another value of the same kind. As a literal: code that reads the tests is to find it."""
     if isinstance(value, bool):
         return not value
@@ -285,20 +291,22 @@ _RUST_TEST = re.compile(r"()\bfn\s+(\w+)\s*\(")
 _BRANCH = re.compile(r"\b(?:if|else|for|while|catch|switch|match|loop|forEach|map|filter)\b|=>\s*\{?\s*$|\|\s*\{?\s*$")
 
 
-def _javascript(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return _by_line(text, wanted, _JS, _JS_TEST)
+def _falsify_javascript(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    return _falsify_lines(text, wanted, _JS, _JS_TEST)
 
 
-def _rust(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
-    return _by_line(text, wanted, _RUST, _RUST_TEST)
+def _falsify_rust(text: str, wanted: set[str], script: bool) -> tuple[Spans, set[str]]:
+    return _falsify_lines(text, wanted, _RUST, _RUST_TEST)
 
 
-def _number(text: str) -> int | float:
+def _parse_number(text: str) -> int | float:
     text = text.replace("_", "")
     return float(text) if "." in text else int(text)
 
 
-def _by_line(text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pattern[str]) -> tuple[Spans, set[str]]:
+def _falsify_lines(
+    text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pattern[str]
+) -> tuple[Spans, set[str]]:
     changes: Spans = []
     done: set[str] = set()
     above: list[str] = []
@@ -318,7 +326,9 @@ def _by_line(text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pa
                 group = next(number for number in range(1, (found.lastindex or 0) + 1) if found[number])
                 value, (start, end) = found[group], found.span(group)
                 text_value = value[0] in "\"'"
-                new = f"{value[:-1]}~{_NUMBER}{value[-1]}" if text_value else str(_other(_number(value)))
+                new = (
+                    f"{value[:-1]}~{_NUMBER}{value[-1]}" if text_value else str(_make_other_value(_parse_number(value)))
+                )
                 changes.append((at + start, at + end, new))
                 done.add(named[2])
             above.append(line)
@@ -326,30 +336,30 @@ def _by_line(text: str, wanted: set[str], asserts: re.Pattern[str], tests: re.Pa
     return changes, done
 
 
-_CHANGES = {"python": _python, "javascript": _javascript, "rust": _rust}
+_CHANGES = {"python": _falsify_python, "javascript": _falsify_javascript, "rust": _falsify_rust}
 
 
 # ── what cannot be asked ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def script_in(command: str, texts: Mapping[str, str]) -> str:
+def find_script(command: str, texts: Mapping[str, str]) -> str:
     """The file that is itself the check."""
-    return next((path for path in sorted(words_of(command)) if path in texts and language(path) in ASKED), "")
+    return next((path for path in sorted(split_words(command)) if path in texts and find_language(path) in ASKED), "")
 
 
-def not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
+def explain_not_asked(texts: Mapping[str, str], tests: Collection[str]) -> str:
     """Why no expected value was made wrong, as a phrase; empty: there was nothing to ask."""
-    held = {language(path) for path in texts for test in tests if belongs(test, path)}
+    held = {find_language(path) for path in texts for test in tests if is_test_of(test, path)}
     others = sorted(held - {*ASKED, ""})
     if others:
         return f"expected values cannot be made wrong in {others[0]}"
     return "no expected value that could be made wrong was found" if tests else ""
 
 
-def assert_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
+def asserts_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
     """All of these are Python tests in which nothing could fail but an accident."""
     names = {re.split(r"::|\.", re.sub(r"\[.*", "", test))[-1] for test in tests}
-    held = [text for path, text in texts.items() if any(belongs(test, path) for test in tests)]
+    held = [text for path, text in texts.items() if any(is_test_of(test, path) for test in tests)]
     if not tests or not held or not all(test.partition("::")[0].endswith(".py") for test in tests):
         return False
     try:
@@ -357,10 +367,12 @@ def assert_nothing(texts: Mapping[str, str], tests: Collection[str]) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     functions = (node for tree in trees for node in ast.walk(tree) if isinstance(node, _Function))
-    return not any(_asserts(node) for function in functions if function.name in names for node in ast.walk(function))
+    return not any(
+        _has_assertion(node) for function in functions if function.name in names for node in ast.walk(function)
+    )
 
 
-def _asserts(node: ast.AST) -> bool:
+def _has_assertion(node: ast.AST) -> bool:
     if isinstance(node, ast.Assert):
         return not isinstance(node.test, ast.Constant)
     return (

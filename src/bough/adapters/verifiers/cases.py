@@ -8,7 +8,7 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from bough.core.acceptance import Case, CaseOutcome, How, Report
+from bough.core.acceptance.verdict import Case, CaseOutcome, How, Report
 
 MOST_CASES = 100_000
 _LONGEST_ID = 400
@@ -19,19 +19,19 @@ _UNPRINTABLE = "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]"
 _RANK: dict[CaseOutcome, int] = {"skipped": 0, "passed": 1, "failed": 2, "error": 3}
 
 
-def plain(text: str) -> str:
+def strip_ansi(text: str) -> str:
     """Text without colours and other control sequences."""
     return re.sub(_UNPRINTABLE, "", re.sub(_ANSI, "", text))
 
 
-def without_root(text: str, root: str) -> str:
+def strip_root(text: str, root: str) -> str:
     """Text in which paths below the workspace are relative to it, so that it is the same in every checkout."""
     if len(root) < 2:
         return text
     return re.sub(rf"(file://)?{re.escape(root.rstrip('/'))}/", "", text)
 
 
-def middle_cut(text: str, size: int) -> str:
+def cut_middle(text: str, size: int) -> str:
     """At most `size` characters: the beginning and, more of it, the end, where runners say what went wrong."""
     if len(text) <= size:
         return text
@@ -45,20 +45,20 @@ def make_case(
     name: str, outcome: CaseOutcome, message: str = "", trace: str = "", seconds: float = 0.0, root: str = ""
 ) -> Case:
     """A case that is safe to keep, whatever the runner wrote."""
-    clean = " ".join(without_root(plain(name), root).split()) or "?"
+    clean = " ".join(strip_root(strip_ansi(name), root).split()) or "?"
     if len(clean) > _LONGEST_ID:
         clean = f"{clean[: _LONGEST_ID - 17]}~{sha256(clean.encode()).hexdigest()[:16]}"
     bad = outcome in ("failed", "error")
     return Case(
         clean,
         outcome,
-        middle_cut(without_root(plain(message), root).strip(), _LONGEST_MESSAGE) if bad else "",
-        middle_cut(without_root(plain(trace), root).strip("\n"), _LONGEST_TRACE) if bad else "",
+        cut_middle(strip_root(strip_ansi(message), root).strip(), _LONGEST_MESSAGE) if bad else "",
+        cut_middle(strip_root(strip_ansi(trace), root).strip("\n"), _LONGEST_TRACE) if bad else "",
         seconds if 0 <= seconds < 1e7 else 0.0,
     )
 
 
-def one_each(cases: Iterable[Case]) -> tuple[Case, ...]:
+def deduplicate(cases: Iterable[Case]) -> tuple[Case, ...]:
     """Every id once.
 
     pytest's ids are unique, so one that comes again is the same test (its teardown, another try): the worse outcome
@@ -81,13 +81,13 @@ def one_each(cases: Iterable[Case]) -> tuple[Case, ...]:
     return tuple(by_id.values())
 
 
-def counted(how: How, cases: tuple[Case, ...]) -> Report:
+def count_cases(how: How, cases: tuple[Case, ...]) -> Report:
     outcomes = [case.outcome for case in cases]
     failed = outcomes.count("failed") + outcomes.count("error")
     return Report(how, cases, outcomes.count("passed"), failed, outcomes.count("skipped"))
 
 
-def worse(one: Report, other: Report) -> Report:
+def merge_worse(one: Report, other: Report) -> Report:
     """Two witnesses of one run: of each count the worse one, and the tests of the first (or of the other when the
     first knows none)."""
     return Report(

@@ -12,15 +12,15 @@ from shlex import quote
 
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.look import Look, last
-from bough.adapters.verifiers.projects import file_check, preference, project_check, runner_behind
-from bough.adapters.verifiers.runners.make import targets
-from bough.core.acceptance import Check
+from bough.adapters.verifiers.project_check import find_file_check, find_project_check, find_runner_behind, rank_suffix
+from bough.adapters.verifiers.project_files import ProjectFiles, last_segment
+from bough.adapters.verifiers.runners.make import find_targets
+from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 
 
-def discover(
+def discover_check(
     step: Step, task: str, files: Collection[str], read: Callable[[str], str | None], folder: str = "", own: str = ""
 ) -> Check | None:
     """The check of a task and why it is the one; None when there is none to be found.
@@ -31,44 +31,48 @@ def discover(
     where they stand, is in. The id is the last segment of the task's path, in which
     dashes and underscores are the same and case does not matter. The goal has no id to name files after.
     """
-    look = Look(files, read)
+    look = ProjectFiles(files, read)
     if step.test_command and step.test_command.strip():
-        return Check(step.test_command, "the step's test_command", runner_behind(step.test_command, look))
-    name = "" if task == GOAL else _same(task.rsplit("/", 1)[-1])
-    found = _said(step, look) or (_named_after(name, look) if name else None)
+        return Check(step.test_command, "the step's test_command", find_runner_behind(step.test_command, look))
+    name = "" if task == GOAL else _normalize_name(task.rsplit("/", 1)[-1])
+    found = _find_stated(step, look) or (_find_named_after(name, look) if name else None)
     if found is None and own.strip():
-        return Check(own, "[check] command in bough.toml says so", runner_behind(own, look))
-    return found or project_check(look, folder)
+        return Check(own, "[check] command in bough.toml says so", find_runner_behind(own, look))
+    return found or find_project_check(look, folder)
 
 
-def _said(step: Step, look: Look) -> Check | None:
+def _find_stated(step: Step, look: ProjectFiles) -> Check | None:
     """The step's `test_file`. One outside the workspace, or in a language without a runner, cannot be the check."""
     path = PurePosixPath(step.test_file.strip()) if step.test_file and step.test_file.strip() else None
     if path is None or path.is_absolute() or ".." in path.parts:
         return None
-    check = file_check(str(path), look)
+    check = find_file_check(str(path), look)
     return replace(check, why=f"the step's test_file {path}") if check else None
 
 
-def _named_after(name: str, look: Look) -> Check | None:
+def _find_named_after(name: str, look: ProjectFiles) -> Check | None:
     for path in look:
         if path.startswith("tests/") and path.count("/") == 1 and path.endswith(".py"):
-            check = file_check(path, look) if _same(PurePosixPath(path).stem) == f"test_{name}" else None
+            check = find_file_check(path, look) if _normalize_name(PurePosixPath(path).stem) == f"test_{name}" else None
             if check:
                 return replace(check, why=f"{path}, named after the task")
-    makefile, known = targets(look)
-    target = next((target for target in sorted(known) if _same(target) == f"test_{name}"), "")
+    makefile, known = find_targets(look)
+    target = next((target for target in sorted(known) if _normalize_name(target) == f"test_{name}"), "")
     if target:
         return Check(f"make {quote(target)}", f"the target {target} of {makefile}", "")
-    return _anywhere(name, look)
+    return _find_anywhere(name, look)
 
 
-def _anywhere(name: str, look: Look) -> Check | None:
+def _find_anywhere(name: str, look: ProjectFiles) -> Check | None:
     """`{id}_test.*` and `test_{id}.*`, also as JavaScript (`{id}.test.ts`) and Ruby (`{id}_spec.rb`) write them."""
     named = {f"test_{name}", f"{name}_test", f"{name}_spec"}
-    fitting = [path for path in look if _same(last(path).rpartition(".")[0]) in named and preference(path) >= 0]
-    for path in sorted(fitting, key=lambda path: (preference(path), path.count("/"), path)):
-        check = file_check(path, look)
+    fitting = [
+        path
+        for path in look
+        if _normalize_name(last_segment(path).rpartition(".")[0]) in named and rank_suffix(path) >= 0
+    ]
+    for path in sorted(fitting, key=lambda path: (rank_suffix(path), path.count("/"), path)):
+        check = find_file_check(path, look)
         if check:
             more = f" ({len(fitting) - 1} more of that name)" if len(fitting) > 1 else ""
             return replace(check, why=f"{path}, named after the task{more}")
@@ -78,6 +82,6 @@ def _anywhere(name: str, look: Look) -> Check | None:
 _SEPARATORS = str.maketrans("-. ", "___")
 
 
-def _same(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """A name in which dashes, dots and underscores are one, and case is none."""
     return name.translate(_SEPARATORS).casefold()

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable
 from xml.parsers import expat
 
-from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
-from bough.core.acceptance import Case, CaseOutcome
+from bough.adapters.verifiers.cases import MOST_CASES, deduplicate, make_case
+from bough.core.acceptance.verdict import Case, CaseOutcome
 
 LARGEST = 64 * 1024 * 1024
 _DEEPEST = 50
@@ -38,7 +38,7 @@ def read_junit(xml: bytes, root: str = "", identify: Identify | None = None) -> 
     """
     if len(xml) > LARGEST:
         return None
-    reader = _Reader(root, identify or plain_id)
+    reader = _JUnitReader(root, identify or make_plain_id)
     parser = expat.ParserCreate("utf-8")
     parser.StartDoctypeDeclHandler = reader.doctype
     parser.StartElementHandler = reader.start
@@ -50,10 +50,10 @@ def read_junit(xml: bytes, root: str = "", identify: Identify | None = None) -> 
         parser.Parse(clean, True)
     except (expat.ExpatError, _Unreadable):
         return None
-    return one_each(reader.cases) if reader.is_junit else None
+    return deduplicate(reader.cases) if reader.is_junit else None
 
 
-class _Reader:
+class _JUnitReader:
     """Keeps what JUnit's elements say, and nothing of any others."""
 
     def __init__(self, root: str, identify: Identify) -> None:
@@ -108,10 +108,10 @@ class _Reader:
         if name in _OUTCOMES:
             self._room = 0
         elif name == "testcase" and self._case is not None:
-            self.cases.append(self._made(self._case))
+            self.cases.append(self._build_case(self._case))
             self._case = None
 
-    def _made(self, attributes: dict[str, str]) -> Case:
+    def _build_case(self, attributes: dict[str, str]) -> Case:
         outcome: CaseOutcome = "skipped" if self._todo else self._outcome
         try:
             seconds = float(attributes.get("time", "0").replace(",", ""))
@@ -120,16 +120,16 @@ class _Reader:
         text = "".join(self._text)
         if self._message == "collection failure" and (told := re.findall(r"^E +(\S.*)", text, re.MULTILINE)):
             self._message = told[-1]
-        return make_case(self._id(attributes), outcome, self._message, text, seconds, self._root)
+        return make_case(self._make_id(attributes), outcome, self._message, text, seconds, self._root)
 
-    def _id(self, attributes: dict[str, str]) -> str:
+    def _make_id(self, attributes: dict[str, str]) -> str:
         file = attributes.get("file", "").replace("\\", "/").removeprefix("./")
         if self._root and file.startswith("/"):
             file = file.removeprefix(self._root.rstrip("/") + "/")
         return self._identify(file, attributes.get("classname", ""), attributes.get("name", ""))
 
 
-def plain_id(file: str, group: str, name: str) -> str:
+def make_plain_id(file: str, group: str, name: str) -> str:
     """`file::group > name`, as far as the runner tells them."""
     if file:
         return f"{file}::{f'{group} > ' if group else ''}{name}" if name else file

@@ -75,7 +75,7 @@ def is_manifest(path: str) -> bool:
     return _MANIFEST.search(path) is not None
 
 
-def missing(
+def find_missing(
     exit_status: int | None, text: str, said: Iterable[str], manifests: Mapping[str, str], own: Iterable[str]
 ) -> Missing | None:
     """The first thing that a failed check lacks. `said`: what failing tests say; `own`: the project's files."""
@@ -88,7 +88,10 @@ def missing(
     }
     texts = [*said, text]
     return (
-        _command(exit_status, text) or _module(texts, manifests, tops) or _package(texts, manifests) or _service(said)
+        _find_missing_command(exit_status, text)
+        or _find_missing_module(texts, manifests, tops)
+        or _find_missing_package(texts, manifests)
+        or _find_missing_service(said)
     )
 
 
@@ -100,7 +103,7 @@ _NOT_FOUND = re.compile(
 _NPM = re.compile(r"^\s*'?([\w.-]+)'? is not recognized|^> .*\n.*?sh: \d+: ([\w.-]+): not found", re.MULTILINE)
 
 
-def _command(exit_status: int | None, text: str) -> Missing | None:
+def _find_missing_command(exit_status: int | None, text: str) -> Missing | None:
     """A bare name only: a path would be a file of the project that the work may have to make."""
     if exit_status != 127 and not re.search(r"Error 127\b|exit (?:code|status) 127|spawn ENOENT", text):
         return None
@@ -114,19 +117,19 @@ _MODULES = re.compile(
 )
 
 
-def _module(texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
+def _find_missing_module(texts: Iterable[str], manifests: Mapping[str, str], own: set[str]) -> Missing | None:
     for text in texts:
         for found in _MODULES.finditer(text):
             top = (found[1] or found[2]).split(".")[0]
             if top in own:
                 continue
-            where = _declared(top, manifests)
+            where = _find_declaration(top, manifests)
             if where or top in RUNNERS or top in COMMON:
                 return Missing("module", top, where)
     return None
 
 
-def _declared(module: str, manifests: Mapping[str, str]) -> str:
+def _find_declaration(module: str, manifests: Mapping[str, str]) -> str:
     """The manifest that names the package of a module."""
     names = {module.lower(), ALIASES.get(module.lower(), module.lower())}
     pattern = "|".join(re.escape(name).replace("_", "[-_.]").replace("\\-", "[-_.]") for name in names)
@@ -149,7 +152,7 @@ _GO = re.compile(
 _CARGO = re.compile(r"no matching package(?: named `([\w-]+)`)? found|failed to (?:download|get) `([\w-]+)")
 
 
-def _package(texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | None:
+def _find_missing_package(texts: Iterable[str], manifests: Mapping[str, str]) -> Missing | None:
     nodes = {path: text for path, text in manifests.items() if path.endswith("package.json")}
     for text in texts:
         for found in _NODE.finditer(text):
@@ -169,7 +172,7 @@ _UNRESOLVED = re.compile(
 )
 
 
-def network(text: str) -> Missing | None:
+def find_missing_network(text: str) -> Missing | None:
     """A host whose name could not be looked up. For a check of which no test ran: a suite may well have tests that
     fail where there is no network."""
     found = _UNRESOLVED.search(text)
@@ -182,7 +185,7 @@ _REFUSED = re.compile(
 _ADDRESS = re.compile(r"""(?:127\.0\.0\.1|localhost|::1)["')]*[:, ]+(?:port[ =:]+)?(\d{2,5})|port[ =]+(\d{2,5})""")
 
 
-def _service(said: Iterable[str]) -> Missing | None:
+def _find_missing_service(said: Iterable[str]) -> Missing | None:
     """What failing tests say: a test that expects a refusal passes, and its text is not among them."""
     for text in said:
         if found := _REFUSED.search(text):

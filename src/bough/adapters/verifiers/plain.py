@@ -127,7 +127,7 @@ def run(path: str) -> None:
         raise Unclear("no test")
 
 
-def outcome(path: str) -> list[str]:
+def report_outcome(path: str) -> list[str]:
     """`passed`, `failed` or `unclear`, with what was said."""
     try:
         run(path)
@@ -146,7 +146,7 @@ def outcome(path: str) -> list[str]:
     return ["passed", ""]
 
 
-def apart(path: str) -> Any:
+def run_apart(path: str) -> Any:
     """In a process of its own with a terminal, at which nobody is."""
     import pty
 
@@ -155,7 +155,7 @@ def apart(path: str) -> Any:
     if child == 0:
         os.close(reads)
         signal.alarm(SECONDS)
-        said = json.dumps(outcome(path))
+        said = json.dumps(report_outcome(path))
         os.write(writes, said.encode()[:60000])
         os._exit(0)
     os.close(writes)
@@ -179,4 +179,4 @@ def apart(path: str) -> Any:
 if __name__ == "__main__":
     token, paths = sys.argv[1], sys.argv[2:]
     sys.argv = [MAIN]
-    sys.stdout.write(token + json.dumps({path: apart(path) for path in paths}) + "\n")
+    sys.stdout.write(token + json.dumps({path: run_apart(path) for path in paths}) + "\n")

@@ -8,20 +8,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from bough.adapters.verifiers import probes
-from bough.adapters.verifiers.bare import lay_bare
-from bough.adapters.verifiers.command import to_argv
-from bough.adapters.verifiers.discover import discover
-from bough.adapters.verifiers.look import within
-from bough.adapters.verifiers.run import BASELINE, Runner, Say
-from bough.adapters.verifiers.texts import Texts
-from bough.core.acceptance import Check
+from bough.adapters.verifiers import probe_commands
+from bough.adapters.verifiers.check_command import to_argv
+from bough.adapters.verifiers.check_runner import BASELINE, CheckRunner, Say
+from bough.adapters.verifiers.clean_checkout import remove_other_files
+from bough.adapters.verifiers.discover import discover_check
+from bough.adapters.verifiers.project_files import run_in_folder
+from bough.adapters.verifiers.tree_texts import Texts
+from bough.core.acceptance.probes import Form, Probe, Probed
+from bough.core.acceptance.verdict import Check
 from bough.core.ids import GOAL
-from bough.core.plan import Step
-from bough.core.probes import Form, Probe, Probed
+from bough.core.journal.run_fold import Run
+from bough.core.planning.plan import Step
 from bough.core.rules import Rules
-from bough.core.run import Run
-from bough.core.task import Task
+from bough.core.tree.task import Task
 from bough.ports import Sandbox, Workspace, Workspaces
 
 SECONDS = 60.0
@@ -30,7 +30,7 @@ EXAMPLE = 1_200
 """Characters of a test that shows how tests are written here."""
 
 
-def lay_out(root: Path, texts: Mapping[str, str]) -> None:
+def write_files(root: Path, texts: Mapping[str, str]) -> None:
     """Put files into a checkout. What lies there is the agent's: no link of it is followed, and a file whose place is
     taken by a folder stays away."""
     top = root.resolve()
@@ -44,73 +44,75 @@ def lay_out(root: Path, texts: Mapping[str, str]) -> None:
             place.write_text(text, newline="")
 
 
-def _top(workspace: Workspace) -> str:
+def _find_top(workspace: Workspace) -> str:
     return "" if workspace.folder == workspace.root else str(workspace.root)
 
 
 class Prober:
-    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, runner: Runner) -> None:
+    def __init__(self, sandbox: Sandbox, workspaces: Workspaces, texts: Texts, runner: CheckRunner) -> None:
         self._sandbox = sandbox
         self._workspaces = workspaces
         self._texts = texts
         self._runner = runner
 
     async def form(self, task: Task, check: Check) -> tuple[Form, str]:
-        form = probes.form_of(await self._framework(task, check), await self._workspaces.paths(task.tree))
+        form = probe_commands.find_form(
+            await self._find_framework(task, check), await self._workspaces.paths(task.tree)
+        )
         changed = [change.path for change in await self._workspaces.changes(task.base, task.tree)]
-        path = probes.example_of(form, await self._workspaces.paths(task.base), changed)
+        path = probe_commands.find_example(form, await self._workspaces.paths(task.base), changed)
         texts = await self._workspaces.texts(task.base, [path]) if path else {}
         return form, texts.get(path, "")[:EXAMPLE].strip()
 
     async def probe(self, run: Run, task: Task, check: Check, chosen: Sequence[Probe], say: Say) -> tuple[Probed, ...]:
         await self._runner.swept(run)
-        used = await self._framework(task, check)
+        used = await self._find_framework(task, check)
         paths = await self._workspaces.paths(task.tree)
-        framework = probes.form_of(used, paths).framework
+        framework = probe_commands.find_form(used, paths).framework
         name = f"{task.id}{BASELINE}-{secrets.token_hex(4)}"
         workspace = await self._workspaces.open(run.name, name, task.tree, run.folder)
         results: list[Probed] = []
         try:
-            await asyncio.to_thread(lay_bare, workspace.root, workspace.scratch, paths)
-            await asyncio.to_thread(lay_out, workspace.root, {probe.path: probe.text for probe in chosen})
-            passed, ran = await self._together(chosen, used, framework, workspace, task.rules)
+            await asyncio.to_thread(remove_other_files, workspace.root, workspace.scratch, paths)
+            await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
+            passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules)
             for number, probe in enumerate(chosen, 1):
                 if probe.name in passed:
                     results.append(Probed(probe.name, "passed"))
                     continue
                 say(f"probe {number} of {len(chosen)}: {probe.says}")
-                results.append(await self._probed(probe, used, framework, workspace, task.rules, 1 if ran else 2))
-            results = await self._plainly(chosen, results, used, framework, workspace, task.rules)
+                results.append(await self._run_probe(probe, used, framework, workspace, task.rules, 1 if ran else 2))
+            results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules)
         finally:
             await self._workspaces.discard(run.name, name)
         return tuple(results)
 
-    async def _together(
+    async def _run_together(
         self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules
     ) -> tuple[set[str], bool]:
         """Those that pass in one process beside the others, and whether there was such a run; who does not pass is
         asked alone."""
-        command = probes.together(chosen, check, framework) if len(chosen) > 1 else ""
+        command = probe_commands.make_joint_command(chosen, check, framework) if len(chosen) > 1 else ""
         if not command:
             return set(), False
-        argv = to_argv(within(_top(workspace), command))
+        argv = to_argv(run_in_folder(_find_top(workspace), command))
         finished = await self._sandbox.run(argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept)
-        return await asyncio.to_thread(probes.passed_together, chosen, finished.output), True
+        return await asyncio.to_thread(probe_commands.find_passed, chosen, finished.output), True
 
-    async def _probed(
+    async def _run_probe(
         self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int
     ) -> Probed:
         """One that fails does so twice, beside the others or alone: not by chance."""
-        argv = to_argv(within(_top(workspace), probes.command_for(probe, check, framework)))
+        argv = to_argv(run_in_folder(_find_top(workspace), probe_commands.make_command(probe, check, framework)))
         timeout = min(SECONDS, rules.check_timeout)
         for _ in range(times):
             finished = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
-            result = await asyncio.to_thread(probes.read_probe, probe, framework, finished)
+            result = await asyncio.to_thread(probe_commands.read_probe, probe, framework, finished)
             if result.outcome != "failed":
                 break
         return result
 
-    async def _plainly(
+    async def _rerun_plainly(
         self,
         chosen: Sequence[Probe],
         results: list[Probed],
@@ -124,22 +126,24 @@ class Prober:
         paths = {probe.name: probe.path for probe in chosen}
         for _ in range(2):
             passed = [paths[result.name] for result in results if result.outcome == "passed"]
-            if not passed or framework not in probes.PLAIN:
+            if not passed or framework not in probe_commands.PLAIN:
                 return results
             token = secrets.token_hex(8)
-            argv = to_argv(within(_top(workspace), probes.plain_command(check, framework, token, passed)))
+            argv = to_argv(
+                run_in_folder(_find_top(workspace), probe_commands.make_plain_command(check, framework, token, passed))
+            )
             timeout = min(SECONDS * len(passed), rules.check_timeout)
             env = {"TERM": "dumb", "NO_COLOR": "1"}
             ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept, env=env)
-            said = probes.read_plainly(ran.output, token)
+            said = probe_commands.read_plain_results(ran.output, token)
             if not any(outcome == "failed" for outcome, _ in said.values()):
                 return results
-        return [probes.unmasked(result, said.get(paths[result.name])) for result in results]
+        return [probe_commands.unmask(result, said.get(paths[result.name])) for result in results]
 
-    async def _framework(self, task: Task, check: Check) -> Check:
+    async def _find_framework(self, task: Task, check: Check) -> Check:
         """The check whose framework probes are written in: the project's own, where the step's is a plain command."""
         if check.runner:
             return check
         read = (await self._texts.of(task.tree)).get
-        own = discover(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
+        own = discover_check(Step(GOAL), GOAL, await self._workspaces.paths(task.tree), read)
         return own if own is not None and own.runner else check

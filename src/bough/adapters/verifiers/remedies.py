@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bough.adapters.verifiers.missing import Missing
-from bough.adapters.workspaces.environment import Environment
+from bough.adapters.workspaces.python_environment import Environment
 
 SHOWN = 8
 
@@ -26,25 +26,25 @@ class Remedies:
             case "command":
                 return (
                     f"Install {missing.name}, or say how the project is checked with `--check CMD` (or `[check] "
-                    f"command` in bough.toml); `[workspace] env` can set PATH.{self._left_out()}"
+                    f"command` in bough.toml); `[workspace] env` can set PATH.{self._mention_left_out()}"
                 )
             case "module":
-                return self._python(missing.name) + self._left_out()
+                return self._advise_on_python(missing.name) + self._mention_left_out()
             case "network":
                 return (
                     "Let commands reach the package registries with `--network registries` (or `[sandbox] network` in "
                     "your settings), or install what it wants to fetch beforehand and give a check that uses it: "
-                    f"`--check CMD`.{self._left_out()}"
+                    f"`--check CMD`.{self._mention_left_out()}"
                 )
             case "service":
                 return (
                     'Start it, or have bough start one for each checkout: `[services.NAME] run = "…"` in bough.toml; '
-                    f"`--accept-failing` goes on without.{self._left_out()}"
+                    f"`--accept-failing` goes on without.{self._mention_left_out()}"
                 )
             case _:
-                return self._packages(missing) + self._left_out()
+                return self._advise_on_packages(missing) + self._mention_left_out()
 
-    def _python(self, module: str) -> str:
+    def _advise_on_python(self, module: str) -> str:
         if self.environment is None:
             return (
                 "No virtual environment was found here: make one (`python3 -m venv .venv`, then "
@@ -54,7 +54,7 @@ class Remedies:
         python = f"{self.environment.inside or self.environment.prefix}/bin/python"
         return f"It is not in {self.environment.where}: install it there (`{python} -m pip install {module}`)."
 
-    def _packages(self, missing: Missing) -> str:
+    def _advise_on_packages(self, missing: Missing) -> str:
         if missing.why.endswith("package.json"):
             folder = (self._root / missing.why).parent
             installed = (
@@ -65,8 +65,8 @@ class Remedies:
         tool = "go mod download" if missing.why == "go.mod" else "cargo fetch"
         return f"Run `{tool}` first, where the network can be reached."
 
-    def _left_out(self) -> str:
-        names = [name for name in self._ignored() if not _made(name)][:SHOWN]
+    def _mention_left_out(self) -> str:
+        names = [name for name in self._ignored() if not _is_generated(name)][:SHOWN]
         if not names:
             return ""
         listed = ", ".join(f"`{name}`" for name in names)
@@ -80,7 +80,7 @@ class Remedies:
         found = []
         for name in self._ignored():
             last = name.rstrip("/").rsplit("/", 1)[-1]
-            if not _made(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
+            if not _is_generated(name) and len(last) > 2 and re.search(rf"(?<![\w.-]){re.escape(last)}(?![\w-])", text):
                 found.append(name)
         return tuple(found[:SHOWN])
 
@@ -92,6 +92,6 @@ _MADE = re.compile(
 )
 
 
-def _made(name: str) -> bool:
+def _is_generated(name: str) -> bool:
     """What tools make again by themselves, or what comes along anyway."""
     return name.startswith(".bough/") or _MADE.search(name) is not None

@@ -12,8 +12,8 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from bough.adapters.verifiers.testside import foreign, language, test_file
-from bough.adapters.verifiers.texts import differing
+from bough.adapters.verifiers.testside import find_language, is_foreign, is_test_file
+from bough.adapters.verifiers.tree_texts import differing
 
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
 _DEFINED = re.compile(
@@ -29,7 +29,7 @@ class Product(Collection[str]):
         self._texts = texts
 
     def __contains__(self, path: object) -> bool:
-        return isinstance(path, str) and bool(language(path)) and not test_file(path) and not foreign(path)
+        return isinstance(path, str) and bool(find_language(path)) and not is_test_file(path) and not is_foreign(path)
 
     def __iter__(self) -> Iterator[str]:
         return (path for path in {path for texts in self._texts for path in texts} if path in self)
@@ -38,43 +38,47 @@ class Product(Collection[str]):
         return sum(1 for _ in self)
 
 
-def in_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
+def apply_new_names(before: Mapping[str, str], after: Mapping[str, str], restored: Collection[str]) -> dict[str, str]:
     """Test files of the base as they are in new names, where that makes them others. `restored`: the files that are put
     back."""
-    tests = {path: before[path] for path in restored if path in before and test_file(path)}
+    tests = {path: before[path] for path in restored if path in before and is_test_file(path)}
     product = Product(before, after)
     changed = [path for path in differing(before, after) if path in product]
-    gone = _defined(before, changed) - _words(after, changed)
+    gone = _list_defined(before, changed) - _list_words(after, changed)
     gone &= {word for text in tests.values() for word in _WORD.findall(text)} if gone else set()
-    gone -= _words(after, product) if gone else set()
-    new = _defined(after, changed) - _words(before, product) if gone else set[str]()
+    gone -= _list_words(after, product) if gone else set()
+    new = _list_defined(after, changed) - _list_words(before, product) if gone else set[str]()
     if not gone or not new:
         return {}
-    pairs = {pair for path, text in tests.items() for pair in _pairs(text, _successors(path, before, after), gone, new)}
+    pairs = {
+        pair
+        for path, text in tests.items()
+        for pair in _pair_names(text, _find_successors(path, before, after), gone, new)
+    }
     names = {old: called for old, called in pairs if sum(other == old for other, _ in pairs) == 1}
-    made = {path: _renamed(text, names) for path, text in tests.items()}
+    made = {path: _rename(text, names) for path, text in tests.items()}
     return {path: text for path, text in made.items() if text != tests[path]}
 
 
-def _words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+def _list_words(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
     return {word for path in paths if path in texts for word in (*_WORD.findall(texts[path]), *_WORD.findall(path))}
 
 
-def _defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+def _list_defined(texts: Mapping[str, str], paths: Iterable[str]) -> set[str]:
     """With modules and packages, which are called as their files are."""
     here = [path for path in paths if path in texts]
     found = {word for path in here for hit in _DEFINED.findall(texts[path]) for word in hit if word}
     return found | {word for path in here for word in _WORD.findall(path.rpartition(".")[0])}
 
 
-def _successors(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+def _find_successors(path: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
     """What became of a test file: itself, or one of those that are new."""
     if path in after:
         return [after[path]]
-    return [text for other, text in after.items() if other not in before and test_file(other)]
+    return [text for other, text in after.items() if other not in before and is_test_file(other)]
 
 
-def _pairs(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
+def _pair_names(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -> Iterator[tuple[str, str]]:
     """Names that stand in each other's places in lines that were replaced."""
     lines = old.splitlines()
     for text in successors:
@@ -86,7 +90,7 @@ def _pairs(old: str, successors: Iterable[str], gone: set[str], new: set[str]) -
                 yield from zip(was, now, strict=True)
 
 
-def _renamed(text: str, names: Mapping[str, str]) -> str:
+def _rename(text: str, names: Mapping[str, str]) -> str:
     words = {*_WORD.findall(text)}
     own = {
         old: called for old, called in names.items() if called not in words

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.baseline import CRASHED, Known
-from bough.adapters.verifiers.command import reason_of
-from bough.adapters.verifiers.testside import foreign, language
-from bough.core.acceptance import Check, Disagreement, Failure, FailureKind, Report
+from bough.adapters.verifiers.baseline import CRASHED, Baseline
+from bough.adapters.verifiers.check_command import describe_result
+from bough.adapters.verifiers.testside import find_language, is_foreign
+from bough.core.acceptance.verdict import Check, Disagreement, Failure, FailureKind, Report
 from bough.ports import Finished
 
 SHOWN_FAILURES = 10
@@ -38,50 +38,56 @@ class Ran(Struct, frozen=True):
     gone: tuple[str, ...] = ()
     """What lay in the workspace and is not of the tree: it was removed before."""
 
-    def known(self) -> Known:
+    def known(self) -> Baseline:
         finished = self.finished
-        return Known(
+        return Baseline(
             self.report, self.closed, finished.exit_status, self.refuted, self.rewritten, self.ended, finished.seconds
         )
 
 
-def ruling(check: Check, ran: Ran, baseline: Known, lost: str, *, worked: bool = True) -> tuple[str, bool]:
+def decide_ruling(check: Check, ran: Ran, baseline: Baseline, lost: str, *, worked: bool = True) -> tuple[str, bool]:
     """Why the check passed or did not, in one sentence, and whether it did. `worked`: it proves work."""
     finished, read = ran.finished, ran.report
     if finished.exit_status != 0:
         counts = f" ({read.failed} of {read.failed + read.passed} tests failed)" if read.failed else ""
-        return reason_of(finished) + counts + _left_out(ran), False
+        return describe_result(finished) + counts + _describe_left_out(ran), False
     if read.failed:
-        return f"the check ended with exit status 0, but {_tests(read.failed)} failed", False
+        return f"the check ended with exit status 0, but {_count_tests(read.failed)} failed", False
     # Other runners may have their output thrown away; pytest is told to leave a report besides.
     if read.how == "exit status" and check.runner and (not baseline.mute or check.runner == "pytest"):
         return f"{check.runner} ended with exit status 0 without saying what it ran: it did not get to its end", False
     if check.runner == "pytest" and baseline.closed and not ran.closed:
         return "pytest left a report, but ended without its closing line: it did not get to its end", False
     if read.how != "exit status" and not read.passed:
-        return "the check ended with exit status 0, but no test ran" + _left_out(ran), False
+        return "the check ended with exit status 0, but no test ran" + _describe_left_out(ran), False
     if lost:
         return lost, False
     if baseline.ended and not ran.ended:
         return "pytest left a report, but nothing of what it writes at its end: it did not get there", False
-    said = f"{_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0, single tests not known"
+    said = (
+        f"{_count_tests(read.passed)} passed" if read.how != "exit status" else "exit status 0, single tests not known"
+    )
     more = read.passed - baseline.report.passed
-    new = f", {more} more than before" if more > 0 and baseline.exit_status == 0 else _mended(read, baseline.report)
+    new = (
+        f", {more} more than before"
+        if more > 0 and baseline.exit_status == 0
+        else _describe_mended(read, baseline.report)
+    )
     same = ", as it did before the work" if worked and more <= 0 and baseline.exit_status == 0 else ""
     return f"the check passed ({said}{new}, {finished.seconds:.1f} s){same}", True
 
 
-def _tests(count: int) -> str:
+def _count_tests(count: int) -> str:
     return f"{count} test{'' if count == 1 else 's'}"
 
 
-def _mended(now: Report, baseline: Report) -> str:
+def _describe_mended(now: Report, baseline: Report) -> str:
     bad = {case.id for case in baseline.failing}
     count = sum(case.id in bad for case in now.cases if case.outcome == "passed")
     return f", {count} of which failed before" if count else ""
 
 
-def accepted(ran: Ran, baseline: Known, lost: str) -> str:
+def explain_acceptance(ran: Ran, baseline: Baseline, lost: str) -> str:
     """Why a failing check is taken all the same, when the person accepts failures that were there before: every failing
     test is known by name and failed at the base too. Empty: it is not."""
     now, before = ran.report, baseline.report
@@ -99,10 +105,10 @@ def accepted(ran: Ran, baseline: Known, lost: str) -> str:
     also = f" ({', '.join(good)})" if good else ""
     count = len(still)
     fail = "1 test fails as it" if count == 1 else f"{count} tests fail as they"
-    return f"no new failure: {_tests(now.passed)} passed{also}; {fail} did before the work, which you accept"
+    return f"no new failure: {_count_tests(now.passed)} passed{also}; {fail} did before the work, which you accept"
 
 
-def before(known: Known, accepts: bool = False) -> str:
+def describe_baseline(known: Baseline, accepts: bool = False) -> str:
     """What the check said at the base, for whoever begins the work."""
     report, failing = known.report, known.report.failing
     if known.exit_status == 0:
@@ -123,13 +129,13 @@ def before(known: Known, accepts: bool = False) -> str:
     return f"Before your work it fails with exit status {known.exit_status}{counts}{named}.{there}"
 
 
-def _left_out(ran: Ran) -> str:
+def _describe_left_out(ran: Ran) -> str:
     paths = [path for path in ran.gone if "__pycache__" not in path]
     named = ", ".join(paths[:SHOWN_LEFT_OUT])
     return f"; it ran without files that are ignored and so not part of the work ({named})" if paths else ""
 
 
-def lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
+def find_lost(now: Report, baseline: Report, same: Collection[str], again: Report | None = None) -> str:
     """Tests that ran at the base and no longer do: skipped, left out, fewer than there were, or not to be seen at all.
     `same` are the files that are as they were: whatever of them ran has to run still. `again` is a second run at the
     base: what does not run there either is left to chance, and so is a number of tests that differs."""
@@ -147,21 +153,28 @@ def lost(now: Report, baseline: Report, same: Collection[str], again: Report | N
         return f"nothing says which tests ran, where {len(baseline.cases)} could be named at the base"
     outcomes = {case.id: case.outcome for case in now.cases}
     # Some runners name only what failed: then nothing can be missed.
-    names = {name for id in outcomes for name in (_file(id), _test(id))} if len(outcomes) >= ran else set()
+    names = (
+        {name for id in outcomes for name in (_find_file(id), _strip_parameters(id))} if len(outcomes) >= ran else set()
+    )
     for case in baseline.cases:
         if case.outcome != "skipped" and outcomes.get(case.id) == "skipped":
             return f"{case.id} ran at the base and is skipped now"
-        if names and case.outcome != "skipped" and _file(case.id) in same and _test(case.id) not in names:
-            return f"{_test(case.id)} ran at the base and does not run now"
+        if (
+            names
+            and case.outcome != "skipped"
+            and _find_file(case.id) in same
+            and _strip_parameters(case.id) not in names
+        ):
+            return f"{_strip_parameters(case.id)} ran at the base and does not run now"
     if steady and ran < ran_before:
         return f"only {ran} tests ran, where {ran_before} ran at the base"
     return ""
 
 
-def broken(now: Known, before: Known) -> tuple[str, ...]:
+def find_broken(now: Baseline, before: Baseline) -> tuple[str, ...]:
     """The failing tests that passed before. A runner that names no tests can only say that the whole check did."""
     passed = {case.id for case in before.report.cases if case.outcome == "passed"}
-    files = {_file(id) for id in passed}
+    files = {_find_file(id) for id in passed}
     failing = [case.id for case in now.report.failing]
     if not failing:
         return ("the check",) if before.exit_status == 0 else ()
@@ -171,7 +184,7 @@ def broken(now: Known, before: Known) -> tuple[str, ...]:
     return tuple(id for id in failing if id in passed or (id in files and "::" not in id))
 
 
-def carrying(now: Report, baseline: Report) -> list[str]:
+def find_carrying(now: Report, baseline: Report) -> list[str]:
     """The tests that carry the claim: those that failed at the base and pass now; where there are none, new ones."""
     failed = {case.id for case in baseline.failing}
     if not now.cases:
@@ -179,11 +192,11 @@ def carrying(now: Report, baseline: Report) -> list[str]:
     known = {case.id for case in baseline.cases}
     passing = [case.id for case in now.cases if case.outcome == "passed"]
     files = {id for id in failed if "::" not in id}
-    mended = [id for id in passing if id in failed or _file(id) in files]
+    mended = [id for id in passing if id in failed or _find_file(id) in files]
     return mended or [id for id in passing if id not in known]
 
 
-def added(now: Report, baseline: Report) -> tuple[str, ...]:
+def find_added(now: Report, baseline: Report) -> tuple[str, ...]:
     """Tests that pass and were not there at the base; none where the base cannot name its tests."""
     known = {case.id for case in baseline.cases}
     if baseline.passed + baseline.failed and not known:
@@ -191,7 +204,7 @@ def added(now: Report, baseline: Report) -> tuple[str, ...]:
     return tuple(case.id for case in now.cases if case.outcome == "passed" and case.id not in known)
 
 
-def all_passing(report: Report, names: Sequence[str]) -> list[str]:
+def filter_passing(report: Report, names: Sequence[str]) -> list[str]:
     """Those of the tests of which every case passed."""
     outcomes: dict[str, set[str]] = {}
     for case in report.cases:
@@ -199,7 +212,7 @@ def all_passing(report: Report, names: Sequence[str]) -> list[str]:
     return [name for name in names if outcomes.get(name) == {"passed"}]
 
 
-def disagreement(found: Sequence[Disagreement]) -> str:
+def describe_disagreement(found: Sequence[Disagreement]) -> str:
     """What the original tests say, in one sentence."""
     first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     if not any(one.asked for one in found):
@@ -208,25 +221,25 @@ def disagreement(found: Sequence[Disagreement]) -> str:
     return f"the check passes, but with the original tests restored {first.test} does not: {first.said}{more}"
 
 
-def dropped(now: Report, baseline: Report, older: Report) -> str:
+def find_dropped(now: Report, baseline: Report, older: Report) -> str:
     """A test that an earlier step of the run wrote, and that no longer runs; empty: none. `older`: the run's base."""
     before_run = {case.id for case in older.cases}
-    names = {_test(case.id) for case in now.cases if case.outcome != "skipped"}
+    names = {_strip_parameters(case.id) for case in now.cases if case.outcome != "skipped"}
     own = (case.id for case in baseline.cases if case.outcome == "passed" and case.id not in before_run)
-    gone = next((id for id in own if now.cases and _test(id) not in names), "")
+    gone = next((id for id in own if now.cases and _strip_parameters(id) not in names), "")
     return f"{gone}, which an earlier step wrote, does not run any more: correct it, but do not drop it" if gone else ""
 
 
-def _file(id: str) -> str:
+def _find_file(id: str) -> str:
     return id.partition("::")[0]
 
 
-def _test(id: str) -> str:
+def _strip_parameters(id: str) -> str:
     """A test without its parameters, which may be made of anything. Other runners' names may be too: then its file."""
-    return id.partition("[")[0] if _file(id).endswith(".py") else _file(id)
+    return id.partition("[")[0] if _find_file(id).endswith(".py") else _find_file(id)
 
 
-def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
+def find_unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
     """Those that did not pass at the base: that one of them passes the second time does not show that it is mended. A
     state that outlives the first run would do it too."""
     before = {case.id: case.outcome for case in baseline.cases}
@@ -235,30 +248,34 @@ def unproven(flaky: tuple[str, ...], baseline: Report) -> tuple[str, ...]:
     return tuple(id for id in flaky if before.get(id, missing) != "passed")
 
 
-def rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
+def find_rewritten(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[str, ...]:
     """Code that says something else now; blanks and other matters of form aside."""
-    changed = (path for path, text in before.items() if after.get(path) != text and language(path))
-    return tuple(path for path in changed if not foreign(path) and _bare(before[path]) != _bare(after.get(path, "")))
+    changed = (path for path, text in before.items() if after.get(path) != text and find_language(path))
+    return tuple(
+        path
+        for path in changed
+        if not is_foreign(path) and _strip_punctuation(before[path]) != _strip_punctuation(after.get(path, ""))
+    )
 
 
-def _bare(text: str) -> str:
+def _strip_punctuation(text: str) -> str:
     return re.sub(r"[\s\"'`,;()]+", "", text)
 
 
-def failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
+def list_failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read) -> tuple[Failure, ...]:
     """The first ones, each called what it is. `read` gives a file of the workspace."""
     if not ran.report.failing:
         return ()
-    from bough.adapters.verifiers.trimming import trim  # most checks pass
+    from bough.adapters.verifiers.failure_text import describe_failure  # most checks pass
 
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
-        Failure(case.id, _kind(case.id, before, flaky), trim(case, read))
+        Failure(case.id, _classify_failure(case.id, before, flaky), describe_failure(case, read))
         for case in ran.report.failing[:SHOWN_FAILURES]
     )
 
 
-def _kind(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> FailureKind:
+def _classify_failure(id: str, before: Mapping[str, str], flaky: tuple[str, ...]) -> FailureKind:
     if id in flaky:
         return "flaky"
     match before.get(id):

@@ -17,8 +17,8 @@ from functools import lru_cache
 from msgspec import Struct
 
 from bough.adapters.verifiers.runners import RUNNERS
-from bough.core.commandline import parts
-from bough.ports import Change
+from bough.core.shell_syntax import split_commands
+from bough.ports import FileChange
 
 LANGUAGES = {
     "python": "py pyi",
@@ -96,20 +96,20 @@ _LOADS = re.compile(r"\b(?:require|import|from)\s*\(?\s*['\"]((?:@[\w.-]+/)?\w[\
 """The packages that JavaScript loads, without what is within them."""
 
 
-def name_of(path: str) -> str:
+def last_segment(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def ending(path: str) -> str:
-    name = name_of(path)
+def find_suffix(path: str) -> str:
+    name = last_segment(path)
     return name.rpartition(".")[2].lower() if "." in name else ""
 
 
-def language(path: str) -> str:
-    return _LANGUAGE.get(ending(path), "")
+def find_language(path: str) -> str:
+    return _LANGUAGE.get(find_suffix(path), "")
 
 
-def foreign(path: str) -> bool:
+def is_foreign(path: str) -> bool:
     """Installed or generated, not the project's own."""
     return _foreign_folder(path.rpartition("/")[0])
 
@@ -119,45 +119,47 @@ def _foreign_folder(folder: str) -> bool:
     return any(part in _FOREIGN or part.endswith(".egg-info") for part in folder.split("/"))
 
 
-def data(path: str) -> bool:
-    return ending(path) in _DATA
+def is_data(path: str) -> bool:
+    return find_suffix(path) in _DATA
 
 
-def makefile(path: str) -> bool:
-    return name_of(path) in ("GNUmakefile", "makefile", "Makefile") or ending(path) in ("mk", "mak")
+def is_makefile(path: str) -> bool:
+    return last_segment(path) in ("GNUmakefile", "makefile", "Makefile") or find_suffix(path) in ("mk", "mak")
 
 
-def test_file(path: str) -> bool:
+def is_test_file(path: str) -> bool:
     """Code of tests, or beside them."""
-    return not foreign(path) and (_test_named(path) or (bool(language(path)) and _in_tests(path.rpartition("/")[0])))
+    return not is_foreign(path) and (
+        _is_named_as_test(path) or (bool(find_language(path)) and _is_in_tests(path.rpartition("/")[0]))
+    )
 
 
-def _test_named(path: str) -> bool:
+def _is_named_as_test(path: str) -> bool:
     """Called as tests are in its language, wherever it lies."""
-    pattern = _TEST_NAME.get(language(path))
-    return pattern is not None and re.search(pattern, name_of(path)) is not None
+    pattern = _TEST_NAME.get(find_language(path))
+    return pattern is not None and re.search(pattern, last_segment(path)) is not None
 
 
 @lru_cache(maxsize=1_000)
-def _in_tests(folder: str) -> bool:
+def _is_in_tests(folder: str) -> bool:
     parts = folder.lower().split("/")
     return any(part in _TEST_FOLDERS or re.split(r"[-_.]", part)[-1] in _TEST_WORDS for part in parts)
 
 
 @lru_cache(maxsize=8)
-def words_of(command: str) -> frozenset[str]:
+def split_words(command: str) -> frozenset[str]:
     """A command line's words as paths; one that a shell could not read is split at its blanks."""
-    words = [word.text for part in parts(command) for word in part] or command.split()
+    words = [word.text for part in split_commands(command) for word in part] or command.split()
     return frozenset(word.partition("::")[0].removeprefix("./") for word in words)
 
 
-def watched(path: str, command: str = "") -> bool:
+def is_watched(path: str, command: str = "") -> bool:
     """Its text is worth reading: code, configuration, or what the command names."""
-    if language(path):
-        return not foreign(path)
-    name = name_of(path)
-    known = name == "package.json" or name in _SECTIONS or _SETTINGS.fullmatch(name) or makefile(path)
-    return bool(known) or path in words_of(command)
+    if find_language(path):
+        return not is_foreign(path)
+    name = last_segment(path)
+    known = name == "package.json" or name in _SECTIONS or _SETTINGS.fullmatch(name) or is_makefile(path)
+    return bool(known) or path in split_words(command)
 
 
 class Restored(Struct, frozen=True):
@@ -173,8 +175,8 @@ class Restored(Struct, frozen=True):
         return tuple(sorted({*self.paths, *self.texts}))
 
 
-def restored(
-    changes: Iterable[Change],
+def restore_test_side(
+    changes: Iterable[FileChange],
     before: Mapping[str, str],
     after: Mapping[str, str],
     command: str,
@@ -184,84 +186,89 @@ def restored(
     the runner found tests at the base."""
     added = {change.path for change in changes if change.kind == "A"}
     changed = sorted(change.path for change in changes)
-    called = _called(command, before) if any(map(_script, changed)) else command
-    loaded = loaded_packages(before) if any(map(foreign, changed)) else set()
+    called = _expand_command(command, before) if any(map(_is_script, changed)) else command
+    loaded = find_loaded_packages(before) if any(map(is_foreign, changed)) else set()
     paths: list[str] = []
     texts: dict[str, str] = {}
     for path in changed:
         old, new, inside = before.get(path), after.get(path), path in reported
-        if _whole(path, path in added, command, called, loaded) or (inside and _only_tests(old or "")):
+        if _is_test_only(path, path in added, command, called, loaded) or (inside and _has_only_tests(old or "")):
             paths.append(path)
-        elif (made := _in_part(path, old, new, inside)) is not None:
+        elif (made := _restore_part(path, old, new, inside)) is not None:
             texts[path] = made
-    paths += _read_by_tests([path for path in changed if path not in paths and path not in texts], before)
+    paths += _find_test_data([path for path in changed if path not in paths and path not in texts], before)
     # What is new and only data takes nothing away: a test may have waited for it.
-    paths = [path for path in paths if path not in added or not _only_data(path)]
+    paths = [path for path in paths if path not in added or not _is_only_data(path)]
     return Restored(tuple(sorted(paths)), texts)
 
 
-def _only_data(path: str) -> bool:
+def _is_only_data(path: str) -> bool:
     """Nothing that a runner would load by itself."""
-    name = name_of(path)
-    settings = _SETTINGS.fullmatch(name) or name in _SECTIONS or name == "package.json" or makefile(path)
-    return ending(path) in _DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not settings
+    name = last_segment(path)
+    settings = _SETTINGS.fullmatch(name) or name in _SECTIONS or name == "package.json" or is_makefile(path)
+    return find_suffix(path) in _DATA - {"snap", "ambr", "ini", "cfg", "toml"} and not settings
 
 
-def loaded_packages(texts: Mapping[str, str]) -> set[str]:
+def find_loaded_packages(texts: Mapping[str, str]) -> set[str]:
     """The packages that JavaScript tests load."""
-    tests = (path for path in texts if language(path) == "javascript" and test_file(path))
+    tests = (path for path in texts if find_language(path) == "javascript" and is_test_file(path))
     return {name for path in tests for name in _LOADS.findall(texts[path])}
 
 
-def _only_tests(text: str) -> bool:
+def _has_only_tests(text: str) -> bool:
     """Python that defines nothing but tests and their helpers: runners find tests inside product code too."""
     names = re.findall(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)", text)
     return bool(names) and all(re.match(r"_|test|Test|setup|teardown|check", name) for name in names)
 
 
-def _script(path: str) -> bool:
-    return language(path) == "shell" or not ending(path)
+def _is_script(path: str) -> bool:
+    return find_language(path) == "shell" or not find_suffix(path)
 
 
-def _whole(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
+def _is_test_only(path: str, added: bool, command: str, called: str, loaded: set[str]) -> bool:
     """Nothing but a test run needs it."""
-    if foreign(path):
+    if is_foreign(path):
         parts = path.split("/")
         packages = {name.split("/")[0] for name in loaded} | _PROGRAMS
         below = parts[parts.index("node_modules") + 1 :] if "node_modules" in parts else []
         return bool(below) and (below[0] in packages or below[0] == ".bin")
-    name = name_of(path)
-    if _in_tests(path.rpartition("/")[0]) or _test_named(path) or _SETTINGS.fullmatch(name) or ".cargo/config" in path:
+    name = last_segment(path)
+    if (
+        _is_in_tests(path.rpartition("/")[0])
+        or _is_named_as_test(path)
+        or _SETTINGS.fullmatch(name)
+        or ".cargo/config" in path
+    ):
         return True
-    if makefile(path):
-        return "make" in {name_of(word) for word in words_of(command)}
-    if ending(path) in ("snap", "ambr", "golden", "approved", "pth"):
+    if is_makefile(path):
+        return "make" in {last_segment(word) for word in split_words(command)}
+    if find_suffix(path) in ("snap", "ambr", "golden", "approved", "pth"):
         return True
-    if added and (_in_front(path) or path in words_of(command)):
+    if added and (_shadows_runner(path) or path in split_words(command)):
         return True
-    return _script(path) and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", called) is not None
+    return _is_script(path) and re.search(rf"(?<![\w/.-]){re.escape(path)}(?![\w/-])", called) is not None
 
 
-def _in_front(path: str) -> bool:
+def _shadows_runner(path: str) -> bool:
     """Something new that is found before the runner, or before what the runner loads."""
     parts = path.split("/")
     stem = parts[-1].partition(".")[0]
-    if ending(path) in ("pyc", "pyo", "so", "pyd"):
+    if find_suffix(path) in ("pyc", "pyo", "so", "pyd"):
         return True
-    if ending(path) == "py" or len(parts) > 1:
+    if find_suffix(path) == "py" or len(parts) > 1:
         first = stem if len(parts) == 1 else parts[1] if parts[0] in ("src", "lib") and len(parts) > 2 else parts[0]
-        if {*parts[:-1], stem} & _RUNNER_MODULES or (ending(path) == "py" and first in sys.stdlib_module_names):
+        if {*parts[:-1], stem} & _RUNNER_MODULES or (find_suffix(path) == "py" and first in sys.stdlib_module_names):
             return True
     return len(parts) > 1 and parts[-2] in ("bin", ".bin", "Scripts", ".local") and stem in _PROGRAMS
 
 
-def _called(command: str, before: Mapping[str, str]) -> str:
+def _expand_command(command: str, before: Mapping[str, str]) -> str:
     """The command, and the recipes that it may stand for."""
     recipes = ("package.json", "Makefile", "makefile", "GNUmakefile", "tox.ini", "noxfile.py", "justfile")
     return "\n".join([command, *(before[path] for path in recipes if path in before)])
 
 
-def _read_by_tests(paths: Collection[str], before: Mapping[str, str]) -> list[str]:
+def _find_test_data(paths: Collection[str], before: Mapping[str, str]) -> list[str]:
     """Data, wherever it lies, that tests of the base name and no other code does."""
     found: list[str] = []
     for path in paths:
@@ -269,15 +276,19 @@ def _read_by_tests(paths: Collection[str], before: Mapping[str, str]) -> list[st
             path.endswith(".py") and path in before and not re.search(r"(?m)^\s*(?:def|class|async)\b", before[path])
         )
         said = rf"(?i){_EXPECTING}"
-        if foreign(path) or not (ending(path) in _DATA or module) or not re.search(said, f"{path}\n{before.get(path)}"):
+        if (
+            is_foreign(path)
+            or not (find_suffix(path) in _DATA or module)
+            or not re.search(said, f"{path}\n{before.get(path)}")
+        ):
             continue
-        stem, folder = re.escape(name_of(path)), re.escape(path.rpartition("/")[0].rpartition("/")[2])
+        stem, folder = re.escape(last_segment(path)), re.escape(path.rpartition("/")[0].rpartition("/")[2])
         inside = rf"|[\"'/]{folder}[\"'/]" if folder else ""
         pattern = rf"(?<![\w-]){stem}(?![\w-]){inside}"
         if module:
-            word = re.escape(name_of(path).removesuffix(".py"))
+            word = re.escape(last_segment(path).removesuffix(".py"))
             pattern = rf"(?m)^\s*(?:from\s+(?:[\w.]*\.)?{word}\s+import|(?:from|import)\b.*\b{word}\b)"
-        named = {test_file(other) for other, text in before.items() if other != path and re.search(pattern, text)}
+        named = {is_test_file(other) for other, text in before.items() if other != path and re.search(pattern, text)}
         if named == {True}:
             found.append(path)
     return found
@@ -286,26 +297,26 @@ def _read_by_tests(paths: Collection[str], before: Mapping[str, str]) -> list[st
 # ── files that hold both ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _in_part(path: str, old: str | None, new: str | None, inside: bool) -> str | None:
+def _restore_part(path: str, old: str | None, new: str | None, inside: bool) -> str | None:
     """The file with its test side as it was; None: that did not change, or it has none. `inside`: the runner found
     tests in it."""
-    name = name_of(path)
-    if foreign(path) or (old is None and new is None):
+    name = last_segment(path)
+    if is_foreign(path) or (old is None and new is None):
         return None
     if name == "package.json":
-        made = _with_scripts(old, new)
+        made = _restore_scripts(old, new)
     elif name in _SECTIONS:
-        made = _with_sections(old or "", new or "", _SECTIONS[name])
-    elif language(path) == "rust":
-        made = _with_tests(old or "", new or "", _rust_tests)
-    elif language(path) == "python" and inside:
-        made = _with_tests(old or "", new or "", _python_tests)
+        made = _restore_sections(old or "", new or "", _SECTIONS[name])
+    elif find_language(path) == "rust":
+        made = _restore_tests(old or "", new or "", _find_rust_tests)
+    elif find_language(path) == "python" and inside:
+        made = _restore_tests(old or "", new or "", _find_python_tests)
     else:
         return None
     return None if made == (new or "") else made
 
 
-def _with_scripts(old: str | None, new: str | None) -> str:
+def _restore_scripts(old: str | None, new: str | None) -> str:
     try:
         was, now = json.loads(old or "{}"), json.loads(new or "{}")
     except (ValueError, RecursionError):
@@ -317,20 +328,20 @@ def _with_scripts(old: str | None, new: str | None) -> str:
     return (new or "") if made == now else json.dumps(made, indent=2)
 
 
-def _with_sections(old: str, new: str, pattern: str) -> str:
+def _restore_sections(old: str, new: str, pattern: str) -> str:
     """Sections whose heading fits as they were, all others as they are."""
-    was, now = ([one for one in _sections(text) if re.match(pattern, one)] for text in (old, new))
+    was, now = ([one for one in _split_sections(text) if re.match(pattern, one)] for text in (old, new))
     if [one.strip() for one in was] == [one.strip() for one in now]:
         return new
-    kept = "".join(one for one in _sections(new) if not re.match(pattern, one))
+    kept = "".join(one for one in _split_sections(new) if not re.match(pattern, one))
     return "\n".join([kept.rstrip("\n"), *(one.strip("\n") for one in was)]).lstrip("\n") + "\n"
 
 
-def _sections(text: str) -> list[str]:
+def _split_sections(text: str) -> list[str]:
     return re.split(r"(?m)^(?=\[[^\]\n]+\]\]?\s*(?:#.*)?$)", text)
 
 
-def _with_tests(old: str, new: str, find: Callable[[str], list[tuple[int, int]]]) -> str:
+def _restore_tests(old: str, new: str, find: Callable[[str], list[tuple[int, int]]]) -> str:
     """Tests beside the code: the code of the one with the tests of the other."""
     was, now = ([text[start:end] for start, end in find(text)] for text in (old, new))
     if not was or was == now:
@@ -340,16 +351,16 @@ def _with_tests(old: str, new: str, find: Callable[[str], list[tuple[int, int]]]
     return "\n\n".join([new.rstrip(), *(test.strip("\n") for test in was)]) + "\n"
 
 
-def _python_tests(text: str) -> list[tuple[int, int]]:
+def _find_python_tests(text: str) -> list[tuple[int, int]]:
     blocks = r"(?m)^(?:@.*\n)*(?:async\s+)?(?:def test|class Test)\w*.*\n(?:[ \t)].*\n|\n)*"
     return [found.span() for found in re.finditer(blocks, text if text.endswith("\n") else f"{text}\n")]
 
 
-def _rust_tests(text: str) -> list[tuple[int, int]]:
-    return [(found.start(), _closed(text, found.end())) for found in _RUST_TESTS.finditer(text)]
+def _find_rust_tests(text: str) -> list[tuple[int, int]]:
+    return [(found.start(), _find_closing_brace(text, found.end())) for found in _RUST_TESTS.finditer(text)]
 
 
-def _closed(text: str, start: int) -> int:
+def _find_closing_brace(text: str, start: int) -> int:
     """Behind the brace that closes the one at `start`; braces in strings and comments do not count."""
     if text[start : start + 1] == ";":  # in a file of its own
         return start + 1

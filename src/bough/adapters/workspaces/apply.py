@@ -18,9 +18,9 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.found import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join
-from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import HOME, reserved
+from bough.adapters.workspaces.file_index import EXECUTABLE, LINK, PLAIN, Entry, Tracked, join_path
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.scan import HOME, is_reserved
 from bough.core.errors import UsageError, WorkspaceError
 
 
@@ -52,7 +52,7 @@ _OTHER = "other"
 _Present = Entry | _Behind | str | None
 
 
-def shown(path: bytes) -> str:
+def format_path(path: bytes) -> str:
     return path.decode(errors="backslashreplace")
 
 
@@ -68,11 +68,11 @@ class Applying(Struct, eq=False):
             _refuse_odd(path)
         waiting, conflicts = self._sort()
         if conflicts:
-            raise _conflict(conflicts)
+            raise _make_conflict(conflicts)
         removals = [move for move in waiting if move.target is None]
         writes = [move for move in waiting if move.target is not None]
         written = Tracked(move.path for move in writes)
-        blocking = {move.path for move in removals if _in_the_way(move.path, written)}
+        blocking = {move.path for move in removals if _is_in_the_way(move.path, written)}
         try:
             # A file stays until nothing but its removal is left to do, unless it stands in a new one's way.
             self._remove_all([move for move in removals if move.path in blocking])
@@ -86,73 +86,74 @@ class Applying(Struct, eq=False):
     def _sort(self) -> tuple[list[Move], list[bytes]]:
         waiting, conflicts = [], []
         for move in self.moves.values():
-            verdict = self._verdict(move)
+            verdict = self._needs_change(move)
             if verdict is None:
                 conflicts.append(move.path)
             elif verdict:
                 waiting.append(move)
         return waiting, conflicts
 
-    def _verdict(self, move: Move) -> bool | None:
+    def _needs_change(self, move: Move) -> bool | None:
         """True: to be done; False: nothing to do; None: the person's own change is there."""
-        present = self._present(move.path)
+        present = self._read_present(move.path)
         if present == move.target:
             return False
         if isinstance(present, _Behind):
             if move.target is None:
                 return False
-            return True if move.base is None and self._leaves(present.path) else None
+            return True if move.base is None and self._is_removed(present.path) else None
         if present == _FOLDER:
             if move.target is None:
                 return False
-            return True if all(self._leaves(path) for path in self._inside(move.path)) else None
+            return True if all(self._is_removed(path) for path in self._list_inside(move.path)) else None
         return True if present == move.base else None
 
-    def _leaves(self, path: bytes) -> bool:
+    def _is_removed(self, path: bytes) -> bool:
         """Whether what is at this path is removed by this very change."""
         move = self.moves.get(path)
-        return move is not None and move.target is None and self._present(path) == move.base
+        return move is not None and move.target is None and self._read_present(path) == move.base
 
-    def _inside(self, path: bytes) -> Iterator[bytes]:
+    def _list_inside(self, path: bytes) -> Iterator[bytes]:
         """Everything in a folder that is not itself a folder."""
         folders = [path]
         for folder in folders:  # grows while it is walked
-            for entry in disk.entries(join(self.top, folder)):
+            for entry in disk.list_entries(join_path(self.top, folder)):
                 if entry.is_dir(follow_symlinks=False):
-                    folders.append(join(folder, entry.name))
+                    folders.append(join_path(folder, entry.name))
                 else:
-                    yield join(folder, entry.name)
+                    yield join_path(folder, entry.name)
 
-    def _present(self, path: bytes) -> _Present:
+    def _read_present(self, path: bytes) -> _Present:
         parts = path.split(b"/")
         for count in range(1, len(parts)):
             parent = b"/".join(parts[:count])
-            mode = _mode(join(self.top, parent))
+            mode = _read_mode(join_path(self.top, parent))
             if mode is None:
                 return None
             if not stat.S_ISDIR(mode):
                 return _Behind(parent)
-        return look(join(self.top, path))
+        return read_entry(join_path(self.top, path))
 
-    def _again(self, move: Move) -> None:
+    def _check_unchanged(self, move: Move) -> None:
         """Right before it is touched, a file must still be what it was when everything was looked through."""
-        present = self._present(move.path)
+        present = self._read_present(move.path)
         if present != move.base and present != (_FOLDER if move.target is not None else None):
             raise ApplyConflict(
-                f"{shown(move.path)} changed while bough was applying the run: {self._done} of {len(self.moves)} files "
+                f"{format_path(move.path)} changed while bough was applying the run: {self._done} of "
+                f"{len(self.moves)} files "
                 "are in place, the others are as they were; put your change aside and run `bough apply` again.",
-                [shown(move.path)],
+                [format_path(move.path)],
             )
 
     def _remove_all(self, moves: list[Move]) -> None:
         for move in moves:
-            self._again(move)
-            full = join(self.top, move.path)
+            self._check_unchanged(move)
+            full = join_path(self.top, move.path)
             disk.remove(full)
             self._done += 1
             folder = os.path.dirname(full)
             self._touched.add(folder)
-            while folder != self.top and _removed_if_empty(folder):
+            while folder != self.top and _remove_if_empty(folder):
                 folder = os.path.dirname(folder)
                 self._touched.add(folder)
 
@@ -160,13 +161,13 @@ class Applying(Struct, eq=False):
         contents = self.git.blobs([move.target.id for move in moves if move.target is not None])
         for move, pieces in zip(moves, contents, strict=True):
             assert move.target is not None
-            full = join(self.top, move.path)
+            full = join_path(self.top, move.path)
             folder = os.path.dirname(full)
             self._make_folders(move.path)
-            part = b"%s/.bough-apply-%s" % (folder, disk.text_id(move.path).hex()[:16].encode())
+            part = b"%s/.bough-apply-%s" % (folder, disk.compute_text_id(move.path).hex()[:16].encode())
             try:
                 _write_part(part, full, move.target.mode, pieces)
-                self._again(move)
+                self._check_unchanged(move)
                 _drop_empty_folder(full)
                 os.replace(part, full)
             except BaseException:
@@ -178,36 +179,38 @@ class Applying(Struct, eq=False):
     def _make_folders(self, path: bytes) -> None:
         parts = path.split(b"/")
         for count in range(1, len(parts)):
-            folder = join(self.top, b"/".join(parts[:count]))
-            mode = _mode(folder)
+            folder = join_path(self.top, b"/".join(parts[:count]))
+            mode = _read_mode(folder)
             if mode is None:
                 os.mkdir(folder)
                 self._touched.add(os.path.dirname(folder))
             elif not stat.S_ISDIR(mode):
-                raise WorkspaceError(f"bough does not write {shown(path)}: {os.fsdecode(folder)} is not a folder.")
+                raise WorkspaceError(
+                    f"bough does not write {format_path(path)}: {os.fsdecode(folder)} is not a folder."
+                )
 
 
-def look(full: bytes) -> Entry | str | None:
+def read_entry(full: bytes) -> Entry | str | None:
     """What is at a path, as a tree would say it."""
-    mode = _mode(full)
+    mode = _read_mode(full)
     if mode is None:
         return None
     if stat.S_ISLNK(mode):
-        return Entry(LINK, disk.text_id(os.readlink(full)))
+        return Entry(LINK, disk.compute_text_id(os.readlink(full)))
     if stat.S_ISDIR(mode):
         return _FOLDER
-    id = disk.blob_id(full) if stat.S_ISREG(mode) else None
+    id = disk.compute_blob_id(full) if stat.S_ISREG(mode) else None
     return _OTHER if id is None else Entry(EXECUTABLE if mode & stat.S_IXUSR else PLAIN, id)
 
 
-def _mode(full: bytes) -> int | None:
+def _read_mode(full: bytes) -> int | None:
     try:
         return os.lstat(full).st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-def _in_the_way(path: bytes, written: Tracked) -> bool:
+def _is_in_the_way(path: bytes, written: Tracked) -> bool:
     """A file where a folder is to be, or in a folder where a file is to be."""
     if path in written.folders:
         return True
@@ -217,7 +220,7 @@ def _in_the_way(path: bytes, written: Tracked) -> bool:
     return False
 
 
-def _removed_if_empty(folder: bytes) -> bool:
+def _remove_if_empty(folder: bytes) -> bool:
     try:
         os.rmdir(folder)
     except OSError:
@@ -227,12 +230,12 @@ def _removed_if_empty(folder: bytes) -> bool:
 
 def _drop_empty_folder(full: bytes) -> None:
     """A folder where a file is to be has by now only empty folders in it."""
-    mode = _mode(full)
+    mode = _read_mode(full)
     if mode is None or not stat.S_ISDIR(mode):
         return
     folders = [full]
     for folder in folders:  # grows while it is walked
-        folders += [entry.path for entry in disk.entries(folder)]
+        folders += [entry.path for entry in disk.list_entries(folder)]
     for folder in reversed(folders):
         os.rmdir(folder)
 
@@ -248,11 +251,11 @@ def _write_part(part: bytes, full: bytes, mode: bytes, pieces: Iterator[bytes]) 
     with os.fdopen(fd, "wb") as file:
         file.writelines(pieces)
         file.flush()
-        _take_after(fd, full, mode == EXECUTABLE)
+        _copy_metadata(fd, full, mode == EXECUTABLE)
         disk.flush(fd)
 
 
-def _take_after(fd: int, full: bytes, executable: bool) -> None:
+def _copy_metadata(fd: int, full: bytes, executable: bool) -> None:
     try:
         old = os.lstat(full)
     except FileNotFoundError:
@@ -271,12 +274,14 @@ def _take_after(fd: int, full: bytes, executable: bool) -> None:
 
 def _refuse_odd(path: bytes) -> None:
     parts = path.split(b"/")
-    if parts[0].lower() == HOME or any(part in (b"", b".", b"..") or reserved(part) for part in parts):
-        raise WorkspaceError(f"bough does not write {shown(path)}: the run's tree names a path that no file may have.")
+    if parts[0].lower() == HOME or any(part in (b"", b".", b"..") or is_reserved(part) for part in parts):
+        raise WorkspaceError(
+            f"bough does not write {format_path(path)}: the run's tree names a path that no file may have."
+        )
 
 
-def _conflict(paths: list[bytes]) -> ApplyConflict:
-    names = [shown(path) for path in paths]
+def _make_conflict(paths: list[bytes]) -> ApplyConflict:
+    names = [format_path(path) for path in paths]
     listed = ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
     return ApplyConflict(
         f"Nothing was applied, because you changed what the run changed: {listed}. Put your changes to these files "

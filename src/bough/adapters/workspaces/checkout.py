@@ -10,9 +10,19 @@ from collections.abc import Callable, Container, Iterator, Mapping
 
 from bough.adapters.workspaces import disk, handles
 from bough.adapters.workspaces.calm import calm
-from bough.adapters.workspaces.found import EXECUTABLE, LINK, Entry, File, Folder, Found, Tracked, differing, join
-from bough.adapters.workspaces.program import Git
-from bough.adapters.workspaces.scan import Scanner, is_sure, stamp_of
+from bough.adapters.workspaces.file_index import (
+    EXECUTABLE,
+    LINK,
+    Entry,
+    File,
+    FileIndex,
+    Folder,
+    Tracked,
+    find_differing,
+    join_path,
+)
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.scan import Scanner, is_sure, make_stamp
 from bough.adapters.workspaces.spares import Trash
 from bough.core.errors import WorkspaceError
 
@@ -27,7 +37,7 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
             parent, _, name = path.rpartition(b"/")
             if parent != at:
                 os.close(here)
-                with handles.folder(top, parent, make=True) as handle:
+                with handles.open_folder(top, parent, make=True) as handle:
                     at, here = parent, os.dup(handle)
             if entry.mode == LINK:
                 stamps.append(_write_link(here, name, b"".join(pieces)))
@@ -44,27 +54,29 @@ def fill(git: Git, top: bytes, wanted: Mapping[bytes, Entry], clock: Callable[[]
 
 def _create(parent: int, name: bytes, permissions: int) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return handles.in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
+    return handles.create_in_place(parent, name, lambda: os.open(name, flags, permissions, dir_fd=parent))
 
 
 def _write(fd: int, pieces: Iterator[bytes]) -> bytes:
     try:
         for piece in pieces:
             disk.write(fd, piece)
-        return stamp_of(os.fstat(fd))
+        return make_stamp(os.fstat(fd))
     finally:
         os.close(fd)
 
 
 def _write_link(parent: int, name: bytes, target: bytes) -> bytes:
-    handles.in_place(parent, name, lambda: os.symlink(target, name, dir_fd=parent))
-    return stamp_of(os.lstat(name, dir_fd=parent))
+    handles.create_in_place(parent, name, lambda: os.symlink(target, name, dir_fd=parent))
+    return make_stamp(os.lstat(name, dir_fd=parent))
 
 
-def reclaim(git: Git, top: bytes, known: Found, wanted: Found, clock: Callable[[], int], trash: Trash) -> Found:
+def reclaim(
+    git: Git, top: bytes, known: FileIndex, wanted: FileIndex, clock: Callable[[], int], trash: Trash
+) -> FileIndex:
     """Make of a checkout that another task had one that holds the wanted files and nothing else. `known`: what bough
     itself wrote there; whatever does not bear the stamp that it got then goes."""
-    found = Found({}, set())
+    found = FileIndex({}, set())
     mode = stat.S_IMODE(os.stat(os.path.dirname(top)).st_mode)  # noqa: PTH116, PTH120 - as folders of ours are
     folders = handles.Folders(top, own=True, make=True)
     waiting = [b""]
@@ -73,13 +85,13 @@ def reclaim(git: Git, top: bytes, known: Found, wanted: Found, clock: Callable[[
             while waiting:
                 path = waiting.pop()
                 here, there = known.folders.get(path) or Folder(), wanted.folders[path]
-                inner = {name: None for name in there.folders if wanted.folders[join(path, name)].id is not None}
+                inner = {name: None for name in there.folders if wanted.folders[join_path(path, name)].id is not None}
                 found.folders[path] = Folder(folders=inner, rules=there.rules, id=there.id)
                 handle = folders.at(path)
                 if stat.S_IMODE(os.fstat(handle).st_mode) != mode:
                     os.fchmod(handle, mode)
                 found.folders[path].files = _untouched(handle, here, there, inner, trash)
-                waiting += [join(path, name) for name in inner]
+                waiting += [join_path(path, name) for name in inner]
     finally:
         folders.close()
     lacking = {path: Entry(*file[:2]) for path, file in _lacking(found, wanted)}
@@ -110,19 +122,19 @@ def _untouched(handle: int, known: Folder, wanted: Folder, inner: Container[byte
 
 def _still(was: File, info: os.stat_result) -> bool:
     """Whether a file is as bough wrote it, and reached by no other name."""
-    return was.sure and was.stamp == stamp_of(info) and info.st_nlink == 1
+    return was.sure and was.stamp == make_stamp(info) and info.st_nlink == 1
 
 
-def _lacking(found: Found, wanted: Found) -> Iterator[tuple[bytes, File]]:
+def _lacking(found: FileIndex, wanted: FileIndex) -> Iterator[tuple[bytes, File]]:
     for path, folder in found.folders.items():
         for name, file in wanted.folders[path].files.items():
             if name not in folder.files:
-                yield join(path, name), file
+                yield join_path(path, name), file
 
 
 def restore(
-    git: Git, scanner: Scanner, before: Found | None, tracked: Tracked, wanted: Found, exact: bool = False
-) -> Found:
+    git: Git, scanner: Scanner, before: FileIndex | None, tracked: Tracked, wanted: FileIndex, exact: bool = False
+) -> FileIndex:
     """Done only when a look through the folder finds exactly the wanted files.
 
     Ignore rules come back first, since what may stay is for them to say and not for rules that were changed meanwhile.
@@ -130,7 +142,7 @@ def restore(
     found = before
     for turn in range(8):
         found = scanner.scan(found, tracked, batch=None, wanted=wanted, exact=exact and turn == 0)
-        differs = sorted(differing(found, wanted), key=lambda each: each[0])
+        differs = sorted(find_differing(found, wanted), key=lambda each: each[0])
         surplus = [path for path, _, there in differs if there is None]
         lacking = {path: Entry(*there[:2]) for path, _, there in differs if there is not None}
         if rules := {path for path in (*surplus, *lacking) if path.rpartition(b"/")[2] == b".gitignore"}:

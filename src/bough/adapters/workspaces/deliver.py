@@ -16,55 +16,55 @@ from bough.core.errors import UsageError, WorkspaceError
 
 def commit(root: Path, paths: Sequence[str], message: str) -> str:
     """Commit these files as they are now, and nothing else that is staged or changed."""
-    _git(root, ["add", "--all", "--force", "--", *(f":(literal){path}" for path in paths)])
-    _git(root, ["commit", "--quiet", "--file=-", "--only", "--", *(f":(literal){path}" for path in paths)], message)
-    return _git(root, ["rev-parse", "HEAD"]).strip()
+    _run_git(root, ["add", "--all", "--force", "--", *(f":(literal){path}" for path in paths)])
+    _run_git(root, ["commit", "--quiet", "--file=-", "--only", "--", *(f":(literal){path}" for path in paths)], message)
+    return _run_git(root, ["rev-parse", "HEAD"]).strip()
 
 
 Files = Mapping[str, tuple[str, bytes] | None]
 """Contents with their modes; None: the file goes."""
 
 
-def branch(root: Path, name: str, commits: Sequence[tuple[Files, str]]) -> str:
+def create_branch(root: Path, name: str, commits: Sequence[tuple[Files, str]]) -> str:
     """A new branch from HEAD with these commits."""
-    _git(root, ["check-ref-format", "--branch", name])
-    if _git(root, ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], fine=(0, 1)).strip():
+    _run_git(root, ["check-ref-format", "--branch", name])
+    if _run_git(root, ["rev-parse", "--verify", "--quiet", f"refs/heads/{name}"], fine=(0, 1)).strip():
         raise UsageError(f"There is a branch {name} already: choose another name, or remove it first.")
-    made = _chain(root, commits)
-    _git(root, ["branch", "--", name, made])
+    made = _chain_commits(root, commits)
+    _run_git(root, ["branch", "--", name, made])
     return made
 
 
 def commit_each(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
     """These commits on top of HEAD, whose files are there already. Hooks are not run: the files of a commit in between
     are nowhere for them to look at."""
-    made = _chain(root, commits)
-    _git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
+    made = _chain_commits(root, commits)
+    _run_git(root, ["update-ref", "-m", "bough apply", "HEAD", made])
     paths = dict.fromkeys(path for files, _ in commits for path in files)
-    _git(root, ["reset", "--quiet", "--", *(f":(literal){path}" for path in paths)])
+    _run_git(root, ["reset", "--quiet", "--", *(f":(literal){path}" for path in paths)])
     return made
 
 
-def _chain(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
+def _chain_commits(root: Path, commits: Sequence[tuple[Files, str]]) -> str:
     """One after the other from HEAD, without touching the person's files or index."""
     parent = "HEAD"
     with tempfile.TemporaryDirectory() as folder:
         env = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        _git(root, ["read-tree", "HEAD"], env=env)
+        _run_git(root, ["read-tree", "HEAD"], env=env)
         for files, message in commits:
             for path, file in files.items():
                 if file is None:
-                    _git(root, ["update-index", "--force-remove", "--", path], env=env)
+                    _run_git(root, ["update-index", "--force-remove", "--", path], env=env)
                     continue
                 mode, body = file
-                made = _git(root, ["hash-object", "-w", "--stdin"], body).strip()
-                _git(root, ["update-index", "--add", "--cacheinfo", f"{mode},{made},{path}"], env=env)
-            tree = _git(root, ["write-tree"], env=env).strip()
-            parent = _git(root, ["commit-tree", tree, "-p", parent, "-F", "-"], message).strip()
+                made = _run_git(root, ["hash-object", "-w", "--stdin"], body).strip()
+                _run_git(root, ["update-index", "--add", "--cacheinfo", f"{mode},{made},{path}"], env=env)
+            tree = _run_git(root, ["write-tree"], env=env).strip()
+            parent = _run_git(root, ["commit-tree", tree, "-p", parent, "-F", "-"], message).strip()
     return parent
 
 
-def texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:
+def read_texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:
     """What these files hold in the last commit; None where there is none."""
     found: dict[str, bytes | None] = {}
     for path in paths:
@@ -73,7 +73,7 @@ def texts_at_head(root: Path, paths: Sequence[str]) -> dict[str, bytes | None]:
     return found
 
 
-def _git(
+def _run_git(
     root: Path,
     args: Sequence[str],
     feed: str | bytes = "",

@@ -99,7 +99,7 @@ def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
     """The beginning of a file that an agent may have put there; None when it is no regular file, or behind a link."""
     parent, _, name = path.rpartition(b"/")
     try:
-        with handles.folder(top, parent) as within:
+        with handles.open_folder(top, parent) as within:
             fd = open_regular(name, within)
     except OSError as error:
         if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
@@ -111,12 +111,12 @@ def read_below(top: bytes, path: bytes, most: int) -> bytes | None:
         return file.read(most)
 
 
-def pieces(fd: int) -> Iterator[bytes]:
+def read_pieces(fd: int) -> Iterator[bytes]:
     while piece := os.read(fd, CHUNK):
         yield piece
 
 
-def blob_id(path: bytes, within: int | None = None) -> bytes | None:
+def compute_blob_id(path: bytes, within: int | None = None) -> bytes | None:
     """The id git gives a file's content; None when there is no such regular file. Nothing is stored."""
     while True:
         fd = open_regular(path, within)
@@ -126,7 +126,7 @@ def blob_id(path: bytes, within: int | None = None) -> bytes | None:
             size = os.fstat(fd).st_size
             sha = hashlib.sha1(b"blob %d\0" % size, usedforsecurity=False)
             count = 0
-            for piece in pieces(fd):
+            for piece in read_pieces(fd):
                 sha.update(piece)
                 count += len(piece)
         finally:
@@ -135,11 +135,11 @@ def blob_id(path: bytes, within: int | None = None) -> bytes | None:
             return sha.digest()
 
 
-def text_id(body: bytes) -> bytes:
+def compute_text_id(body: bytes) -> bytes:
     return hashlib.sha1(b"blob %d\0" % len(body) + body, usedforsecurity=False).digest()
 
 
-def with_access(action: Callable[[], T], *paths: bytes) -> T:
+def retry_with_access(action: Callable[[], T], *paths: bytes) -> T:
     """Do it; when permissions forbid it, give ourselves access to these (our own) files and folders and do it again."""
     try:
         return action()
@@ -175,11 +175,11 @@ def remove(path: bytes) -> None:
     """Remove a file, a link (never what it points to) or a whole folder; nothing there is fine. What is in it may be an
     agent's; the folder that it is in is ours."""
     parent, name = os.path.split(path)
-    with suppress(FileNotFoundError, NotADirectoryError), handles.folder(parent, b"") as handle:
+    with suppress(FileNotFoundError, NotADirectoryError), handles.open_folder(parent, b"") as handle:
         handles.remove_in(handle, name)
 
 
-def entries(folder: bytes) -> list[os.DirEntry[bytes]]:
+def list_entries(folder: bytes) -> list[os.DirEntry[bytes]]:
     with os.scandir(folder) as found:
         return list(found)
 

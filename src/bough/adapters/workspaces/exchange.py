@@ -20,13 +20,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
-from bough.adapters.stores.database import PATIENCE
-from bough.adapters.stores.server import Server, Transaction
+from bough.adapters.stores.postgresql_server import Server, Transaction
+from bough.adapters.stores.sqlite_file import PATIENCE
 from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces, Repository, TreeContents
+from bough.adapters.workspaces.git_program import run_remote_git
 from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.program import remote_git
-from bough.core.edges import Edge
-from bough.ports import Change, Merged
+from bough.core.active_files import Edge
+from bough.ports import FileChange, Merged
 
 PIECE = 16 << 20
 """Bytes of a pack in one row."""
@@ -88,7 +88,7 @@ class Exchange:
 
     def _push(self, tree: str) -> None:
         commit = self._repository.write_commit(tree, "", "What a run starts from.")
-        remote_git(self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}")
+        run_remote_git(self._repository.path, "push", "-q", "--", self._remote, f"{commit}:refs/bough/trees/{tree}")
         row = "INSERT INTO trees (tree, part, remote) VALUES (%s, 0, %s) ON CONFLICT DO NOTHING"
         self._server.run(lambda db: db.run(row, tree, self._remote), PATIENCE)
 
@@ -119,7 +119,9 @@ class Exchange:
         query = "SELECT remote, body FROM trees WHERE tree = %s ORDER BY part"
         rows = self._server.run(lambda db: db.all(query, tree), PATIENCE)
         if rows and rows[0][0] is not None:
-            remote_git(self._repository.path, "fetch", "-q", "--no-tags", "--", rows[0][0], f"refs/bough/trees/{tree}")
+            run_remote_git(
+                self._repository.path, "fetch", "-q", "--no-tags", "--", rows[0][0], f"refs/bough/trees/{tree}"
+            )
             return
         body = b"".join(bytes(piece) for _, piece in rows)
         if len(body) > SMALL:
@@ -203,7 +205,7 @@ class SharedWorkspaces(GitWorkspaces):
         workspace = await super().open(run, task, tree, folder, sides)
         return cast(GitWorkspace, _Published(workspace, self.exchange, tree))
 
-    async def changes(self, base: str, tree: str) -> list[Change]:
+    async def changes(self, base: str, tree: str) -> list[FileChange]:
         await self._bring(base, tree)
         return await super().changes(base, tree)
 
@@ -244,6 +246,6 @@ class SharedWorkspaces(GitWorkspaces):
         await self._bring(base, tree)
         return await super().edges(base, tree)
 
-    async def apply(self, base: str, tree: str) -> list[Change]:
+    async def apply(self, base: str, tree: str) -> list[FileChange]:
         await self._bring(base, tree)
         return await super().apply(base, tree)

@@ -8,25 +8,27 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from bough.adapters.workspaces.shared import candidates
+from bough.adapters.workspaces.shared_folders import find_candidates
 from bough.adapters.workspaces.surroundings import Surroundings
 
 
-def fingerprint(root: Path, env: Mapping[str, str], surroundings: Surroundings, settings: Iterable[object]) -> str:
+def fingerprint_environment(
+    root: Path, env: Mapping[str, str], surroundings: Surroundings, settings: Iterable[object]
+) -> str:
     """Changes with whatever a check may find different, beside the tree. `env`: the variables that commands see."""
     parts = [f"{name}={value}" for name, value in sorted({**env, **surroundings.variables}.items())]
     found = surroundings.environment
     places = [found.prefix] if found is not None else []
-    places += [root / os.fsdecode(path) for path in candidates(os.fsencode(root))]
+    places += [root / os.fsdecode(path) for path in find_candidates(os.fsencode(root))]
     places += [root / name for name in (*surroundings.link, *surroundings.copy)]
-    parts += [mark for place in dict.fromkeys(places) for mark in _marks(place)]
+    parts += [mark for place in dict.fromkeys(places) for mark in _list_marks(place)]
     path = os.pathsep.join([*([str(found.prefix / "bin")] if found is not None else []), env.get("PATH", os.defpath)])
     parts += [os.path.realpath(shutil.which(name, path=path) or "") for name in ("python3", "node", "go", "cargo")]
     parts += [repr(setting) for setting in settings]
     return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
-def _marks(place: Path) -> list[str]:
+def _list_marks(place: Path) -> list[str]:
     """When packages were last added to it or taken away: package managers touch these."""
     inner = [*place.glob("lib/python*/site-packages"), place / "pyvenv.cfg", place / ".package-lock.json"]
     found = []

@@ -29,23 +29,34 @@ from functools import partial
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from bough.adapters.workspaces import agents, disk, extensions, handles, index, person, removal, shared, spares, watch
-from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, shown
+from bough.adapters.workspaces import (
+    agent_repository,
+    compiled_modules,
+    disk,
+    handles,
+    index,
+    person_repository,
+    removal,
+    shared_folders,
+    spares,
+    watch,
+)
+from bough.adapters.workspaces.apply import ApplyConflict, Applying, Move, format_path
 from bough.adapters.workspaces.checkout import reclaim, restore
-from bough.adapters.workspaces.disarmed import Stamp, disarm
-from bough.adapters.workspaces.found import LINK, Entry, File, Found, Tracked, differing, tree
+from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, Tracked, find_differing, write_tree
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.git_settings import Stamp, disarm
 from bough.adapters.workspaces.home import find_root, prepare_home, prepare_repository
-from bough.adapters.workspaces.listings import Listings, moved, moves
 from bough.adapters.workspaces.merge import merge_trees
 from bough.adapters.workspaces.objects import Batch, Objects
-from bough.adapters.workspaces.program import Git
 from bough.adapters.workspaces.scan import PERSONS, Scanner
 from bough.adapters.workspaces.spares import Spares
-from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, free_port, readdress
-from bough.core.edges import Edge, edge
+from bough.adapters.workspaces.surroundings import Surroundings, copy_tree, find_free_port, rewrite_interpreters
+from bough.adapters.workspaces.tree_cache import TreeCache, find_moves, make_move
+from bough.core.active_files import Edge, find_edge
 from bough.core.errors import WorkspaceError
-from bough.core.services import ENDING as SERVICES
-from bough.ports import Change, Contents, Merged, Mount
+from bough.core.settings.service import ENDING as SERVICES
+from bough.ports import Contents, FileChange, Merged, Mount
 
 __all__ = ["ApplyConflict", "GitWorkspace", "GitWorkspaces", "find_root", "prepare_home"]
 
@@ -60,7 +71,7 @@ _FEW = 0.1
 are as they should be takes longer."""
 
 
-async def _aside(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def _run_in_thread(doing: str, action: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """In a thread, since disks and programs are slow; what the system refuses becomes one sentence."""
     try:
         return await asyncio.to_thread(action, *args, **kwargs)
@@ -75,7 +86,7 @@ class Repository:
         self.path = home / "repo.git"
         self.git = Git(self.path)
         self.objects = Objects(self.path, self.existing)
-        self.listings = Listings(self._list)
+        self.listings = TreeCache(self._list)
         self._clock = os.fsencode(self.path / "clock")
 
     def existing(self, ids: Sequence[bytes]) -> set[bytes]:
@@ -98,9 +109,9 @@ class Repository:
         out = self.git.run("check-ignore", "-z", "--stdin", "--no-index", top=top, feed=asked, fine=(0, 1))
         return {path.removeprefix(b"./") for path in out.split(b"\0")}
 
-    def _list(self, id: str) -> Found:
+    def _list(self, id: str) -> FileIndex:
         """The objects of a tree are durable, because somebody was told of it."""
-        found, folders = Found(), {b"": bytes.fromhex(_named(id))}
+        found, folders = FileIndex(), {b"": bytes.fromhex(_require_tree_id(id))}
         for line in self.git.run("ls-tree", "-r", "-t", "-z", "--full-tree", id).split(b"\0"):
             head, _, path = line.partition(b"\t")
             if path:
@@ -124,15 +135,15 @@ class Repository:
         # A name that is no text is shown with escapes, from which it cannot be told.
         escaped = {shown for path, shown in named.items() if path not in files and "\\" in shown}
         if escaped:
-            files |= {path: file for path, file in found.files() if shown(path) in escaped}
+            files |= {path: file for path, file in found.files() if format_path(path) in escaped}
         return dict(sorted(files.items()))
 
     def commit(self, id: str, parent: str, message: str) -> str:
         """A commit with bough as its author; the same one again when the parent already says just that."""
-        _named(id)
+        _require_tree_id(id)
         if parent:
             head, _, text = self.git.run("cat-file", "commit", parent).partition(b"\n\n")
-            if head.startswith(f"tree {id}\n".encode()) and text == _body(message):
+            if head.startswith(f"tree {id}\n".encode()) and text == _encode_message(message):
                 return parent
         return self.write_commit(id, parent, message)
 
@@ -140,21 +151,21 @@ class Repository:
         who = f"bough <bough@localhost> {int(time.time())} +0000"
         lines = [f"tree {tree}", *([f"parent {parent}"] if parent else []), f"author {who}", f"committer {who}", "", ""]
         with Batch(self.objects) as batch:
-            made = batch.add(b"commit", "\n".join(lines).encode() + _body(message))
+            made = batch.add(b"commit", "\n".join(lines).encode() + _encode_message(message))
             batch.flush()
         return made.hex()
 
     def branch(self, run: str, task: str) -> Path:
-        return self.path / "refs" / "bough" / safe(run) / safe(task)
+        return self.path / "refs" / "bough" / make_safe_name(run) / make_safe_name(task)
 
     def diff(self, base: str, tree: str, *options: str) -> bytes:
         if base == tree:
             return b""
         fixed = ("-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
-        return self.git.run("diff-tree", *fixed, *options, _named(base), _named(tree))
+        return self.git.run("diff-tree", *fixed, *options, _require_tree_id(base), _require_tree_id(tree))
 
 
-def _body(message: str) -> bytes:
+def _encode_message(message: str) -> bytes:
     return message.encode(errors="replace").replace(b"\0", b"") + b"\n"
 
 
@@ -173,7 +184,7 @@ class GitWorkspace:
     ) -> None:
         """`remake` recreates the checkout from a tree."""
         self.root = Path(os.fsdecode(scanner.top))
-        self.folder = _start(self.root, folder)
+        self.folder = _find_start(self.root, folder)
         self.scratch = scratch
         self._repository = repository
         self._branch = branch
@@ -182,7 +193,7 @@ class GitWorkspace:
         self._scanner = scanner
         self._remake = remake
         self._tracked = Tracked()
-        self._found: Found | None = None
+        self._found: FileIndex | None = None
         self._busy = threading.Lock()
         self._settings: Stamp | None = None
         self.env: Mapping[str, str] = {}
@@ -194,7 +205,7 @@ class GitWorkspace:
         self.mounts, self.env, self._furnish = (*self.mounts, *mounts), env, furnish
 
     async def own(self, mount: Mount) -> bool:
-        return await _aside(f"copy {mount.source}", self._own, mount)
+        return await _run_in_thread(f"copy {mount.source}", self._own, mount)
 
     def _own(self, mount: Mount) -> bool:
         person = Path(os.fsdecode(self._person))
@@ -205,26 +216,26 @@ class GitWorkspace:
             if not link.is_symlink():
                 return False
             copy_tree(mount.source, link)
-            readdress(link, mount.source)
+            rewrite_interpreters(link, mount.source)
         return True
 
     async def furnish(self) -> None:
-        await _aside(f"set up {self.root}", self._furnish)
+        await _run_in_thread(f"set up {self.root}", self._furnish)
 
-    def begin(self, base: Found, found: Found | None, person: bytes = b"") -> None:
+    def begin(self, base: FileIndex, found: FileIndex | None, person: bytes = b"") -> None:
         """What the task started from, the files as they are when that is known, and where the person's are."""
         self._person = person
         self._tracked = Tracked(base=base)
         self._found = found
 
     async def snapshot(self, exact: bool = False) -> str:
-        return await _aside(f"keep the files of {self.root}", self._snapshot, exact)
+        return await _run_in_thread(f"keep the files of {self.root}", self._snapshot, exact)
 
     def _snapshot(self, exact: bool) -> str:
         with self._busy, Batch(self._repository.objects) as batch:
             found = self._scanner.scan(self._found, self._tracked, batch, exact=exact)
             with self._scanner.telling():
-                id = tree(found, batch)
+                id = write_tree(found, batch)
                 batch.flush()
             self._found = found
             self._settings = disarm(os.fsencode(self.root), self._settings)
@@ -232,7 +243,7 @@ class GitWorkspace:
         return id.hex()
 
     async def restore(self, tree: str, exact: bool = False) -> None:
-        await _aside(f"restore the files of {self.root}", self._restore, tree, exact)
+        await _run_in_thread(f"restore the files of {self.root}", self._restore, tree, exact)
 
     def _restore(self, tree: str, exact: bool) -> None:
         with self._busy:
@@ -240,18 +251,18 @@ class GitWorkspace:
             before, self._found = self._found, None
             try:
                 self._found = restore(self._repository.git, self._scanner, before, self._tracked, wanted, exact)
-                _start(self.root, self._start)
+                _find_start(self.root, self._start)
             except (OSError, WorkspaceError):
                 # Something in it cannot even be looked at. What the tree has is all that matters.
                 made = self._remake(tree)
                 self._found, self._tracked, self._scanner.watch = made._found, made._tracked, made._scanner.watch
 
     async def checkpoint(self, tree: str, message: str) -> str:
-        return await _aside("keep a checkpoint", self._checkpoint, tree, message)
+        return await _run_in_thread("keep a checkpoint", self._checkpoint, tree, message)
 
     def _checkpoint(self, tree: str, message: str) -> str:
         with self._busy:
-            commit = self._repository.commit(tree, _commit_at(self._branch), message)
+            commit = self._repository.commit(tree, _read_commit(self._branch), message)
             self._branch.parent.mkdir(parents=True, exist_ok=True)
             disk.write_whole(self._branch, f"{commit}\n".encode(), parts=self._repository.path / "log")
         return commit
@@ -266,7 +277,7 @@ class TreeContents:
         self._found = repository.listings.found(tree)
 
     def paths(self) -> list[str]:
-        return [shown(path) for path in self._repository.listings.of(self._tree)]
+        return [format_path(path) for path in self._repository.listings.of(self._tree)]
 
     def id(self, path: str) -> str:
         file = self._found.file(path.encode(errors="surrogateescape"))
@@ -275,13 +286,13 @@ class TreeContents:
         return f"{file.mode.decode()} {file.id.hex()}" if file is not None else ""
 
     def read(self, paths: Sequence[str]) -> dict[str, str]:
-        found = {shown(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
+        found = {format_path(path): file.id for path, file in self._repository.at(self._tree, paths).items()}
         contents = self._repository.git.blobs(list(found.values()))
         return {path: _beginning(pieces).decode(errors="replace") for path, pieces in zip(found, contents, strict=True)}
 
     def differing(self, other: Contents) -> list[str]:
         assert isinstance(other, TreeContents)
-        return [shown(path) for path, _, _ in differing(self._found, other._found)]
+        return [format_path(path) for path, _, _ in find_differing(self._found, other._found)]
 
 
 def _beginning(pieces: Iterator[bytes]) -> bytes:
@@ -320,7 +331,7 @@ class GitWorkspaces:
         self._lock = threading.Lock()
         self._busy: dict[Path, threading.Lock] = {}
         self._spares = Spares(home)
-        self._watches: dict[Path, watch.Watch] = {}
+        self._watches: dict[Path, watch.CheckoutWatch] = {}
 
     def _prepared(self) -> Repository:
         with self._lock:
@@ -340,7 +351,7 @@ class GitWorkspaces:
         return self._repository
 
     async def take(self) -> str:
-        return await _aside(f"keep the files of {self._root}", self._take)
+        return await _run_in_thread(f"keep the files of {self._root}", self._take)
 
     def _take(self) -> str:
         repository = self._prepared()
@@ -348,12 +359,12 @@ class GitWorkspaces:
         mine = Tracked()
         # All of git's answers at once: each takes longer to start than to give.
         with ThreadPoolExecutor() as asking:
-            everywhere = asking.submit(person.excludes, git, self._root)
-            tracked = asking.submit(person.tracked, git, self._root)
-            here = person.own_excludes(git, self._root)
+            everywhere = asking.submit(person_repository.find_global_excludes, git, self._root)
+            tracked = asking.submit(person_repository.list_tracked, git, self._root)
+            here = person_repository.find_own_excludes(git, self._root)
             if here is not None:
                 mine.add(tracked.result())
-            excludes = person.rules(everywhere.result(), here)
+            excludes = person_repository.join_rules(everywhere.result(), here)
         if (repository.path / "info" / "exclude").read_bytes() != excludes:
             disk.write_whole(repository.path / "info" / "exclude", excludes, parts=repository.path / "log")
         scanner = Scanner(
@@ -362,20 +373,20 @@ class GitWorkspaces:
             clock=repository.clock,
             own=False,
             bounds=PERSONS,
-            embedded=lambda folder: person.embedded(git, self._root, folder),
+            embedded=lambda folder: person_repository.list_embedded(git, self._root, folder),
         )
         with Batch(repository.objects, ask=True) as batch:
             before = self._kept(kept)
             found = scanner.scan(before, mine, batch, settled=False)
-            id = tree(found, batch)
+            id = write_tree(found, batch)
             batch.flush()
         if before is None or found.read or before.folders[b""].id != id:
             index.save(kept, found, repository.path / "log")
-        person.save_empty(repository.path, found.empty())
+        person_repository.save_empty_folders(repository.path, found.empty())
         repository.listings.know(id.hex(), found)
         return id.hex()
 
-    def _kept(self, kept: Path) -> Found | None:
+    def _kept(self, kept: Path) -> FileIndex | None:
         """The person's files as they were last seen, if their contents are still there."""
         found = index.load(kept)
         last = found.folders[b""].id if found is not None else None
@@ -384,29 +395,29 @@ class GitWorkspaces:
     async def open(
         self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
     ) -> GitWorkspace:
-        return await _aside(f"set up the workspace of {task}", self._open, run, task, tree, folder, sides or {})
+        return await _run_in_thread(f"set up the workspace of {task}", self._open, run, task, tree, folder, sides or {})
 
     def _open(self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]) -> GitWorkspace:
         self._prepared()
         if Path(folder).is_absolute() or ".." in Path(folder).parts:
             raise WorkspaceError(f"The folder {folder} is outside the project {self._root}: run bough inside it.")
-        checkout, scratch = self._places(run, task)
-        with self._alone(checkout):
+        checkout, scratch = self._find_places(run, task)
+        with self._lock_for(checkout):
             try:
                 return self._open_at(checkout, scratch, run, task, tree, folder, sides)
             except (OSError, WorkspaceError):
                 if not disk.is_folder(checkout):
                     raise
-                return self._remade(checkout, scratch, run, task, tree, folder, sides)
+                return self._remake_checkout(checkout, scratch, run, task, tree, folder, sides)
 
-    def _remade(
+    def _remake_checkout(
         self, checkout: Path, scratch: Path, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str]
     ) -> GitWorkspace:
         for place in (checkout, scratch):
             disk.remove(os.fsencode(place))
         return self._open_at(checkout, scratch, run, task, tree, folder, sides)
 
-    def _alone(self, place: Path) -> threading.Lock:
+    def _lock_for(self, place: Path) -> threading.Lock:
         """One at a time for a workspace: a cancelled caller's thread may still be at it."""
         with self._lock:
             return self._busy.setdefault(place, threading.Lock())
@@ -419,46 +430,46 @@ class GitWorkspaces:
         top = os.fsencode(checkout)
         prepare = partial(self._prepare, checkout, run, task, tree, sides)
         with ThreadPoolExecutor(1) as beside:  # it waits for git, mostly
-            lacking = None if agents.is_there(checkout) else beside.submit(prepare)
+            lacking = None if agent_repository.is_there(checkout) else beside.submit(prepare)
             found = None if disk.is_folder(checkout) else self._make(checkout, base)
         links = self._share(top)
         if lacking is not None:
-            agents.place(lacking.result(), checkout, self._excludes(links))
+            agent_repository.place(lacking.result(), checkout, self._make_excludes(links))
         scratch.mkdir(parents=True, exist_ok=True)
         scanner = Scanner(
             top,
             ignores=lambda paths: repository.ignores(top, paths),
             clock=repository.clock,
-            shared=lambda path, link: shared.is_shared(self._top, path, link),
+            shared=lambda path, link: shared_folders.is_shared(self._top, path, link),
         )
-        lent = tuple(Mount(place) for place in agents.lenders(repository.path, self._history(run)))
+        lent = tuple(Mount(place) for place in agent_repository.list_lenders(repository.path, self._find_history(run)))
 
         def remake(tree: str) -> GitWorkspace:
-            with self._alone(checkout):
-                return self._remade(checkout, scratch, run, task, tree, folder, sides)
+            with self._lock_for(checkout):
+                return self._remake_checkout(checkout, scratch, run, task, tree, folder, sides)
 
-        scanner.watch = self._watched(checkout, base, found)
+        scanner.watch = self._start_watch(checkout, base, found)
         workspace = GitWorkspace(repository, repository.branch(run, task), scanner, folder, scratch, remake, lent)
         workspace.begin(base, found, self._top)
         installed = self._surroundings.environment is not None
-        native = extensions.sources(path for path, _ in base.files()) if installed else []
+        native = compiled_modules.list_sources(path for path, _ in base.files()) if installed else []
         self._furnish(checkout, native)
-        env = self._surroundings.at(checkout, task, free_port())
-        workspace.surround(self._mounts(links), env, lambda: self._furnish(checkout, native))
+        env = self._surroundings.at(checkout, task, find_free_port())
+        workspace.surround(self._list_mounts(links), env, lambda: self._furnish(checkout, native))
         return workspace
 
-    def _watched(self, checkout: Path, base: Found, found: Found | None) -> watch.Watch | None:
+    def _start_watch(self, checkout: Path, base: FileIndex, found: FileIndex | None) -> watch.CheckoutWatch | None:
         """A watch over a checkout; `found`: it was made just now, and nobody else knows of it."""
         if (old := self._watches.pop(checkout, None)) is not None:
             old.close()
-        started = watch.start(base)
+        started = watch.start_watch(base)
         if started is not None:
             self._watches[checkout] = started
             if found is not None:
                 started.cover_all(os.fsencode(checkout), found)
         return started
 
-    def _mounts(self, links: list[bytes]) -> list[Mount]:
+    def _list_mounts(self, links: list[bytes]) -> list[Mount]:
         """What commands use of the person's, and may change in a layer or copy of their own."""
         around = self._surroundings
         places = [self._root / os.fsdecode(path) for path in links]
@@ -472,16 +483,16 @@ class GitWorkspaces:
         top = os.fsencode(checkout)
         if native:
             if self._compiled is None:
-                self._compiled = extensions.compiled(self.ignored())
-            extensions.bring(self._root, checkout, self._compiled, native)
-        for path in person.load_empty(self._repository.path):
+                self._compiled = compiled_modules.list_compiled(self.ignored())
+            compiled_modules.copy_modules(self._root, checkout, self._compiled, native)
+        for path in person_repository.load_empty_folders(self._repository.path):
             handles.make_folder(top, path)
         for name in self._surroundings.link:
             if self._comes_along(name):
-                shared.share(self._top, top, [os.fsencode(name)])
+                shared_folders.share(self._top, top, [os.fsencode(name)])
         for name in self._surroundings.copy:
             target = checkout / name
-            if self._comes_along(name) and shared.real_folder(top, os.fsencode(name).rpartition(b"/")[0]):
+            if self._comes_along(name) and shared_folders.is_real_folder(top, os.fsencode(name).rpartition(b"/")[0]):
                 copy_tree(self._root / name, target)
 
     def _comes_along(self, name: str) -> bool:
@@ -489,10 +500,12 @@ class GitWorkspaces:
         path = os.fsencode(name)
         return (self._root / name).exists() and path in self._repository.ignores(self._top, [path])
 
-    def _places(self, run: str, task: str) -> tuple[Path, Path]:
-        return self._home / "work" / safe(run) / safe(task), self._home / "scratch" / safe(run) / safe(task)
+    def _find_places(self, run: str, task: str) -> tuple[Path, Path]:
+        return self._home / "work" / make_safe_name(run) / make_safe_name(
+            task
+        ), self._home / "scratch" / make_safe_name(run) / make_safe_name(task)
 
-    def _make(self, checkout: Path, wanted: Found) -> Found:
+    def _make(self, checkout: Path, wanted: FileIndex) -> FileIndex:
         """Filled beside its place and moved there whole: a checkout that exists is complete. One that another task had
         is filled already, mostly."""
         disk.remove(os.fsencode(checkout))
@@ -516,47 +529,49 @@ class GitWorkspaces:
         part.rename(checkout)
         return found
 
-    def _filled(self, part: Path, known: Found | None, wanted: Found) -> Found:
+    def _filled(self, part: Path, known: FileIndex | None, wanted: FileIndex) -> FileIndex:
         if known is None:
             part.mkdir()
         git, clock = self._repository.git, self._repository.clock
-        return reclaim(git, os.fsencode(part), known or Found(), wanted, clock, self._spares.trash)
+        return reclaim(git, os.fsencode(part), known or FileIndex(), wanted, clock, self._spares.trash)
 
     def _share(self, top: bytes) -> list[bytes]:
         if not self._link_ignored:
-            shared.unshare(self._top, top)
+            shared_folders.unshare(self._top, top)
             return []
-        paths = list(shared.candidates(self._top, self._layered()))
+        paths = list(shared_folders.find_candidates(self._top, self._layered()))
         ignored = self._repository.ignores(self._top, paths) if paths else set()
-        return shared.share(self._top, top, [path for path in paths if path in ignored])
+        return shared_folders.share(self._top, top, [path for path in paths if path in ignored])
 
     def _prepare(self, checkout: Path, run: str, task: str, tree: str, sides: Mapping[str, str]) -> Path:
         """The agent's own repository."""
         repository = self._repository
-        past = self._history(run)
-        branch = f"{safe(run)}/{safe(task)}"
+        past = self._find_history(run)
+        branch = f"{make_safe_name(run)}/{make_safe_name(task)}"
         start = repository.write_commit
-        return agents.prepare(checkout, tree, branch, past, git=repository.git, start=start, sides=sides)
+        return agent_repository.prepare(checkout, tree, branch, past, git=repository.git, start=start, sides=sides)
 
-    def _history(self, run: str) -> agents.History:
+    def _find_history(self, run: str) -> agent_repository.History:
         repository = self._repository
-        return agents.history(repository.git, self._root, repository.path / "histories" / safe(run))
+        return agent_repository.find_history(
+            repository.git, self._root, repository.path / "histories" / make_safe_name(run)
+        )
 
-    def _excludes(self, links: list[bytes]) -> bytes:
+    def _make_excludes(self, links: list[bytes]) -> bytes:
         """The person's rules, and the links to what is shared."""
         rules = (self._repository.path / "info" / "exclude").read_bytes()
-        return rules + b"".join(b"\n/" + _literal(path) for path in links) + b"\n"
+        return rules + b"".join(b"\n/" + _escape_pattern(path) for path in links) + b"\n"
 
     def ignored(self) -> list[str]:
         """The person's ignored files and folders, which are in no tree."""
-        return person.ignored(self._repository.git, self._root)
+        return person_repository.list_ignored(self._repository.git, self._root)
 
     async def discard(self, run: str, task: str) -> None:
-        await _aside(f"remove the workspace of {task}", self._discard, run, task)
+        await _run_in_thread(f"remove the workspace of {task}", self._discard, run, task)
 
     def _discard(self, run: str, task: str) -> None:
-        places = self._places(run, task)
-        with self._alone(places[0]):
+        places = self._find_places(run, task)
+        with self._lock_for(places[0]):
             if (watching := self._watches.pop(places[0], None)) is not None:
                 watching.close()
             for place in places:
@@ -574,20 +589,22 @@ class GitWorkspaces:
             disk.remove(os.fsencode(place))
 
     async def sweep(self, run: str, mark: str) -> None:
-        await _aside(f"clear the workspaces of {run}", self._sweep, run, mark)
+        await _run_in_thread(f"clear the workspaces of {run}", self._sweep, run, mark)
 
     def _sweep(self, run: str, mark: str) -> None:
         for part in ("work", "scratch"):
-            for place in sorted((self._home / part / safe(run)).glob(f"*{safe(mark)}*" if mark else "*")):
+            for place in sorted(
+                (self._home / part / make_safe_name(run)).glob(f"*{make_safe_name(mark)}*" if mark else "*")
+            ):
                 self._dispose(place)
 
     async def forget(self, run: str) -> None:
         """Remove all that is kept for a run. Only for whoever holds it."""
-        await _aside(f"remove {run}", removal.forget, self._home, safe(run))
+        await _run_in_thread(f"remove {run}", removal.forget, self._home, make_safe_name(run))
 
     async def compact(self, ids: Collection[str]) -> None:
         """Remove what no run needs any longer. `ids`: what the journal names. Only while no run is live."""
-        await _aside("tidy up", self._compact, ids)
+        await _run_in_thread("tidy up", self._compact, ids)
 
     def _compact(self, ids: Collection[str]) -> None:
         repository = self._prepared()
@@ -596,33 +613,36 @@ class GitWorkspaces:
         (repository.path / "person").unlink(missing_ok=True)
         removal.compact(repository.git, ids)
 
-    async def changes(self, base: str, tree: str) -> list[Change]:
-        return [Change(move.kind, shown(move.path)) for move in await _aside("compare", self._moves, base, tree)]
+    async def changes(self, base: str, tree: str) -> list[FileChange]:
+        return [
+            FileChange(move.kind, format_path(move.path))
+            for move in await _run_in_thread("compare", self._list_moves, base, tree)
+        ]
 
-    def _moves(self, base: str, tree: str) -> list[Move]:
+    def _list_moves(self, base: str, tree: str) -> list[Move]:
         repository = self._prepared()
         if repository.listings.know_of(base, tree):  # then git need not be asked
-            return moves(repository.listings.found(base), repository.listings.found(tree))
+            return find_moves(repository.listings.found(base), repository.listings.found(tree))
         parts = repository.diff(base, tree, "--raw", "-z", "--no-abbrev").split(b"\0")
-        return [_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
+        return [_parse_move(head, path) for head, path in zip(parts[::2], parts[1::2], strict=False)]
 
     async def paths(self, tree: str) -> list[str]:
-        return [shown(path) for path in await _aside("list files", self._listing, tree)]
+        return [format_path(path) for path in await _run_in_thread("list files", self._read_listing, tree)]
 
-    def _listing(self, tree: str) -> Mapping[bytes, Entry]:
+    def _read_listing(self, tree: str) -> Mapping[bytes, Entry]:
         return self._prepared().listings.of(tree)
 
     async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
-        return await _aside("read files", self._texts, tree, paths)
+        return await _run_in_thread("read files", self._texts, tree, paths)
 
     def _texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
         return TreeContents(self._prepared(), tree).read(paths)
 
     async def contents(self, tree: str) -> TreeContents:
-        return await _aside("list files", lambda: TreeContents(self._prepared(), tree))
+        return await _run_in_thread("list files", lambda: TreeContents(self._prepared(), tree))
 
     async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
-        return await _aside("put files together", self._graft, tree, base, paths, texts)
+        return await _run_in_thread("put files together", self._graft, tree, base, paths, texts)
 
     def _graft(self, onto: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
         repository = self._prepared()
@@ -638,76 +658,76 @@ class GitWorkspaces:
                 known = found.file(path)
                 id = batch.add(b"blob", text.encode(errors="surrogateescape"))
                 found.replace(path, File(known.mode if known is not None else b"100644", id, b"", sure=False))
-            made = tree(found, batch)
+            made = write_tree(found, batch)
             batch.flush()
         repository.listings.know(made.hex(), found)
         return made.hex()
 
     async def files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         """Mode and content of those files of a tree that are there."""
-        return await _aside("read files", self._files, tree, paths)
+        return await _run_in_thread("read files", self._files, tree, paths)
 
     def _files(self, tree: str, paths: Sequence[str]) -> dict[str, tuple[str, bytes]]:
         repository = self._prepared()
-        found = {shown(path): file for path, file in repository.at(tree, paths).items()}
+        found = {format_path(path): file for path, file in repository.at(tree, paths).items()}
         contents = repository.git.blobs([entry.id for entry in found.values()])
         bodies = [b"".join(pieces) for pieces in contents]
         return {path: (found[path].mode.decode(), body) for path, body in zip(found, bodies, strict=True)}
 
     async def diff(self, base: str, tree: str, stat: bool = False) -> str:
-        return await _aside("compare", self._diff, base, tree, "--stat" if stat else "-p")
+        return await _run_in_thread("compare", self._diff, base, tree, "--stat" if stat else "-p")
 
     def _diff(self, base: str, tree: str, form: str) -> str:
         return self._prepared().diff(base, tree, form).decode(errors="replace")
 
     async def merge(self, base: str, ours: str, theirs: str) -> Merged:
-        return await _aside("merge the work of two tasks", self._merge, base, ours, theirs)
+        return await _run_in_thread("merge the work of two tasks", self._merge, base, ours, theirs)
 
     def _merge(self, base: str, ours: str, theirs: str) -> Merged:
         repository = self._prepared()
-        ids = (bytes.fromhex(_named(tree)) for tree in (base, ours, theirs))
+        ids = (bytes.fromhex(_require_tree_id(tree)) for tree in (base, ours, theirs))
         joined = merge_trees(repository.git, repository.objects, *ids)
         return Merged(
             joined.tree.hex(),
-            tuple(shown(each.path) for each in joined.conflicts),
+            tuple(format_path(each.path) for each in joined.conflicts),
             tuple(each.says for each in joined.conflicts),
-            tuple(shown(path) for path in joined.both),
+            tuple(format_path(path) for path in joined.both),
             joined.marked.hex() if joined.both else "",
         )
 
     async def edges(self, base: str, tree: str) -> list[Edge]:
-        return await _aside("compare", self._edges, base, tree)
+        return await _run_in_thread("compare", self._edges, base, tree)
 
     def _edges(self, base: str, tree: str) -> list[Edge]:
-        moves = [move for move in self._moves(base, tree) if move.target is not None]
+        moves = [move for move in self._list_moves(base, tree) if move.target is not None]
         links = {move.target.id for move in moves if move.target is not None and move.target.mode == LINK}
         contents = self._repository.git.blobs(list(links))
         targets = {id: b"".join(pieces) for id, pieces in zip(links, contents, strict=True)}
         found = []
-        for path, before, after in ((shown(move.path), move.base, move.target) for move in moves):
+        for path, before, after in ((format_path(move.path), move.base, move.target) for move in moves):
             if after is not None:
                 was = before.mode.decode() if before is not None else ""
-                found.append(edge(path, was, after.mode.decode(), shown(targets.get(after.id, b""))))
+                found.append(find_edge(path, was, after.mode.decode(), format_path(targets.get(after.id, b""))))
         return [each for each in found if each is not None]
 
-    async def apply(self, base: str, tree: str) -> list[Change]:
-        return await _aside(f"write to {self._root}", self._apply, base, tree)
+    async def apply(self, base: str, tree: str) -> list[FileChange]:
+        return await _run_in_thread(f"write to {self._root}", self._apply, base, tree)
 
-    def _apply(self, base: str, tree: str) -> list[Change]:
-        moves = self._moves(base, tree)
+    def _apply(self, base: str, tree: str) -> list[FileChange]:
+        moves = self._list_moves(base, tree)
         Applying(self._repository.git, self._top, {move.path: move for move in moves}).run()
-        return [Change(move.kind, shown(move.path)) for move in moves]
+        return [FileChange(move.kind, format_path(move.path)) for move in moves]
 
 
-def safe(name: str) -> str:
+def make_safe_name(name: str) -> str:
     """A run or task as the name of one folder or branch: different for different names on any file system."""
-    text = "".join(_safe_letter(letter) for letter in name)
+    text = "".join(_escape_letter(letter) for letter in name)
     if text and len(text) <= 100:
         return text
     return f"{text[:60]}__{hashlib.sha256(name.encode(errors='surrogatepass')).hexdigest()[:24]}"
 
 
-def _safe_letter(letter: str) -> str:
+def _escape_letter(letter: str) -> str:
     if re.fullmatch("[a-z0-9-]", letter):
         return letter
     if letter == "/":
@@ -715,31 +735,31 @@ def _safe_letter(letter: str) -> str:
     return "".join(f"_{byte:02x}" for byte in letter.encode(errors="surrogatepass"))
 
 
-def _named(tree: str) -> str:
+def _require_tree_id(tree: str) -> str:
     if not re.fullmatch("[0-9a-f]{40}", tree):
         raise WorkspaceError(f"{tree!r} does not name a tree: the journal that says so is damaged.")
     return tree
 
 
-def _move(head: bytes, path: bytes) -> Move:
+def _parse_move(head: bytes, path: bytes) -> Move:
     old_mode, new_mode, old, new, _ = head.removeprefix(b":").split()
     base = None if old_mode == b"000000" else Entry(old_mode, bytes.fromhex(old.decode()))
     target = None if new_mode == b"000000" else Entry(new_mode, bytes.fromhex(new.decode()))
-    return moved(path, base, target)
+    return make_move(path, base, target)
 
 
-def _literal(path: bytes) -> bytes:
+def _escape_pattern(path: bytes) -> bytes:
     """A path as an ignore pattern that means just it."""
     return re.sub(rb"([\\*?\[\] ])", rb"\\\1", path)
 
 
-def _commit_at(branch: Path) -> str:
+def _read_commit(branch: Path) -> str:
     """Empty when there is none yet."""
     text = branch.read_text(errors="replace").strip() if branch.is_file() else ""
     return text if re.fullmatch("[0-9a-f]{40}", text) else ""
 
 
-def _start(root: Path, folder: str) -> Path:
+def _find_start(root: Path, folder: str) -> Path:
     """Where the agent starts: there even when the folder has no files, and never behind a link."""
     place = root
     for name in Path(folder).parts:

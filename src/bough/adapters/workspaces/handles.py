@@ -21,12 +21,12 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
+def open_folder(top: bytes, path: bytes, make: bool = False) -> Iterator[int]:
     """The folder at a path below `top`. With `make`, it is made, and what is in its way goes."""
     handle = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for name in path.split(b"/") if path else ():
-            below = _made(handle, name) if make else open_below(handle, name)
+            below = _make_below(handle, name) if make else open_below(handle, name)
             os.close(handle)
             handle = below
         yield handle
@@ -55,15 +55,15 @@ class Folders:
         # Near the one that was last asked for are its siblings, so that its parent is kept at hand.
         self._forget(above)
         for name in reversed(names):
-            handle = self._below(handle, name)
+            handle = self._open_below(handle, name)
             self._forget(above)
             above = b"%s/%s" % (above, name) if above else name
             self._open[above] = handle
         return handle
 
-    def _below(self, parent: int, name: bytes) -> int:
+    def _open_below(self, parent: int, name: bytes) -> int:
         if self._make:
-            return _made(parent, name)
+            return _make_below(parent, name)
         try:
             handle = open_below(parent, name) if self._own else os.open(name, _FOLDER, dir_fd=parent)
         except OSError as error:
@@ -99,17 +99,17 @@ def make_folder(top: bytes, path: bytes) -> None:
     """Make a folder below `top` where nothing is in its way; what is there stays as it is."""
     parent, _, name = path.rpartition(b"/")
     # Something that is no folder is in its way, or part of the path is gone.
-    with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), folder(top, parent) as handle:
-        _with_access(handle, partial(os.mkdir, name, dir_fd=handle))
+    with suppress(FileNotFoundError, FileExistsError, NotADirectoryError), open_folder(top, parent) as handle:
+        _retry_with_access(handle, partial(os.mkdir, name, dir_fd=handle))
 
 
-def _made(parent: int, name: bytes) -> int:
+def _make_below(parent: int, name: bytes) -> int:
     for _ in range(8):
         try:
             return open_below(parent, name)
         except FileNotFoundError:
             with suppress(FileExistsError):
-                _with_access(parent, partial(os.mkdir, name, dir_fd=parent))
+                _retry_with_access(parent, partial(os.mkdir, name, dir_fd=parent))
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
@@ -117,11 +117,11 @@ def _made(parent: int, name: bytes) -> int:
     raise OSError(errno.EBUSY, "something keeps getting in the way", name)
 
 
-def in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
+def create_in_place(parent: int, name: bytes, action: Callable[[], T]) -> T:
     """Make something new in a folder; what has its place goes."""
     for _ in range(8):
         try:
-            return _with_access(parent, action)
+            return _retry_with_access(parent, action)
         except FileExistsError:
             remove_in(parent, name)
     raise OSError(errno.EBUSY, "something keeps getting in the way", name)
@@ -131,7 +131,7 @@ def remove_below(top: bytes, path: bytes) -> None:
     """Remove what is at a path below `top`; nothing there is fine, and so is a path whose folder is gone."""
     parent, _, name = path.rpartition(b"/")
     try:
-        with folder(top, parent) as handle:
+        with open_folder(top, parent) as handle:
             remove_in(handle, name)
     except FileNotFoundError:
         return
@@ -145,9 +145,9 @@ def remove_in(parent: int, name: bytes) -> None:
     try:
         found = os.lstat(name, dir_fd=parent)
         if not stat.S_ISDIR(found.st_mode):
-            return _with_access(parent, partial(os.unlink, name, dir_fd=parent))
-        _empty(parent, name)
-        _with_access(parent, partial(os.rmdir, name, dir_fd=parent))
+            return _retry_with_access(parent, partial(os.unlink, name, dir_fd=parent))
+        _empty_folder(parent, name)
+        _retry_with_access(parent, partial(os.rmdir, name, dir_fd=parent))
     except FileNotFoundError:
         return None
 
@@ -157,36 +157,36 @@ def move_away(parent: int, name: bytes, target: int, fresh: bytes) -> None:
     with suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
             os.close(open_below(parent, name, writing=True))  # to move a folder is to write to it
-        _with_access(parent, partial(os.rename, name, fresh, src_dir_fd=parent, dst_dir_fd=target))
+        _retry_with_access(parent, partial(os.rename, name, fresh, src_dir_fd=parent, dst_dir_fd=target))
 
 
-def _empty(parent: int, name: bytes) -> None:
+def _empty_folder(parent: int, name: bytes) -> None:
     """Without recursion, and with few handles at a time: an agent can make folders deeper than both reach. What lies
     deep is moved up to the top and emptied from there."""
     top = open_below(parent, name)
     try:
-        waiting = _emptied(top)
+        waiting = _remove_files(top)
         # Another name each time: a removal that was killed leaves its folders behind.
         moved, ours = 0, os.urandom(6).hex().encode()
         while waiting:
             each = waiting.pop()
             handle = open_below(top, each)
             try:
-                for inner in _emptied(handle):
+                for inner in _remove_files(handle):
                     moved += 1
                     fresh = b".bough-gone-%s-%d" % (ours, moved)
                     # To move a folder is to write to it.
                     os.close(open_below(handle, inner, writing=True))
-                    _with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
+                    _retry_with_access(handle, partial(os.rename, inner, fresh, src_dir_fd=handle, dst_dir_fd=top))
                     waiting.append(fresh)
             finally:
                 os.close(handle)
-            _with_access(top, partial(os.rmdir, each, dir_fd=top))
+            _retry_with_access(top, partial(os.rmdir, each, dir_fd=top))
     finally:
         os.close(top)
 
 
-def _emptied(handle: int) -> list[bytes]:
+def _remove_files(handle: int) -> list[bytes]:
     """Remove all but the folders in a folder, whose names are returned."""
     folders = []
     with os.scandir(handle) as entries:
@@ -196,11 +196,11 @@ def _emptied(handle: int) -> list[bytes]:
             folders.append(name)
         else:
             with suppress(FileNotFoundError):
-                _with_access(handle, partial(os.unlink, name, dir_fd=handle))
+                _retry_with_access(handle, partial(os.unlink, name, dir_fd=handle))
     return folders
 
 
-def _with_access(handle: int, action: Callable[[], T]) -> T:
+def _retry_with_access(handle: int, action: Callable[[], T]) -> T:
     """Do it; when a folder of our own forbids it, open it up and do it again."""
     try:
         return action()
@@ -221,7 +221,7 @@ def _open_up(parent: int, name: bytes) -> None:
         os.close(handle)
 
 
-def reading(parent: int, name: bytes, action: Callable[[], T]) -> T:
+def read_with_access(parent: int, name: bytes, action: Callable[[], T]) -> T:
     """Do something with a file of our own in a folder; when it may not be read, open it up and do it again."""
     try:
         return action()

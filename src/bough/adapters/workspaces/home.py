@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.program import Git, found
+from bough.adapters.workspaces.git_program import Git, has_git
 from bough.adapters.workspaces.trust import check_home, is_mine
 from bough.core.errors import UsageError, WorkspaceError
 
@@ -59,7 +59,7 @@ def find_root(folder: Path) -> Path:
             repository = place
     if repository is None:
         return folder
-    if not found():
+    if not has_git():
         return repository
     # Where it is, not what git says of it: a setting of the repository could name any other folder.
     status, _, _ = Git(folder).ask("rev-parse", "--git-dir", folder=repository)
@@ -110,7 +110,7 @@ def prepare_repository(home: Path) -> Path:
     for name in (".", "objects", "objects/pack", "refs", "info", "log"):
         _real_folder(repo / name)
     _keep_file(repo / "HEAD", "ref: refs/heads/main\n")
-    _keep_file(repo / "config", _config(repo))
+    _keep_file(repo / "config", _make_config(repo))
     _keep_file(repo / "info" / "attributes", ATTRIBUTES)
     for name in ("clock", "info/exclude"):
         if not (repo / name).is_file():
@@ -134,15 +134,15 @@ def _create(home: Path, repo: Path) -> None:
     disk.flush_folder(home)
 
 
-def _config(repo: Path) -> str:
+def _make_config(repo: Path) -> str:
     """No garbage collection (only journals name most trees), no programs (hooks, monitors); ignore rules outside the
     files are in `info/exclude` alone."""
     lines = [
         "[core]",
         "\trepositoryformatversion = 0",
         "\tbare = false",
-        f"\tignorecase = {_yes((repo / 'hEaD').exists())}",
-        f"\tprecomposeunicode = {_yes(sys.platform == 'darwin')}",
+        f"\tignorecase = {_format_bool((repo / 'hEaD').exists())}",
+        f"\tprecomposeunicode = {_format_bool(sys.platform == 'darwin')}",
         "\thooksPath = /dev/null",
         "\tfsmonitor = false",
         "\tquotePath = false",
@@ -155,5 +155,5 @@ def _config(repo: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _yes(value: bool) -> str:
+def _format_bool(value: bool) -> str:
     return "true" if value else "false"

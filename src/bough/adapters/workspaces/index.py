@@ -9,20 +9,20 @@ import msgspec
 
 from bough.adapters.workspaces import disk
 from bough.adapters.workspaces.calm import calm
-from bough.adapters.workspaces.found import File, Folder, Found
+from bough.adapters.workspaces.file_index import File, FileIndex, Folder
 
 _Kept = list[tuple[bytes, bytes | None, dict[bytes, File]]]
 """Path, tree and files of each folder, every one after the folder that it is in."""
 
 
-def save(path: Path, found: Found, parts: Path) -> None:
+def save(path: Path, found: FileIndex, parts: Path) -> None:
     """Something that may get lost: then all is read anew."""
     kept: _Kept = [(where, folder.id, folder.files) for where, folder in found.folders.items() if not folder.bare]
     body = msgspec.msgpack.encode(sorted(kept))
     disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False, parts=parts)
 
 
-def load(path: Path) -> Found | None:
+def load(path: Path) -> FileIndex | None:
     """None when there is nothing to trust: missing, cut off or damaged."""
     try:
         body = path.read_bytes()
@@ -37,8 +37,8 @@ def load(path: Path) -> Found | None:
         return None
 
 
-def _found(kept: _Kept) -> Found | None:
-    found = Found({b"": Folder()}, set())
+def _found(kept: _Kept) -> FileIndex | None:
+    found = FileIndex({b"": Folder()}, set())
     for where, id, files in kept:
         if where:
             parent, _, name = where.rpartition(b"/")

@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
-from bough.adapters.workspaces.found import EXECUTABLE, FOLDER, PLAIN, Entry
+from bough.adapters.workspaces.file_index import EXECUTABLE, FOLDER, PLAIN, Entry
+from bough.adapters.workspaces.git_program import Git, find_git_version
 from bough.adapters.workspaces.objects import Batch, Objects
-from bough.adapters.workspaces.program import Git, version
 from bough.core.errors import WorkspaceError
-from bough.core.lockfiles import remake
-from bough.core.merging import OURS, THEIRS, named, parse, united
+from bough.core.merge.conflict_hunks import OURS, THEIRS, name_sides, parse_conflicts, unite_additions
+from bough.core.merge.lockfiles import find_remake_command
 
 NEEDS = (2, 38)
 """The first git that merges trees without a checkout."""
@@ -37,7 +37,7 @@ _Tree = dict[bytes, Entry]
 _Stages = dict[int, Entry]
 
 
-class Disagreement(NamedTuple):
+class PathConflict(NamedTuple):
     """What git says of one path that needs a decision."""
 
     path: bytes
@@ -52,7 +52,7 @@ class Joined(Struct, frozen=True):
     tree: bytes
     marked: bytes
     """The same, but with markers also where `both` is."""
-    conflicts: tuple[Disagreement, ...] = ()
+    conflicts: tuple[PathConflict, ...] = ()
     both: tuple[bytes, ...] = ()
     """Texts that have the additions of both sides."""
 
@@ -68,22 +68,22 @@ def merge_trees(git: Git, objects: Objects, base: bytes, ours: bytes, theirs: by
         argv = (*_SETTINGS, "merge-tree", "--write-tree", "-z", *sides)
         out = git.run(*argv, fine=(0, 1), strict=True, objects=aside.folder)
     except WorkspaceError as error:
-        raise _explained(error, git, (base, ours, theirs)) from error
+        raise _explain_error(error, git, (base, ours, theirs)) from error
     tree, *parts = out.split(b"\0")
     with Batch(objects) as batch:
         labels = tuple(side.encode() for side in sides)
-        joined = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_disagreements(parts)))
+        joined = _Joining(git, aside, batch, bytes.fromhex(tree.decode()), labels).join(list(_parse_conflicts(parts)))
         batch.flush()
     return joined
 
 
-def _explained(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) -> WorkspaceError:
+def _explain_error(error: WorkspaceError, git: Git, trees: tuple[bytes, ...]) -> WorkspaceError:
     asked = "".join(f"{tree.hex()}\n" for tree in trees)
     out = git.run("cat-file", "--batch-check", feed=asked.encode()).split(b"\n")
     for tree, line in zip(trees, out, strict=False):
         if b" tree " not in line:
             return WorkspaceError(f"{git.repo} is damaged: it does not have the folder {tree.hex()}.")
-    if (there := version()) < NEEDS:
+    if (there := find_git_version()) < NEEDS:
         named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
         return WorkspaceError(f"Merging needs git {needs} or newer, this is {named}: update git, then resume the run.")
     return error
@@ -144,23 +144,23 @@ class _Joining(Struct, eq=False):
     """Folders that were written here, and are not on the disk yet."""
     adopted: set[bytes] = field(default_factory=set)
 
-    def join(self, found: list[Disagreement]) -> Joined:
-        left = tuple(each for each in map(self._named, found) if not self._settled(each))
-        marked = self._with(self.tree, self.put) if self.put else self.tree
-        tree = self._with(marked, self.both) if self.both else marked
+    def join(self, found: list[PathConflict]) -> Joined:
+        left = tuple(each for each in map(self._rename_sides, found) if not self._settle(each))
+        marked = self._replace_contents(self.tree, self.put) if self.put else self.tree
+        tree = self._replace_contents(marked, self.both) if self.both else marked
         self._adopt(marked)
         self._adopt(tree)
         return Joined(tree, marked, left, tuple(self.both))
 
-    def _named(self, each: Disagreement) -> Disagreement:
+    def _rename_sides(self, each: PathConflict) -> PathConflict:
         """With the sides called what everybody calls them, also in the name of a file whose own was taken."""
         path, says = each.path, each.says
         for label, name in zip(self.labels, (OURS, THEIRS), strict=True):
             says = says.replace(label.decode(), name)
             path = path.replace(b"~" + label, b"~" + name.encode())
-        if path != each.path and (entry := self._entry(each.path)) is not None:
+        if path != each.path and (entry := self._find_entry(each.path)) is not None:
             self.put |= {each.path: None, path: entry}
-        return Disagreement(path, says, each.stages)
+        return PathConflict(path, says, each.stages)
 
     def _adopt(self, tree: bytes) -> None:
         """Have all that is new below a folder kept."""
@@ -169,19 +169,19 @@ class _Joining(Struct, eq=False):
             return
         self.adopted.add(tree)
         self.batch.add(*found)
-        for entry in _parsed(found[1]).values():
+        for entry in _parse_tree(found[1]).values():
             if entry.mode == FOLDER:
                 self._adopt(entry.id)
             elif entry.id not in self.batch and (new := self.aside.read(entry.id)) is not None:
                 self.batch.add(*new)
 
-    def _settled(self, each: Disagreement) -> bool:
+    def _settle(self, each: PathConflict) -> bool:
         """Whether it needs no decision."""
         path = each.path
-        if remake(os.fsdecode(path)) and 2 in each.stages:
+        if find_remake_command(os.fsdecode(path)) and 2 in each.stages:
             self.put[path] = each.stages[2]
             return False
-        entry = self._entry(path)
+        entry = self._find_entry(path)
         if entry is None or entry.mode not in _REGULAR:
             return False
         ours, theirs = each.stages.get(2), each.stages.get(3)
@@ -189,12 +189,12 @@ class _Joining(Struct, eq=False):
             self.both[path] = Entry(EXECUTABLE, ours.id)  # Both made the same file, and one knows it for a program.
             return True
         text = self._read(entry.id)
-        if (clear := named(text, *self.labels)) != text:
+        if (clear := name_sides(text, *self.labels)) != text:
             self.put[path] = Entry(entry.mode, self.batch.add(b"blob", clear))
-        made, pieces = _added(each), parse(text, *self.labels)
+        made, pieces = _is_added_by_both(each), parse_conflicts(text, *self.labels)
         if pieces is None or not (made or each.says.startswith("CONFLICT (content")):
             return False
-        if (whole := united(pieces, new=made)) is None:
+        if (whole := unite_additions(pieces, new=made)) is None:
             return False
         self.both[path] = Entry(entry.mode, self.batch.add(b"blob", whole))
         return True
@@ -208,16 +208,16 @@ class _Joining(Struct, eq=False):
         out = self.git.run("cat-file", "--batch", feed=id.hex().encode() + b"\n")
         return out.partition(b"\n")[2][:-1]
 
-    def _entry(self, path: bytes) -> Entry | None:
+    def _find_entry(self, path: bytes) -> Entry | None:
         """What the merged tree has at a path."""
         found: Entry | None = Entry(FOLDER, self.tree)
         for name in path.split(b"/"):
-            found = _parsed(self._read(found.id)).get(name) if found and found.mode == FOLDER else None
+            found = _parse_tree(self._read(found.id)).get(name) if found and found.mode == FOLDER else None
         return found
 
-    def _with(self, tree: bytes, put: Mapping[bytes, Entry | None]) -> bytes:
+    def _replace_contents(self, tree: bytes, put: Mapping[bytes, Entry | None]) -> bytes:
         """The tree with other contents at some paths."""
-        entries = _parsed(self._read(tree))
+        entries = _parse_tree(self._read(tree))
         below: dict[bytes, dict[bytes, Entry | None]] = {}
         for path, entry in put.items():
             name, _, rest = path.partition(b"/")
@@ -228,7 +228,7 @@ class _Joining(Struct, eq=False):
             else:
                 entries[name] = entry
         for name, inside in below.items():
-            entries[name] = Entry(FOLDER, self._with(entries[name].id, inside))
+            entries[name] = Entry(FOLDER, self._replace_contents(entries[name].id, inside))
         # git sorts a folder as if its name ended in a slash.
         ordered = sorted((name + b"/" * (entry.mode == FOLDER), name, entry) for name, entry in entries.items())
         body = b"".join(b"%s %s\0%s" % (entry.mode, name, entry.id) for _, name, entry in ordered)
@@ -237,7 +237,7 @@ class _Joining(Struct, eq=False):
         return id
 
 
-def _disagreements(parts: list[bytes]) -> Iterator[Disagreement]:
+def _parse_conflicts(parts: list[bytes]) -> Iterator[PathConflict]:
     """What `merge-tree -z` says after the tree: the stages of unmerged paths, an empty part, then messages, each with
     the number of its paths, these, its kind and its text."""
     stages: dict[bytes, _Stages] = {}
@@ -256,15 +256,15 @@ def _disagreements(parts: list[bytes]) -> Iterator[Disagreement]:
             says.setdefault(paths[0], []).append(text.decode(errors="replace").strip())
         at += count + 3
     for path in sorted({*stages, *says}):
-        yield Disagreement(path, " ".join(says.get(path, ())), stages.get(path, {}))
+        yield PathConflict(path, " ".join(says.get(path, ())), stages.get(path, {}))
 
 
-def _added(each: Disagreement) -> bool:
+def _is_added_by_both(each: PathConflict) -> bool:
     """Both made the file."""
     return set(each.stages) == {2, 3} and each.says.startswith("CONFLICT (add/add")
 
 
-def _parsed(body: bytes) -> _Tree:
+def _parse_tree(body: bytes) -> _Tree:
     tree, at = {}, 0
     while at < len(body):
         end = body.index(b"\0", at)

@@ -24,8 +24,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.log import Log, logs_left, read_log
-from bough.adapters.workspaces.pack import pack
+from bough.adapters.workspaces.object_log import Log, find_left_logs, read_log
+from bough.adapters.workspaces.pack import build_pack
 from bough.core.errors import WorkspaceError
 
 LOOSE_MOST = 20
@@ -57,7 +57,7 @@ class Objects:
 
     def empty(self) -> bool:
         """Whether nothing was ever kept."""
-        return len(disk.entries(self.folder)) == 1 and not disk.entries(self.folder + b"/pack")
+        return len(disk.list_entries(self.folder)) == 1 and not disk.list_entries(self.folder + b"/pack")
 
     def part(self) -> bytes:
         """A new name for something that is being written; `recover` knows it by its prefix."""
@@ -65,18 +65,18 @@ class Objects:
 
     def recover(self, older_than: float) -> None:
         """Secure what processes that are gone had only in their logs, and remove what they left half-written."""
-        for log in logs_left(self._logs):
+        for log in find_left_logs(self._logs):
             with log:
                 self._pack_log(log.path)
                 disk.remove(log.path)
         for folder in (self.folder + b"/pack", self._logs):
-            for entry in disk.entries(folder):
+            for entry in disk.list_entries(folder):
                 half = entry.name.startswith(b"tmp_bough_") or entry.name.endswith(b".part")
                 if half and entry.stat(follow_symlinks=False).st_mtime < older_than:
                     disk.remove(entry.path)
 
     def _pack_log(self, path: bytes) -> None:
-        read = ((id, _unpacked(id, squeezed)) for id, squeezed in read_log(path))
+        read = ((id, _unpack(id, squeezed)) for id, squeezed in read_log(path))
         objects = {id: whole for id, whole in read if whole is not None}
         if not objects:
             return
@@ -139,7 +139,7 @@ class Batch:
             try:
                 size = os.fstat(fd).st_size
                 if size <= _STREAMED:
-                    return self.add(b"blob", b"".join(disk.pieces(fd)))
+                    return self.add(b"blob", b"".join(disk.read_pieces(fd)))
                 id = self._stream(fd, size)
             finally:
                 os.close(fd)
@@ -156,7 +156,7 @@ class Batch:
         def squeezed() -> Iterable[bytes]:
             nonlocal size
             yield squeeze.compress(head)
-            for piece in disk.pieces(fd):
+            for piece in disk.read_pieces(fd):
                 size -= len(piece)
                 sha.update(piece)
                 yield squeeze.compress(piece)
@@ -222,7 +222,7 @@ class Batch:
 
     def write_pack(self, pending: dict[bytes, tuple[bytes, bytes]]) -> None:
         """One pack and its index, which is put in place last: it makes the pack seen."""
-        name, body, index = pack(pending)
+        name, body, index = build_pack(pending)
         for ending, pieces in ((b".pack", body), (b".idx", [index])):
             self._write_part(pieces, durable=True)
             self._place(b"%s/pack/%s%s" % (self._objects.folder, name, ending), durable=True)
@@ -249,7 +249,7 @@ def _is_worth_squeezing(sample: bytes) -> bool:
     return len(zlib.compress(sample, 1)) < 0.9 * len(sample)
 
 
-def _unpacked(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
+def _unpack(id: bytes, squeezed: bytes) -> tuple[bytes, bytes] | None:
     """Kind and body of a logged object; None when it is not what its id says: the log may have come from anywhere."""
     try:
         whole = zlib.decompress(squeezed)

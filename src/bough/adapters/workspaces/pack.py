@@ -9,13 +9,13 @@ import zlib
 _KINDS = {b"commit": 1, b"tree": 2, b"blob": 3}
 
 
-def pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
+def build_pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes], bytes]:
     """Name, pieces of the pack and its index for objects by id, each with kind and body."""
     pieces = [struct.pack(">4sII", b"PACK", 2, len(objects))]
     offset = len(pieces[0])
     places: dict[bytes, tuple[int, int]] = {}
     for id, (kind, body) in objects.items():
-        piece = _head(_KINDS[kind], len(body)) + zlib.compress(body, 1)
+        piece = _encode_head(_KINDS[kind], len(body)) + zlib.compress(body, 1)
         places[id] = (zlib.crc32(piece), offset)
         pieces.append(piece)
         offset += len(piece)
@@ -23,10 +23,10 @@ def pack(objects: dict[bytes, tuple[bytes, bytes]]) -> tuple[bytes, list[bytes],
     for piece in pieces:
         sum.update(piece)
     pieces.append(sum.digest())
-    return b"pack-" + sum.hexdigest().encode(), pieces, _index(places, sum.digest())
+    return b"pack-" + sum.hexdigest().encode(), pieces, _build_index(places, sum.digest())
 
 
-def _head(kind: int, size: int) -> bytes:
+def _encode_head(kind: int, size: int) -> bytes:
     head = bytearray()
     byte, size = (kind << 4) | (size & 15), size >> 4
     while size:
@@ -36,7 +36,7 @@ def _head(kind: int, size: int) -> bytes:
     return bytes(head)
 
 
-def _index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes:
+def _build_index(places: dict[bytes, tuple[int, int]], pack_sum: bytes) -> bytes:
     ids = sorted(places)
     up_to = [0] * 256
     for id in ids:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.program import Git
+from bough.adapters.workspaces.git_program import Git
 
 _KEPT = "refs/kept/"
 """For the time of compacting: what journals name is in no branch."""

@@ -25,9 +25,19 @@ from msgspec import Struct
 
 from bough.adapters.workspaces import disk, handles
 from bough.adapters.workspaces.calm import calm
-from bough.adapters.workspaces.found import EXECUTABLE, FOLDER, LINK, PLAIN, File, Folder, Found, Tracked, join
+from bough.adapters.workspaces.file_index import (
+    EXECUTABLE,
+    FOLDER,
+    LINK,
+    PLAIN,
+    File,
+    FileIndex,
+    Folder,
+    Tracked,
+    join_path,
+)
 from bough.adapters.workspaces.objects import Batch
-from bough.adapters.workspaces.watch import Changed, Watch
+from bough.adapters.workspaces.watch import ChangedFolders, CheckoutWatch
 from bough.core.errors import Unkeepable, WorkspaceError
 
 HOME = b".bough"
@@ -47,7 +57,7 @@ _NAMES = sys.getfilesystemencoding()
 _IGNORABLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
-def reserved(name: bytes) -> bool:
+def is_reserved(name: bytes) -> bool:
     """`.git`, or what some file system takes for it: never kept, never written."""
     if name[0] < 0x80 and name[0] not in b".gG":
         return False
@@ -95,7 +105,7 @@ class Scanner(Struct):
     embedded: Callable[[bytes], Iterable[bytes]] = lambda folder: ()
     """Tracked paths of the repository embedded in this folder."""
     bounds: Bounds = Bounds()
-    watch: Watch | None = None
+    watch: CheckoutWatch | None = None
     """Says which folders need not be looked at again."""
 
     def now(self) -> int:
@@ -106,13 +116,13 @@ class Scanner(Struct):
 
     def scan(
         self,
-        before: Found | None,
+        before: FileIndex | None,
         tracked: Tracked,
         batch: Batch | None,
         settled: bool = True,
-        wanted: Found | None = None,
+        wanted: FileIndex | None = None,
         exact: bool = False,
-    ) -> Found:
+    ) -> FileIndex:
         """Contents go into the batch; without one their ids are only worked out. `settled`: what is ignored can have
         changed since `before` only by a `.gitignore` in the folder itself. `wanted`: only the contents of its paths
         matter; of others it is enough that they are there. `exact`: also folders of which the watch says nothing.
@@ -136,13 +146,13 @@ class Scanner(Struct):
 
     def _scan(
         self,
-        before: Found | None,
+        before: FileIndex | None,
         tracked: Tracked,
         batch: Batch | None,
         settled: bool,
-        wanted: Found | None,
-        changed: Changed | None,
-    ) -> Found:
+        wanted: FileIndex | None,
+        changed: ChangedFolders | None,
+    ) -> FileIndex:
         look = _Look(self, before, tracked, batch, settled=settled and before is not None, wanted=wanted)
         found = look.through(changed)
         if look.rules_changed:
@@ -159,19 +169,19 @@ class _Look:
     def __init__(
         self,
         scanner: Scanner,
-        before: Found | None,
+        before: FileIndex | None,
         tracked: Tracked,
         batch: Batch | None,
         settled: bool,
-        wanted: Found | None,
+        wanted: FileIndex | None,
     ) -> None:
         self._by = scanner
-        self._before = before if before is not None else Found({}, set())
+        self._before = before if before is not None else FileIndex({}, set())
         self._tracked = tracked
         self._batch = batch
         self._settled = settled
         """The ignore rules are as before, so what was kept or ignored then still is."""
-        self._found = Found({}, set())
+        self._found = FileIndex({}, set())
         self._now = scanner.now()
         self._wanted = wanted
         self._whole: set[bytes] | None = None
@@ -182,7 +192,7 @@ class _Look:
         """Files so far."""
         self.rules_changed = False
 
-    def through(self, changed: Changed | None = None) -> Found:
+    def through(self, changed: ChangedFolders | None = None) -> FileIndex:
         """Everything; or only what may have changed, when that is known."""
         waiting: dict[int, list[bytes]] = {0: [b""]}
         if changed is not None:
@@ -195,21 +205,21 @@ class _Look:
         try:
             while waiting or below:
                 known = [path for path in waiting.pop(depth, ()) if not path or path in self._found.folders]
-                below = self._level(list(dict.fromkeys([*known, *below])))
+                below = self._scan_level(list(dict.fromkeys([*known, *below])))
                 depth += 1
         finally:
             self._folders.close()
         return self._found
 
-    def _level(self, paths: list[bytes]) -> list[bytes]:
+    def _scan_level(self, paths: list[bytes]) -> list[bytes]:
         unknown: list[tuple[bytes, bytes, Item]] = []
         below: list[bytes] = []
         looked = {path: Folder() for path in paths}
         for path, folder in looked.items():
             before = self._before.folders.get(path)
             for entry in self._entries(path, folder, before):
-                if not self._known(path, folder, before, entry, below):
-                    unknown.append((path, join(path, entry.name), entry))
+                if not self._handle_known(path, folder, before, entry, below):
+                    unknown.append((path, join_path(path, entry.name), entry))
             if before is not None and self._settled and folder.rules != before.rules:
                 self.rules_changed = True
         if unknown:
@@ -228,9 +238,9 @@ class _Look:
         known = self._found.folders.get(path)
         for name in known.folders if known is not None else ():
             if name not in folder.folders:
-                self._found.drop(join(path, name))
+                self._found.drop(join_path(path, name))
         before = self._before.folders.get(path)
-        same = before is not None and path not in self._before.fresh and _same(folder, before)
+        same = before is not None and path not in self._before.fresh and _has_same_tree(folder, before)
         if same and before is not None:
             folder.id = before.id
         self._found.settle(path, folder, changed=not same)
@@ -240,48 +250,50 @@ class _Look:
         it was is put into the folder right away."""
         if len(self._by.top) + len(path) > _LONGEST:
             depth = path.count(b"/") + 1
-            raise Unkeepable(f"{_short(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes).")
+            raise Unkeepable(f"{_shorten(path)} is too deep to be kept ({depth:,} folders, {len(path):,} bytes).")
         try:
             handle = self._folders.at(path)
             if self._by.watch is not None:
                 self._by.watch.cover(path, handle)
-            items = _items(handle, folder, self._surely_kept(path, before))
+            items = _list_items(handle, folder, self._find_surely_kept(path, before))
         except (FileNotFoundError, NotADirectoryError):
             if not path:
                 raise
             return []
         except PermissionError as error:
-            raise self._unreadable(path) from error
+            raise self._make_unreadable_error(path) from error
         if path and any(item.name == b".git" for item in items):
             self._tracked.add(self._by.embedded(path))
         return [
             item
             for item in items
-            if not reserved(item.name)
+            if not is_reserved(item.name)
             and (path or item.name.lower() != HOME)
             and not (item.kind == LINK and self._is_shared(path, folder, item.name))
         ]
 
-    def _surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
+    def _find_surely_kept(self, path: bytes, before: Folder | None) -> dict[bytes, File]:
         """Files of the folder that are kept, if they are still there."""
         if before is None:
             return {}
         if self._settled:
             return before.files
-        return {name: file for name, file in before.files.items() if join(path, name) in self._tracked}
+        return {name: file for name, file in before.files.items() if join_path(path, name) in self._tracked}
 
     def _is_shared(self, path: bytes, folder: Folder, name: bytes) -> bool:
         """A link that bough itself made."""
-        whole = join(path, name)
-        shared = self._by.shared(whole, join(self._by.top, whole))
+        whole = join_path(path, name)
+        shared = self._by.shared(whole, join_path(self._by.top, whole))
         folder.shared |= shared
         return shared
 
-    def _known(self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]) -> bool:
+    def _handle_known(
+        self, path: bytes, folder: Folder, before: Folder | None, entry: Item, below: list[bytes]
+    ) -> bool:
         """Deal with an entry whose fate needs no question."""
         name, is_folder = entry.name, entry.kind == FOLDER
         if name == b".gitignore":
-            folder.rules = self._rules(path)
+            folder.rules = self._read_rules(path)
         if before is not None and self._settled:
             marked = name + b"/" if is_folder else name
             if marked in before.ignored:
@@ -290,7 +302,7 @@ class _Look:
             kept = name in (before.folders if is_folder else before.files)
         else:
             kept = False
-        if kept or self._tracked.keeps(join(path, name), is_folder):
+        if kept or self._tracked.keeps(join_path(path, name), is_folder):
             self._keep(path, folder, before, entry, below)
             return True
         return False
@@ -299,34 +311,34 @@ class _Look:
         name = entry.name
         if entry.kind == FOLDER:
             folder.folders[name] = None
-            whole = join(path, name)
+            whole = join_path(path, name)
             if self._whole is None or whole in self._whole or whole not in self._found.folders:
                 self._found.drop(whole)
                 below.append(whole)
             return
-        file = self._file(path, name, before.files.get(name) if before is not None else None)
+        file = self._read_file(path, name, before.files.get(name) if before is not None else None)
         if file is not None:
             folder.files[name] = file
 
-    def _file(self, folder: bytes, name: bytes, before: File | None) -> File | None:
+    def _read_file(self, folder: bytes, name: bytes, before: File | None) -> File | None:
         try:
             within = self._folders.at(folder)
             info = os.stat(name, dir_fd=within, follow_symlinks=False)
-            stamp = stamp_of(info)
+            stamp = make_stamp(info)
             if before is not None and before.stamp == stamp and before.sure:
                 return before
             if info.st_nlink > 1 and self._by.watch is not None and stat.S_ISREG(info.st_mode):
                 self._by.watch.close()  # a write by its other name would not be told of this one
-            path = join(folder, name)
+            path = join_path(folder, name)
             if self._wanted is not None and (self._wanted.file(path) is None or info.st_size > self._by.bounds.file):
                 return File(PLAIN, b"", stamp, False)  # It is removed or recreated, whatever is in it.
             self._count_new(path, before)
             self._found.read += 1
             if stat.S_ISLNK(info.st_mode):
-                mode, id = LINK, self._link(name, within)
+                mode, id = LINK, self._read_link(name, within)
             else:
                 mode = EXECUTABLE if info.st_mode & stat.S_IXUSR else PLAIN
-                contents = self._contents(path, within, info.st_size)
+                contents = self._read_contents(path, within, info.st_size)
                 if contents is None:
                     return None
                 id = contents
@@ -334,51 +346,53 @@ class _Look:
             return None
         return File(mode, id, stamp, is_sure(stamp, self._now))
 
-    def _link(self, name: bytes, within: int) -> bytes:
+    def _read_link(self, name: bytes, within: int) -> bytes:
         target = os.readlink(name, dir_fd=within)
-        return self._batch.add(b"blob", target) if self._batch is not None else disk.text_id(target)
+        return self._batch.add(b"blob", target) if self._batch is not None else disk.compute_text_id(target)
 
-    def _rules(self, folder: bytes) -> bytes:
+    def _read_rules(self, folder: bytes) -> bytes:
         try:
             within = self._folders.at(folder)
             size = os.stat(b".gitignore", dir_fd=within, follow_symlinks=False).st_size
-            return self._contents(join(folder, b".gitignore"), within, size) or b""
+            return self._read_contents(join_path(folder, b".gitignore"), within, size) or b""
         except (FileNotFoundError, NotADirectoryError):
             return b""
 
     def _count_new(self, path: bytes, before: File | None) -> None:
         self._new += before is None and path not in self._tracked
         if self._wanted is None and self._new > self._by.bounds.files:
-            raise Unkeepable(f"There are more than {self._by.bounds.files:,} new files: {_short(path)} is one of them.")
+            raise Unkeepable(
+                f"There are more than {self._by.bounds.files:,} new files: {_shorten(path)} is one of them."
+            )
 
-    def _contents(self, path: bytes, within: int, size: int) -> bytes | None:
+    def _read_contents(self, path: bytes, within: int, size: int) -> bytes | None:
         bounds = self._by.bounds
         if size > bounds.file:
             raise Unkeepable(
-                f"{_short(path)} is too large to be kept ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
+                f"{_shorten(path)} is too large to be kept ({size / _GB:,.1f} GB; at most {bounds.file / _GB:g} GB)."
             )
         self._read += size
         if self._wanted is None and self._read > bounds.all:
             raise Unkeepable(
-                f"There are more than {bounds.all / _GB:g} GB of new files: {_short(path)} is one of them."
+                f"There are more than {bounds.all / _GB:g} GB of new files: {_shorten(path)} is one of them."
             )
-        read: Contents = self._batch.add_file if self._batch is not None else disk.blob_id
+        read: Contents = self._batch.add_file if self._batch is not None else disk.compute_blob_id
         name = path.rpartition(b"/")[2]
         if self._by.own:
-            return handles.reading(within, name, lambda: read(name, within))
+            return handles.read_with_access(within, name, lambda: read(name, within))
         try:
             return read(name, within)
         except PermissionError as error:
-            raise self._unreadable(path) from error
+            raise self._make_unreadable_error(path) from error
 
-    def _unreadable(self, path: bytes) -> WorkspaceError:
+    def _make_unreadable_error(self, path: bytes) -> WorkspaceError:
         where = os.fsdecode(path) or "the folder"
         return WorkspaceError(
             f"bough may not read {where} in {os.fsdecode(self._by.top)}: make it readable or let .gitignore name it."
         )
 
 
-def _same(folder: Folder, before: Folder) -> bool:
+def _has_same_tree(folder: Folder, before: Folder) -> bool:
     """Whether a folder's own entries make the same tree."""
     if len(folder.files) != len(before.files) or folder.folders.keys() != before.folders.keys():
         return False
@@ -389,7 +403,7 @@ def _same(folder: Folder, before: Folder) -> bool:
     return True
 
 
-def _items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
+def _list_items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
     """Files, links and folders; sockets, pipes and devices are passed over. What each one is, is said by the folder.
     A known file that surely is as it was goes into `folder` instead."""
     items = []
@@ -399,7 +413,7 @@ def _items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
             was = known.get(name)
             if was is not None and was.sure and name != b".gitignore":
                 try:
-                    if stamp_of(entry.stat(follow_symlinks=False)) == was.stamp:
+                    if make_stamp(entry.stat(follow_symlinks=False)) == was.stamp:
                         folder.files[name] = was
                         continue
                 except FileNotFoundError:
@@ -413,7 +427,7 @@ def _items(handle: int, folder: Folder, known: dict[bytes, File]) -> list[Item]:
     return items
 
 
-def _short(path: bytes) -> str:
+def _shorten(path: bytes) -> str:
     text = os.fsdecode(path)
     return text if len(text) <= 100 else f"{text[:100]}…"
 
@@ -428,5 +442,5 @@ _STAMP = struct.Struct("<qqqQI")
 """In few bytes: there may be hundreds of thousands."""
 
 
-def stamp_of(info: os.stat_result) -> bytes:
+def make_stamp(info: os.stat_result) -> bytes:
     return _STAMP.pack(info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, info.st_mode)

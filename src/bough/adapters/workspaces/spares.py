@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk, handles, index
-from bough.adapters.workspaces.found import Found
+from bough.adapters.workspaces.file_index import FileIndex
 
 MOST = 8
 """Checkouts that are kept."""
@@ -29,7 +29,7 @@ class Spares:
         self._folder = home / "spare"
         self.trash = Trash(home / "trash")
 
-    def take(self, place: Path) -> Found | None:
+    def take(self, place: Path) -> FileIndex | None:
         """Move one to a place where nothing is, its index beside it; what bough wrote in it. None: there is none."""
         for spare in self._all():
             try:
@@ -79,13 +79,13 @@ class Trash:
 
     def put(self, place: Path) -> None:
         """A folder of bough's own; what is in it may be an agent's."""
-        with handles.folder(os.fsencode(place.parent), b"") as parent:
+        with handles.open_folder(os.fsencode(place.parent), b"") as parent:
             self.put_in(parent, os.fsencode(place.name))
 
     def put_in(self, parent: int, name: bytes) -> None:
         """What a folder has under a name."""
         self.folder.mkdir(exist_ok=True)
-        with handles.folder(os.fsencode(self.folder), b"") as trash:
+        with handles.open_folder(os.fsencode(self.folder), b"") as trash:
             handles.move_away(parent, name, trash, os.urandom(6).hex().encode())
         self.empty()
 
@@ -99,10 +99,10 @@ class Trash:
 
     def _empty(self) -> None:
         while True:
-            for entry in disk.entries(os.fsencode(self.folder)):
+            for entry in disk.list_entries(os.fsencode(self.folder)):
                 with suppress(OSError):  # two processes at once: one of them gets it done
                     disk.remove(entry.path)
             with self._lock:
-                if not disk.entries(os.fsencode(self.folder)):
+                if not disk.list_entries(os.fsencode(self.folder)):
                     self._at_work = False
                     return

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from bough.adapters.workspaces import disk
-from bough.adapters.workspaces.environment import Environment
+from bough.adapters.workspaces.python_environment import Environment
 
 TASK, PORT = "BOUGH_TASK", "PORT"
 
@@ -33,7 +33,7 @@ class Surroundings(Struct, frozen=True):
     def at(self, root: Path, task: str, port: int) -> dict[str, str]:
         """The variables of commands in the checkout of a task."""
         found = {TASK: task, PORT: str(port)}
-        path = os.pathsep.join([*self._programs(root), self.path])
+        path = os.pathsep.join([*self._list_program_folders(root), self.path])
         if self.environment is not None:
             found |= self.environment.variables(root, path)
         elif path != self.path:
@@ -42,13 +42,13 @@ class Surroundings(Struct, frozen=True):
             found["PYTHONPATH"] = os.pathsep.join(str(root / source) for source in self.sources)
         return {**found, **self.variables}
 
-    def _programs(self, root: Path) -> list[str]:
+    def _list_program_folders(self, root: Path) -> list[str]:
         """Where node's package managers put what a project installed for itself."""
         place = root / "node_modules" / ".bin"
         return [str(place)] if place.is_dir() else []
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """One that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -74,7 +74,7 @@ def copy_tree(source: Path, target: Path) -> None:
     part.rename(target)
 
 
-def readdress(folder: Path, source: Path) -> None:
+def rewrite_interpreters(folder: Path, source: Path) -> None:
     """Programs of a copied environment start that environment's own interpreter, not the original's."""
     old, new = os.fsencode(f"#!{source}/"), os.fsencode(f"#!{folder}/")
     if not (folder / "pyvenv.cfg").is_file():

@@ -32,7 +32,7 @@ def check_home(home: Path) -> None:
         _check(home, home / name, folder=name in _FOLDERS)
     for name in _NEVER_MADE:
         if os.path.lexists(home / "repo.git" / name):
-            raise _distrusted(home, f"it has repo.git/{name}, which bough never makes")
+            raise _make_distrust_error(home, f"it has repo.git/{name}, which bough never makes")
 
 
 def _check(home: Path, path: Path, folder: bool) -> None:
@@ -41,19 +41,19 @@ def _check(home: Path, path: Path, folder: bool) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise _distrusted(home, f"{path} cannot be looked at: {error.strerror}") from None
+        raise _make_distrust_error(home, f"{path} cannot be looked at: {error.strerror}") from None
     named = "it" if path == home else str(path.relative_to(home))
     if stat.S_ISLNK(found.st_mode):
-        raise _distrusted(home, f"{named} is a link")
+        raise _make_distrust_error(home, f"{named} is a link")
     if not (stat.S_ISDIR(found.st_mode) if folder else stat.S_ISREG(found.st_mode)):
-        raise _distrusted(home, f"{named} is not a {'folder' if folder else 'file'}")
+        raise _make_distrust_error(home, f"{named} is not a {'folder' if folder else 'file'}")
     if found.st_uid != os.geteuid():
-        raise _distrusted(home, f"{named} belongs to another user (number {found.st_uid})")
+        raise _make_distrust_error(home, f"{named} belongs to another user (number {found.st_uid})")
     if found.st_mode & stat.S_IWOTH:
-        raise _distrusted(home, f"{named} can be written by anybody")
+        raise _make_distrust_error(home, f"{named} can be written by anybody")
 
 
-def _distrusted(home: Path, why: str) -> WorkspaceError:
+def _make_distrust_error(home: Path, why: str) -> WorkspaceError:
     return WorkspaceError(
         f"bough does not trust {home}, because {why}. It may have come with a download or from somebody else: look at "
         "it, then move it away or remove it, and run bough again."

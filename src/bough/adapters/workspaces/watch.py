@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bough.adapters.workspaces import handles
-from bough.adapters.workspaces.found import Found, join
+from bough.adapters.workspaces.file_index import FileIndex, join_path
 
 MODIFY, ATTRIB, CLOSE_WRITE, MOVED_FROM, MOVED_TO, CREATE, DELETE = 0x2, 0x4, 0x8, 0x40, 0x80, 0x100, 0x200
 UNMOUNTED, OVERFLOW, IGNORED, ONLY_FOLDERS, IS_FOLDER = 0x2000, 0x4000, 0x8000, 0x01000000, 0x40000000
@@ -31,14 +31,14 @@ _EVENT = struct.Struct("iIII")
 _MOST = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-class Changed(NamedTuple):
+class ChangedFolders(NamedTuple):
     folders: set[bytes]
     """What is directly in these may differ."""
     whole: set[bytes]
     """What was known of these, and of what is below them, no longer holds."""
 
 
-class Watch:
+class CheckoutWatch:
     """Watches the folders of one checkout."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Watch:
         self._paths[number] = path
         return None
 
-    def cover_all(self, top: bytes, found: Found) -> None:
+    def cover_all(self, top: bytes, found: FileIndex) -> None:
         """All folders of a checkout that was made just now, and that nobody has changed since."""
         folders = handles.Folders(top, own=True)
         try:
@@ -82,9 +82,9 @@ class Watch:
         """What was told was not acted upon: from now on nothing is known, until everything was looked at again."""
         self._sure = False
 
-    def changed(self) -> Changed | None:
+    def changed(self) -> ChangedFolders | None:
         """What happened since it was last asked; None: not known. What bough itself did is among it."""
-        found = Changed(set(), set())
+        found = ChangedFolders(set(), set())
         while self._handle >= 0:
             try:
                 events = os.read(self._handle, 1 << 18)
@@ -93,7 +93,7 @@ class Watch:
             self._read(events, found)
         return found if self._sure else None
 
-    def _read(self, events: bytes, found: Changed) -> None:
+    def _read(self, events: bytes, found: ChangedFolders) -> None:
         at = 0
         while at < len(events):
             number, mask, _, length = _EVENT.unpack_from(events, at)
@@ -107,7 +107,7 @@ class Watch:
             elif path is not None:
                 found.folders.add(path)
                 if mask & IS_FOLDER and mask & (CREATE | MOVED_TO) and length:
-                    found.whole.add(join(path, events[at - length : at].rstrip(b"\0")))
+                    found.whole.add(join_path(path, events[at - length : at].rstrip(b"\0")))
 
     def _give_back(self, count: int) -> None:
         count = min(count, self._taken)
@@ -155,22 +155,22 @@ def _most() -> int:
         return 0
 
 
-def worth(base: Found) -> bool:
+def worth(base: FileIndex) -> bool:
     return sum(len(folder.files) for folder in base.folders.values()) >= WORTH
 
 
-def start(base: Found) -> Watch | None:
+def start_watch(base: FileIndex) -> CheckoutWatch | None:
     """A watch for a checkout of these files; None where it cannot be had or is not worth while."""
     if sys.platform != "linux" or not worth(base):
         return None
     try:
-        return Watch()
+        return CheckoutWatch()
     except (OSError, AttributeError):
         return None
 
 
 @lru_cache(maxsize=1)
-def _library() -> Any:
+def _load_library() -> Any:
     import ctypes
 
     return ctypes.CDLL(None, use_errno=True)
@@ -179,7 +179,7 @@ def _library() -> Any:
 def _call(name: str, *arguments: Any) -> int:
     import ctypes
 
-    function: Callable[..., int] = getattr(_library(), name)
+    function: Callable[..., int] = getattr(_load_library(), name)
     result = function(*arguments)
     if result < 0:
         number = ctypes.get_errno()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bough.core.plan import Step
+from bough.core.planning.plan import Step
 
 TEMPERATURES = (0.8, 0.6, 1.0, 0.7, 0.9)
 """Attempts that answer alike would be one attempt."""
 
 
-def fresh_attempts(step: Step, count: int) -> tuple[Step, ...]:
+def build_attempts(step: Step, count: int) -> tuple[Step, ...]:
     """The step so many times, each to run on its own."""
     return tuple(
         replace(

@@ -12,14 +12,14 @@ from math import log2
 
 from msgspec import Struct
 
-from bough.core.grants import ATOMIC_ROUNDS
-from bough.core.measure import shortened
+from bough.core.acceptance.requirements import Requirement
+from bough.core.budget.grants import ATOMIC_ROUNDS
+from bough.core.conversation.structured_answer import Problems
+from bough.core.conversation.text_fitting import shorten_middle
 from bough.core.messages import Answer
-from bough.core.plan import Step, leaves
-from bough.core.planning.estimate import gate
-from bough.core.planning.plans import planned
-from bough.core.requirements import Requirement
-from bough.core.structured import Problems
+from bough.core.planning.plan import Step, count_leaves
+from bough.core.planning.planner_answer import read_plan
+from bough.core.planning.size_estimate import read_estimate
 
 TITLE = 100
 """Tokens of a goal that whoever improves guidance is shown."""
@@ -90,7 +90,7 @@ class Lesson(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        return f"“{shortened(' '.join(self.goal.instructions.split()), TITLE)}”"
+        return f"“{shorten_middle(' '.join(self.goal.instructions.split()), TITLE)}”"
 
 
 class Score(Struct, frozen=True):
@@ -101,7 +101,7 @@ class Score(Struct, frozen=True):
 
 
 def score_gate(answer: Answer, lesson: Lesson) -> Score:
-    found = gate(answer)
+    found = read_estimate(answer)
     if isinstance(found, Problems):
         return Score(0.0, f"{lesson.title}: the answer cannot be read: {found}")
     right = found.atomic == lesson.atomic
@@ -112,13 +112,13 @@ def score_gate(answer: Answer, lesson: Lesson) -> Score:
 
 def score_plan(answer: Answer, lesson: Lesson) -> Score:
     """By whether it holds, whether it names the files that were changed in the end, and by its size."""
-    found = planned(lesson.goal, answer, lesson.room, False, lesson.requirements)
+    found = read_plan(lesson.goal, answer, lesson.room, False, lesson.requirements)
     if isinstance(found, Problems):
         return Score(0.0, f"{lesson.title}: the plan was refused: {found}")
     named = {file.rstrip("+") for step in _all(found) for file in step.files}
     changed = set(lesson.files)
     hit = 2 * len(named & changed) / max(len(named) + len(changed), 1)
-    size = sum(map(leaves, found))
+    size = sum(map(count_leaves, found))
     value = 0.3 + 0.5 * hit + 0.2 * _near(size, lesson.steps)
     missed, extra = sorted(changed - named)[:10], sorted(named - changed)[:10]
     says = f"{lesson.title}: the plan had {size} steps. {lesson.took}"

@@ -6,17 +6,3 @@ work is meant to change, so the caller continues with `afresh(watch)`; the same 
 `patterns` has the table of everything that is looked for, `marks` says when an act repeats another, `masks` what is
 volatile, `signals` has the thresholds.
 """
-
-from __future__ import annotations
-
-from bough.core.signals import PATTERNS, Act, Pattern, Recommended, Signal, StuckRules, Turn
-from bough.core.stuck.patterns import signal
-from bough.core.stuck.watch import Watch, afresh, noted
-
-__all__ = ["PATTERNS", "Act", "Pattern", "Recommended", "Signal", "StuckRules", "Turn", "Watch", "afresh", "see"]
-
-
-def see(watch: Watch, turn: Turn, rules: StuckRules) -> tuple[Watch, Signal | None]:
-    """The watch after one more round, and what is wrong, if anything is."""
-    watch = noted(watch, turn, rules)
-    return watch, signal(watch, turn, rules)

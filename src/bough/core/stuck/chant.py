@@ -15,7 +15,7 @@ _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _STRUCTURE = re.compile(r"(?m)^[ \t]*(?:[#>|]|[-*+] |\d+[.)] |```).*$")
 
 
-def chants(text: str) -> int:
+def count_repetitions(text: str) -> int:
     """How often the end of the text was said before, closely enough to be a loop.
 
     Code, tables, lists and headings repeat themselves in good answers: only plain prose after the last of them counts.

@@ -6,8 +6,19 @@ from typing import Literal
 
 from msgspec import Struct
 
-from bough.core.signals import Act, StuckRules
-from bough.core.stuck.masks import clip, in_transit, key, likeness, loosely, mask, rounded, sketch, substance, trouble
+from bough.core.stuck.masks import (
+    clip_text,
+    count_letters,
+    find_trouble,
+    hash_text,
+    is_transient,
+    mask_decimals,
+    mask_numbers,
+    mask_text,
+    measure_likeness,
+    sketch_text,
+)
+from bough.core.stuck.signals import Act, StuckRules
 
 Kind = Literal["same", "alike", "error", "refused"]
 """How an act repeats another, see `repeats`."""
@@ -44,31 +55,31 @@ class Mark(Struct, frozen=True):
     """How often the workspace had been changed before it."""
 
 
-def mark(act: Act, round_: int, era: int) -> Mark:
-    shown = clip(act.result)
-    masked = mask(shown)
-    plain = rounded(masked)
-    told = () if act.ok else trouble(shown)
+def mark_act(act: Act, round_: int, era: int) -> Mark:
+    shown = clip_text(act.result)
+    masked = mask_text(shown)
+    plain = mask_decimals(masked)
+    told = () if act.ok else find_trouble(shown)
     return Mark(
         round=round_,
         tool=act.tool[:64],
-        call=key(f"{act.tool}\n{act.arguments}"),
-        shape=key(f"{act.tool}\n{loosely(clip(act.arguments))}"),
-        result=key(masked),
-        rounded=key(plain),
-        loose=key(loosely(plain)) if act.writes else 0,
-        says=substance(masked),
+        call=hash_text(f"{act.tool}\n{act.arguments}"),
+        shape=hash_text(f"{act.tool}\n{mask_numbers(clip_text(act.arguments))}"),
+        result=hash_text(masked),
+        rounded=hash_text(plain),
+        loose=hash_text(mask_numbers(plain)) if act.writes else 0,
+        says=count_letters(masked),
         ok=act.ok,
         writes=act.writes,
-        transit=not act.ok and in_transit(shown),
-        error=key("\n".join(sorted(told))) if told else 0,
-        head=key(told[0]) if told else 0,
-        sketch=sketch(act.arguments),
+        transit=not act.ok and is_transient(shown),
+        error=hash_text("\n".join(sorted(told))) if told else 0,
+        head=hash_text(told[0]) if told else 0,
+        sketch=sketch_text(act.arguments),
         era=era,
     )
 
 
-def repeats(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
+def classify_repeat(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
     """Whether `now` brought nothing that `then` had not brought, and why.
 
     same     the same call with the same result (or the same write again: counts in its answer do not matter)
@@ -78,18 +89,18 @@ def repeats(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
     """
     if now.tool != then.tool:
         return None
-    if now.call == then.call and _same_result(now, then, rules):
+    if now.call == then.call and _is_same_result(now, then, rules):
         return "same" if now.ok else "error"
     if not now.ok and not then.ok:
-        return _same_trouble(now, then, rules)
+        return _classify_trouble(now, then, rules)
     # Two successful writes that differ are two writes, however alike their answers; and of short arguments a number
     # is the better part.
     if now.result == then.result and now.says >= SPECIFIC and not now.writes and len(now.sketch) >= 6:
-        return "alike" if likeness(now.sketch, then.sketch) >= rules.alike_call else None
+        return "alike" if measure_likeness(now.sketch, then.sketch) >= rules.alike_call else None
     return None
 
 
-def _same_result(now: Mark, then: Mark, rules: StuckRules) -> bool:
+def _is_same_result(now: Mark, then: Mark, rules: StuckRules) -> bool:
     if now.result == then.result:
         return True
     # Other decimals after a change are a result of the change; without one they are noise.
@@ -98,8 +109,8 @@ def _same_result(now: Mark, then: Mark, rules: StuckRules) -> bool:
     return now.writes and now.tool not in rules.shells and now.loose == then.loose
 
 
-def _same_trouble(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
-    alike = likeness(now.sketch, then.sketch)
+def _classify_trouble(now: Mark, then: Mark, rules: StuckRules) -> Kind | None:
+    alike = measure_likeness(now.sketch, then.sketch)
     if now.rounded == then.rounded and now.says >= SPECIFIC and alike >= rules.alike_error:
         return "error"
     if now.error == then.error and now.says >= LITTLE and alike >= rules.alike_error:

@@ -52,23 +52,23 @@ _TRANSPORT = re.compile(
 )
 
 
-def clip(text: str, most: int = READ) -> str:
+def clip_text(text: str, most: int = READ) -> str:
     return text if len(text) <= most else text[: most // 2] + text[-(most // 2) :]
 
 
-def mask(text: str) -> str:
+def mask_text(text: str) -> str:
     """The text without what changes by itself."""
     if "\x1b" in text:
         text = _COLOURS.sub("", text)
     text = _TEMPORARY.sub("<temporary>", text)
-    text = _IDENTIFIERS.sub(_identifier, text)
+    text = _IDENTIFIERS.sub(_mask_identifier, text)
     if "pid" in text or "PID" in text:
         text = _PROCESS.sub("<process>", text)
     text = _TIMES.sub("<time>", text)
     return " ".join(text.split())
 
 
-def _identifier(found: re.Match[str]) -> str:
+def _mask_identifier(found: re.Match[str]) -> str:
     """Only what no word and no plain number looks like: hexadecimal with letters and digits, standing by itself."""
     text, before = found[0], found.string[max(found.start() - 2, 0) : found.start()]
     if before[-1:].isalnum() and before.lower() != "0x":
@@ -77,22 +77,22 @@ def _identifier(found: re.Match[str]) -> str:
     return "<identifier>" if mixed or before.lower() == "0x" else text
 
 
-def rounded(masked: str) -> str:
+def mask_decimals(masked: str) -> str:
     """The decimals of a score gone as well. How far something has come (12.5 %, 3.1 MB) is not a score."""
     return _DECIMALS.sub("<decimal>", masked) if "." in masked else masked
 
 
-def loosely(masked: str) -> str:
+def mask_numbers(masked: str) -> str:
     """All numbers and quoted names gone as well."""
     return _QUOTED.sub("<quoted>", _DIGITS.sub("#", masked))
 
 
-def key(text: str) -> int:
+def hash_text(text: str) -> int:
     """Short enough to keep, long enough that two texts of one run never share it by chance."""
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=6).digest(), "big")
 
 
-def substance(text: str) -> int:
+def count_letters(text: str) -> int:
     """Letters in the first part of a text: a bare exit status or an empty answer proves nothing."""
     first = text[:256]
     if "<" in first or "exit" in first:
@@ -100,14 +100,14 @@ def substance(text: str) -> int:
     return sum(map(str.isalpha, first))
 
 
-def sketch(text: str, size: int = 48) -> tuple[int, ...]:
+def sketch_text(text: str, size: int = 48) -> tuple[int, ...]:
     """A bounded sample of the words of a text and their neighbours: enough to measure likeness without the text."""
-    words = _WORDS.findall(_DIGITS.sub("#", _ESCAPES.sub(" ", clip(text, SKETCHED))))
+    words = _WORDS.findall(_DIGITS.sub("#", _ESCAPES.sub(" ", clip_text(text, SKETCHED))))
     grams = {*words, *map(" ".join, pairwise(words))}
     return tuple(sorted(crc32(gram.encode("utf-8", "surrogatepass")) for gram in grams)[:size])
 
 
-def likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
+def measure_likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
     """0…1: the share of words and neighbours that two texts have in common, estimated from their sketches."""
     if not a or not b:
         return float(a == b)
@@ -116,14 +116,14 @@ def likeness(a: tuple[int, ...], b: tuple[int, ...]) -> float:
     return sum(gram in both for gram in union) / len(union)
 
 
-def trouble(text: str, most: int = 12) -> tuple[str, ...]:
+def find_trouble(text: str, most: int = 12) -> tuple[str, ...]:
     """What went wrong: the lines that say so, in order, each once. Names and values stay; line numbers go."""
-    first = list(islice(_troubled(text), most * 2))
+    first = list(islice(_walk_trouble_lines(text), most * 2))
     said = first if first else [line for line in text.splitlines() if line.strip()][-most:]
-    return tuple(dict.fromkeys(mask(_PLACES.sub(r"\1\2#", line[:400])) for line in said))
+    return tuple(dict.fromkeys(mask_text(_PLACES.sub(r"\1\2#", line[:400])) for line in said))
 
 
-def _troubled(text: str) -> Iterator[str]:
+def _walk_trouble_lines(text: str) -> Iterator[str]:
     lowered = text.lower()
     if len(lowered) != len(text):
         text = lowered
@@ -136,6 +136,6 @@ def _troubled(text: str) -> Iterator[str]:
         at = end
 
 
-def in_transit(text: str) -> bool:
+def is_transient(text: str) -> bool:
     """A service was unavailable just now: trying again is right. A long text is about something else."""
     return len(text) <= BRIEF and _TRANSPORT.search(text.lower()) is not None

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from bough.core.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
-from bough.core.stuck.chant import chants
+from bough.core.stuck.chant import count_repetitions
 from bough.core.stuck.marks import Kind
-from bough.core.stuck.masks import likeness
+from bough.core.stuck.masks import measure_likeness
+from bough.core.stuck.signals import Act, Pattern, Recommended, Signal, StuckRules, Turn
 from bough.core.stuck.watch import Wasted, Watch
 
 
@@ -24,12 +24,12 @@ class Found(Struct, frozen=True):
 Finder = Callable[[Watch, Turn, StuckRules], Found | None]
 
 
-def signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
+def find_signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
     """What the round that was just seen shows, together with those before it."""
     for pattern, find, confidence, recommended in TABLE:
         found = find(watch, turn, rules) if pattern in rules.patterns else None
         if found is not None:
-            return Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _evidence(turn))
+            return Signal(pattern, confidence, found.diagnosis, recommended, found.rounds, _list_evidence(turn))
     return None
 
 
@@ -38,11 +38,11 @@ def signal(watch: Watch, turn: Turn, rules: StuckRules) -> Signal | None:
 
 def repetitive_output(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """One answer says the same thing over and over; or answer after answer does nothing and says the same."""
-    times = chants(turn.text)
+    times = count_repetitions(turn.text)
     if times >= rules.chants:
         return Found((watch.round,), f"One answer says the same thing {times} times over.")
     said = watch.said
-    if len(said) < rules.silent or not all(_alike(one.sketch, said[-1].sketch, rules) for one in said):
+    if len(said) < rules.silent or not all(_is_alike(one.sketch, said[-1].sketch, rules) for one in said):
         return None
     return Found(tuple(one.round for one in said), f"{len(said)} answers in a row say the same and call no tool.")
 
@@ -56,12 +56,14 @@ def monologue(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """The same error again and again: in a row, or whatever was tried in between."""
-    run = _in_step(watch.wasted, rules)
+    run = _find_loop(watch.wasted, rules)
     if run and run[-1].kind in FAILING:
         firm = all(one.kind == "error" and one.verbatim for one in run)
         if len(run) >= (rules.errors - 1 if firm else rules.repeats):
             ways = "the same arguments" if all(one.verbatim for one in run) else "different arguments"
-            return Found(_rounds(run), f"{_tools(turn)} fails in the same way again and again, with {ways}.")
+            return Found(
+                _list_rounds(run), f"{_render_tools(turn)} fails in the same way again and again, with {ways}."
+            )
     for latest in {one.error for one in watch.failed if one.round == watch.round}:
         rounds = tuple(sorted({one.round for one in watch.failed if one.error == latest}))
         if len(rounds) >= rules.errors_apart:
@@ -71,14 +73,14 @@ def repeated_error(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
 
 def circular_tools(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     """A cycle of calls with the same results; the same thing read again unchanged."""
-    run = _in_step(watch.wasted, rules)
+    run = _find_loop(watch.wasted, rules)
     # That the arguments differ a little is weaker evidence: it takes one more round.
     need = rules.repeats + (any(one.kind == "alike" for one in run))
     if len(run) < need:
         return None
     period = run[-1].lag
-    what = f"{_tools(turn)} is called again" if period == 1 else f"The same {period} rounds come again"
-    return Found(_rounds(run), f"{what} and again with the same results.")
+    what = f"{_render_tools(turn)} is called again" if period == 1 else f"The same {period} rounds come again"
+    return Found(_list_rounds(run), f"{what} and again with the same results.")
 
 
 def oscillation(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
@@ -106,7 +108,7 @@ def paging(watch: Watch, turn: Turn, rules: StuckRules) -> Found | None:
     if len(looked) < rules.looks or len({one.shape for one in looked}) > 1:
         return None
     rounds = tuple(one.round for one in looked)
-    return Found(rounds, f"{len(looked)} rounds in a row read with {_tools(turn)} and no use was made of it.")
+    return Found(rounds, f"{len(looked)} rounds in a row read with {_render_tools(turn)} and no use was made of it.")
 
 
 FAILING: tuple[Kind, ...] = ("error", "refused")
@@ -124,7 +126,7 @@ TABLE: tuple[tuple[Pattern, Finder, float, Recommended], ...] = (
 # ── what they share ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _in_step(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...]:
+def _find_loop(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...]:
     """The wasted rounds at the end that belong to one loop: all the same distance back, or all close."""
     same = close = len(wasted)
     while same and wasted[same - 1].lag == wasted[-1].lag <= rules.period:
@@ -134,28 +136,28 @@ def _in_step(wasted: Sequence[Wasted], rules: StuckRules) -> tuple[Wasted, ...]:
     return tuple(wasted[min(same, close) :])
 
 
-def _rounds(run: Sequence[Wasted]) -> tuple[int, ...]:
+def _list_rounds(run: Sequence[Wasted]) -> tuple[int, ...]:
     return (run[0].round - run[0].lag, *(one.round for one in run))
 
 
-def _alike(a: tuple[int, ...], b: tuple[int, ...], rules: StuckRules) -> bool:
-    return likeness(a, b) >= rules.alike_call
+def _is_alike(a: tuple[int, ...], b: tuple[int, ...], rules: StuckRules) -> bool:
+    return measure_likeness(a, b) >= rules.alike_call
 
 
-def _tools(turn: Turn) -> str:
+def _render_tools(turn: Turn) -> str:
     names = list(dict.fromkeys(act.tool[:40] for act in turn.acts))
     return f"`{'`, `'.join(names[:3])}`"
 
 
-def _evidence(turn: Turn) -> tuple[str, ...]:
-    acts = [_short(act) for act in turn.acts[:3]]
-    return tuple(acts) if acts else (_cut(turn.text, 160),)
+def _list_evidence(turn: Turn) -> tuple[str, ...]:
+    acts = [_describe_act(act) for act in turn.acts[:3]]
+    return tuple(acts) if acts else (_shorten(turn.text, 160),)
 
 
-def _short(act: Act) -> str:
-    return f"{act.tool[:40]} {_cut(act.arguments, 120)} → {_cut(act.result, 160)}"
+def _describe_act(act: Act) -> str:
+    return f"{act.tool[:40]} {_shorten(act.arguments, 120)} → {_shorten(act.result, 160)}"
 
 
-def _cut(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     flat = " ".join(text[: most * 4].split())
     return flat if len(flat) <= most else f"{flat[: most - 1]}…"

@@ -8,9 +8,9 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bough.core.signals import Act, StuckRules, Turn
-from bough.core.stuck.marks import LITTLE, SPECIFIC, Kind, Mark, mark, repeats
-from bough.core.stuck.masks import key, sketch
+from bough.core.stuck.marks import LITTLE, SPECIFIC, Kind, Mark, classify_repeat, mark_act
+from bough.core.stuck.masks import hash_text, sketch_text
+from bough.core.stuck.signals import Act, StuckRules, Turn
 
 T = TypeVar("T")
 D = TypeVar("D", Mark, "Failed")
@@ -32,7 +32,7 @@ class Wasted(Struct, frozen=True):
     """The very calls of the round before."""
 
 
-class Said(Struct, frozen=True):
+class IdleAnswer(Struct, frozen=True):
     """An answer without a usable call."""
 
     round: int
@@ -74,7 +74,7 @@ class Watch(Struct, frozen=True):
     idle: tuple[int, ...] = ()
     """The last rounds in a row without a change and without anything new to know. Where no tree is known, only a repeat
     shows that nothing changed."""
-    said: tuple[Said, ...] = ()
+    said: tuple[IdleAnswer, ...] = ()
     """The last rounds in a row without a usable call."""
     failed: tuple[Failed, ...] = ()
     """Kept where trees are known: only then is it known that something, or nothing, was changed in between."""
@@ -83,58 +83,58 @@ class Watch(Struct, frozen=True):
     known: tuple[int, ...] = ()
 
 
-def afresh(watch: Watch) -> Watch:
+def reset_watch(watch: Watch) -> Watch:
     """An empty memory that keeps counting rounds: after a signal, or when a person has spoken."""
     return Watch(round=watch.round)
 
 
-def noted(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
+def note_round(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
     """The watch after one more round."""
-    return _acted(watch, turn, rules) if turn.acts else _silent(watch, turn, rules)
+    return _note_acts(watch, turn, rules) if turn.acts else _note_silence(watch, turn, rules)
 
 
-def _silent(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
+def _note_silence(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
     """Words alone change nothing: what was repeating before them still is."""
-    said = Said(watch.round + 1, sketch(turn.text))
-    return replace(watch, round=watch.round + 1, said=last((*watch.said, said), rules.silent))
+    said = IdleAnswer(watch.round + 1, sketch_text(turn.text))
+    return replace(watch, round=watch.round + 1, said=keep_last((*watch.said, said), rules.silent))
 
 
-def _acted(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
+def _note_acts(watch: Watch, turn: Turn, rules: StuckRules) -> Watch:
     now = watch.round + 1
-    watch = _judged(replace(watch, round=now, said=()), turn)
+    watch = _note_tests(replace(watch, round=now, said=()), turn)
     marks: list[Mark] = []
     found: list[tuple[Kind, int] | None] = []
     for act in turn.acts[:ACTS]:
-        one = mark(act, now, watch.era)
+        one = mark_act(act, now, watch.era)
         if one.transit:
             continue
-        found.append(_earlier(one, watch.marks, rules))
+        found.append(_find_earlier(one, watch.marks, rules))
         marks.append(one)
-        watch = _changed(watch, act, one, found[-1])
+        watch = _note_change(watch, act, one, found[-1])
     # A service that was unavailable neither gets the work on nor shows that it is stuck.
     return _remember(watch, marks, found, rules) if marks else watch
 
 
-def _earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
+def _find_earlier(now: Mark, marks: tuple[Mark, ...], rules: StuckRules) -> tuple[Kind, int] | None:
     """The nearest earlier round in which the same was done to the same effect."""
     for then in reversed(marks):
-        kind = repeats(now, then, rules)
+        kind = classify_repeat(now, then, rules)
         if kind is not None:
             return kind, now.round - then.round
     return None
 
 
-def _judged(watch: Watch, turn: Turn) -> Watch:
+def _note_tests(watch: Watch, turn: Turn) -> Watch:
     """Other tests fail than before: the work is moving, whatever it looks like."""
     if turn.failing is None:
         return watch
-    failing = key("\n".join(sorted(turn.failing))) or 1
+    failing = hash_text("\n".join(sorted(turn.failing))) or 1
     if watch.failing in (0, failing):
         return replace(watch, failing=failing)
     return replace(watch, failing=failing, era=watch.era + 1, wasted=(), idle=(), failed=(), looked=())
 
 
-def _changed(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
+def _note_change(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) -> Watch:
     """Count the change, if the act made one. Where no tree is known, a successful write did, unless it is a repeat."""
     if act.tree:
         before = watch.stood[-1].tree if watch.stood else ""
@@ -149,8 +149,8 @@ def _changed(watch: Watch, act: Act, one: Mark, found: tuple[Kind, int] | None) 
 def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules) -> Watch:
     now = watch.round
     moved = watch.era != marks[0].era
-    wasted = _wasted(watch, marks, found, rules)
-    new = any(not _known(one, watch.known) for one in marks)
+    wasted = _list_wasted(watch, marks, found, rules)
+    new = any(not _is_known(one, watch.known) for one in marks)
     still = bool(watch.stood) and not (new or moved)
     idle = (*watch.idle, now) if wasted or still else ()
     failed = (Failed(now, one.error) for one in marks if one.error and one.says >= SPECIFIC and watch.stood)
@@ -159,17 +159,17 @@ def _remember(watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | No
     looked = (*watch.looked, Looked(now, shapes.pop())) if paging else ()
     return replace(
         watch,
-        marks=last(_since((*watch.marks, *marks), now - rules.window), rules.window * 4),
+        marks=keep_last(_keep_since((*watch.marks, *marks), now - rules.window), rules.window * 4),
         wasted=wasted,
-        idle=last(idle, rules.idle),
-        failed=last(_since((*watch.failed, *failed), now - rules.error_window), rules.error_window),
-        stood=last(watch.stood, rules.window),
-        looked=last(looked, rules.looks),
-        known=last((*watch.known, *(one.error or one.rounded for one in marks)), KNOWN),
+        idle=keep_last(idle, rules.idle),
+        failed=keep_last(_keep_since((*watch.failed, *failed), now - rules.error_window), rules.error_window),
+        stood=keep_last(watch.stood, rules.window),
+        looked=keep_last(looked, rules.looks),
+        known=keep_last((*watch.known, *(one.error or one.rounded for one in marks)), KNOWN),
     )
 
 
-def _wasted(
+def _list_wasted(
     watch: Watch, marks: list[Mark], found: list[tuple[Kind, int] | None], rules: StuckRules
 ) -> tuple[Wasted, ...]:
     """A round is wasted when each of its calls is a repeat; one that is not makes up for all before it."""
@@ -177,21 +177,21 @@ def _wasted(
     if len(again) < len(found):
         return ()
     kind, lag = max(again, key=lambda each: each[1])
-    verbatim = _calls(marks) == _calls(one for one in watch.marks if one.round == watch.round - 1)
-    return last((*watch.wasted, Wasted(watch.round, lag, kind, verbatim)), rules.window)
+    verbatim = _list_calls(marks) == _list_calls(one for one in watch.marks if one.round == watch.round - 1)
+    return keep_last((*watch.wasted, Wasted(watch.round, lag, kind, verbatim)), rules.window)
 
 
-def _calls(marks: Iterable[Mark]) -> list[int]:
+def _list_calls(marks: Iterable[Mark]) -> list[int]:
     return [one.call for one in marks]
 
 
-def _known(one: Mark, known: tuple[int, ...]) -> bool:
+def _is_known(one: Mark, known: tuple[int, ...]) -> bool:
     return (one.error or one.rounded) in known
 
 
-def _since(items: Iterable[D], round_: int) -> tuple[D, ...]:
+def _keep_since(items: Iterable[D], round_: int) -> tuple[D, ...]:
     return tuple(item for item in items if item.round > round_)
 
 
-def last(items: tuple[T, ...], count: int) -> tuple[T, ...]:
+def keep_last(items: tuple[T, ...], count: int) -> tuple[T, ...]:
     return items[-count:] if count > 0 else ()

@@ -4,6 +4,6 @@ fenced blocks; what it wrote is read here into the very calls that another model
 from __future__ import annotations
 
 from bough.core.textual.paths import Known
-from bough.core.textual.reading import Reading, read
+from bough.core.textual.reading import Reading, read_calls
 
-__all__ = ["Known", "Reading", "read"]
+__all__ = ["Known", "Reading", "read_calls"]

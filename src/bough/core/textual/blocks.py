@@ -27,11 +27,11 @@ class Block(Struct, frozen=True):
         return found[1].lower() if found and not rest.startswith((".", "/", "\\")) else ""
 
 
-def blocks(text: str) -> list[Block]:
+def find_blocks(text: str) -> list[Block]:
     """All blocks in their order. A last one that is never closed reaches to the end."""
     lines = text.replace("\r\n", "\n").split("\n")
     fences = [n for n, line in enumerate(lines) if _FENCE.match(line)]
-    if len(fences) == 1 and _bare(lines[fences[0]]) and not "".join(lines[fences[0] + 1 :]).strip():
+    if len(fences) == 1 and _is_bare_fence(lines[fences[0]]) and not "".join(lines[fences[0] + 1 :]).strip():
         # Only the end of a block: the answer began inside of it.
         return [Block("", "\n".join(lines[: fences[0]]), "")] if fences[0] else []
     found: list[Block] = []
@@ -41,22 +41,22 @@ def blocks(text: str) -> list[Block]:
         if opening is None:
             at += 1
             continue
-        end = _end(lines, at, opening)
+        end = _find_end(lines, at, opening)
         body = lines[at + 1 : end]
         indent = len(lines[at]) - len(lines[at].lstrip())
         body = [line[min(indent, len(line) - len(line.lstrip())) :] for line in body] if indent else body
         before = "\n".join(lines[after:at])
-        found.append(Block(opening[2].strip(), "\n".join(body), _near(before), closed=end < len(lines)))
+        found.append(Block(opening[2].strip(), "\n".join(body), _take_last_lines(before), closed=end < len(lines)))
         at = after = end + 1
     return found
 
 
-def _bare(line: str) -> bool:
+def _is_bare_fence(line: str) -> bool:
     found = _FENCE.match(line)
     return found is not None and not found[2].strip()
 
 
-def _end(lines: list[str], at: int, opening: re.Match[str]) -> int:
+def _find_end(lines: list[str], at: int, opening: re.Match[str]) -> int:
     """The line of the closing fence, or the end of the text."""
     mark, nests = opening[1], opening[2].strip().split(" ")[0].lower() in _NESTING
     inside = 0
@@ -81,7 +81,7 @@ def _looks_like_opening(info: str) -> bool:
     return bool(re.fullmatch(r"[A-Za-z][\w+#.-]*([ :].*)?", info.strip()))
 
 
-def _near(before: str) -> str:
+def _take_last_lines(before: str) -> str:
     """The last two lines of words before a block."""
     words = [line.strip() for line in before.split("\n") if line.strip()]
     return "\n".join(words[-2:])

@@ -28,9 +28,9 @@ FIELDS = {
 """The tools that the text protocol has, and what each cannot do without."""
 
 
-def written_calls(text: str) -> list[Call]:
+def find_written_calls(text: str) -> list[Call]:
     """The calls in a text, in order. Only whole ones, and only of tools that there are."""
-    found = [call for value in _objects(text) if (call := _call(value)) is not None]
+    found = [call for value in _find_objects(text) if (call := _read_call(value)) is not None]
     if found:
         return found
     broken = _BROKEN_WRITE.search(text)
@@ -39,15 +39,15 @@ def written_calls(text: str) -> list[Call]:
     content = broken[2]
     if content.startswith('""'):  # Three quotes, as in Python.
         content = content.strip('"').strip("\n")
-    content = _unescaped(content) if content.count("\\n") > content.count("\n") else content
-    return [made("write", path=broken[1], content=_plain(content))]
+    content = _unescape(content) if content.count("\\n") > content.count("\n") else content
+    return [make_call("write", path=broken[1], content=_strip_tags(content))]
 
 
-def made(name: str, **arguments: str) -> Call:
+def make_call(name: str, **arguments: str) -> Call:
     return Call("", name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _objects(text: str) -> Iterator[Any]:
+def _find_objects(text: str) -> Iterator[Any]:
     at = 0
     while (found := _NAMED.search(text, at)) is not None:
         try:
@@ -58,7 +58,7 @@ def _objects(text: str) -> Iterator[Any]:
             yield value
 
 
-def _call(value: Any) -> Call | None:
+def _read_call(value: Any) -> Call | None:
     if isinstance(value.get("function"), dict):
         value = value["function"]
     name = next((value[key] for key in ("name", "tool", "function") if isinstance(value.get(key), str)), "")
@@ -70,16 +70,16 @@ def _call(value: Any) -> Call | None:
         return None
     texts = {field: given[field] for field in wanted}
     if "content" in texts:
-        texts["content"] = _plain(texts["content"])
-    return made(name, **texts) if texts[wanted[0]].strip() else None
+        texts["content"] = _strip_tags(texts["content"])
+    return make_call(name, **texts) if texts[wanted[0]].strip() else None
 
 
-def _plain(content: str) -> str:
+def _strip_tags(content: str) -> str:
     """Code without the tags that some models put around it, ending in a line end."""
     wrapped = _WRAPPED.fullmatch(content) or _FENCED.fullmatch(content)
     content = wrapped[1] if wrapped else content
     return content if content.endswith("\n") or not content else f"{content}\n"
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     return text.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"').replace("\\\\", "\\")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bough.core.measure import shortened
+from bough.core.conversation.persistent_list import PersistentList
+from bough.core.conversation.text_fitting import shorten_middle
 from bough.core.messages import Message, Replied, Result, Said
-from bough.core.trail import Trail
 
 ANSWER = 1_500
 """Tokens of the model's own last answer that it is shown again."""
@@ -14,19 +14,19 @@ OUTPUT = 700
 """Tokens of what a block of it came to."""
 
 
-def in_words(messages: Iterable[Message]) -> Trail[Message]:
+def render_as_text(messages: Iterable[Message]) -> PersistentList[Message]:
     """Results are told by bough; neighbours on one side become one message, which small models' templates expect."""
     told: list[Message] = []
     for message in _usable(messages):
         if isinstance(message, Replied):
-            told.append(Replied(shortened(message.text.strip(), ANSWER) or "(empty answer)"))
+            told.append(Replied(shorten_middle(message.text.strip(), ANSWER) or "(empty answer)"))
             continue
-        text = shortened(message.text, OUTPUT) if isinstance(message, Result) else message.text.strip()
+        text = shorten_middle(message.text, OUTPUT) if isinstance(message, Result) else message.text.strip()
         if told and isinstance(told[-1], Said):
             told[-1] = Said(f"{told[-1].text}\n\n{text}")
         else:
             told.append(Said(text))
-    return Trail(tuple(told))
+    return PersistentList(tuple(told))
 
 
 def _usable(messages: Iterable[Message]) -> list[Message]:
@@ -40,7 +40,7 @@ def _usable(messages: Iterable[Message]) -> list[Message]:
     ]
 
 
-def rebuilt(brief: str, messages: Sequence[Message]) -> list[Message]:
+def rebuild_messages(brief: str, messages: Sequence[Message]) -> list[Message]:
     """The brief as it would be written now, and only the last exchange: what came before it is in the files."""
     last = max((n for n, message in enumerate(messages) if isinstance(message, Replied)), default=len(messages))
     return [Said(brief), *messages[last:]]

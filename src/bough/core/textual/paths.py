@@ -89,13 +89,15 @@ class Known(Struct, frozen=True, dict=True):
         return found
 
 
-def known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
+def collect_known(paths: Iterable[str], instructions: str, changed: Iterable[str] = ()) -> Known:
     """The files of a workspace, and which of them a task speaks of: named in its words, or changed so far."""
     listed = tuple(paths)
     there = set(listed)
-    named = [path for found in _PATH.finditer(instructions) if (path := _existing(found[1], there, listed))]
+    named = [path for found in _PATH.finditer(instructions) if (path := _find_existing(found[1], there, listed))]
     new = [
-        found[1] for found in _PATH.finditer(instructions) if found[1] not in there and not _by_name(found[1], listed)
+        found[1]
+        for found in _PATH.finditer(instructions)
+        if found[1] not in there and not _find_by_name(found[1], listed)
     ]
     both = dict.fromkeys((*named, *(path for path in changed if path in there), *new))
     return Known(listed, tuple(both))
@@ -105,18 +107,18 @@ def is_test(path: str) -> bool:
     return bool(_TEST.search(path))
 
 
-def path_of(block: Block, known: Known) -> str:
+def find_path(block: Block, known: Known) -> str:
     """The file that a block names, in one of the places where models name it; empty when it names none."""
-    for said in _named_in_info(block):
-        if path := _resolved(said, known, sure=True):
+    for said in _list_info_paths(block):
+        if path := _resolve_path(said, known, sure=True):
             return path
     first = block.text.partition("\n")[0]
-    if (found := _COMMENT.match(first)) and (path := _resolved(found[1], known, sure=False)):
+    if (found := _COMMENT.match(first)) and (path := _resolve_path(found[1], known, sure=False)):
         return path
-    return _named_before(block, known)
+    return _find_path_before(block, known)
 
 
-def _named_in_info(block: Block) -> list[str]:
+def _list_info_paths(block: Block) -> list[str]:
     """```python app.py, ```python:app.py, ```app.py, ```python title="app.py", ```{.python file=app.py}."""
     rest = block.info.strip("{} ")
     if block.language:
@@ -125,16 +127,16 @@ def _named_in_info(block: Block) -> list[str]:
     return [word.strip("`*") for word in words if word]
 
 
-def _named_before(block: Block, known: Known) -> str:
+def _find_path_before(block: Block, known: Known) -> str:
     """The last line of words before it: alone on its line, or the one path that the line speaks of."""
     lines = block.before.split("\n")
     for line in reversed(lines[-2:]):
-        if (label := _LABEL.match(line)) and (path := _resolved(label[1], known, sure=True)):
+        if (label := _LABEL.match(line)) and (path := _resolve_path(label[1], known, sure=True)):
             return path
         # What a line ends with is what it announces; that may be a new file.
         end = len(line.rstrip(" :*`\"'"))
-        paths = dict.fromkeys(_resolved(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
-        fitting = [path for path in paths if path and _fits(path, block.language)]
+        paths = dict.fromkeys(_resolve_path(found[1], known, sure=found.end() == end) for found in _PATH.finditer(line))
+        fitting = [path for path in paths if path and _matches_language(path, block.language)]
         if len(fitting) == 1:
             return fitting[0]
         if line is lines[-1] and fitting:
@@ -143,39 +145,39 @@ def _named_before(block: Block, known: Known) -> str:
     return ""
 
 
-def _fits(path: str, language: str) -> bool:
+def _matches_language(path: str, language: str) -> bool:
     suffixes = SUFFIXES.get(language)
     return suffixes is None or path.rpartition(".")[2] in suffixes
 
 
-def _resolved(said: str, known: Known, sure: bool) -> str:
+def _resolve_path(said: str, known: Known, sure: bool) -> str:
     """The workspace's path for what was said. `sure`: it stands where only a path stands, so it may be a new file."""
     said = said.strip().strip("`*\"'()[]{}<>,;").removeprefix("./").replace("\\", "/")
     said = re.sub(r"^(a|b)/(?=.)", "", said) if said not in known.paths else said
     if not said or (said.startswith("/") and "." not in said):
         return ""
-    if path := _existing(said, set(known.paths), known.paths):
+    if path := _find_existing(said, set(known.paths), known.paths):
         return path
     shaped = bool(_PATH.fullmatch(said)) or said.rpartition("/")[2] in _NAMES
     if not shaped or ".." in said.split("/") or said.startswith(("/", "~")) or "://" in said:
         return ""
     if not (sure or said in known.meant):
         return ""
-    own = only(Block("", "", ""), known)
+    own = find_only_path(Block("", "", ""), known)
     return own if own and _PLACEHOLDER.search(said) and said.rpartition(".")[2] == own.rpartition(".")[2] else said
 
 
-def _existing(said: str, there: set[str], listed: tuple[str, ...]) -> str:
-    return said if said in there else _by_name(said, listed)
+def _find_existing(said: str, there: set[str], listed: tuple[str, ...]) -> str:
+    return said if said in there else _find_by_name(said, listed)
 
 
-def _by_name(said: str, listed: tuple[str, ...]) -> str:
+def _find_by_name(said: str, listed: tuple[str, ...]) -> str:
     """The one file whose path ends like that."""
     ends = [path for path in listed if path.endswith(f"/{said}") or said.endswith(f"/{path}")]
     return ends[0] if len(ends) == 1 else ""
 
 
-def only(block: Block, known: Known) -> str:
+def find_only_path(block: Block, known: Known) -> str:
     """The one file that a block without a name can be meant for: the task's own, in that language, and no test."""
     suffixes = SUFFIXES.get(block.language)
     fitting = [path for path in known.meant if suffixes is None or path.rpartition(".")[2] in suffixes]

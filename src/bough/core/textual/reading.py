@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from bough.core.messages import Call, Stop
 from bough.core.textual import calls, paths
-from bough.core.textual.blocks import Block, blocks
+from bough.core.textual.blocks import Block, find_blocks
 from bough.core.textual.paths import Known
 
 SHELL = frozenset({"bash", "sh", "shell", "zsh", "console", "terminal", "shell-session", "shellscript", "cmd"})
@@ -50,86 +50,90 @@ class Reading(Struct, frozen=True):
     """Tests that were there before and would have been rewritten beside the work: they are left alone."""
 
 
-def read(text: str, known: Known, stop: Stop = "end") -> Reading:
+def read_calls(text: str, known: Known, stop: Stop = "end") -> Reading:
     """`stop`: how the answer ended; the last block of one that was cut off is not whole."""
     text = _SPECIAL.sub("", _THINKING.sub("", text)).strip("\n")
     done = _DONE.search(text)
     more = bool(_MORE.search(text))
-    found = _from_blocks(text, known, cut=stop == "length")
+    found = _read_blocks(text, known, cut=stop == "length")
     if not found:
-        found = calls.written_calls(text) if stop != "length" else []
+        found = calls.find_written_calls(text) if stop != "length" else []
     if not found and stop != "length":
-        found = _bare_code(text, known)
-    kept, aside = _without_tests(found, known)
+        found = _read_bare_code(text, known)
+    kept, aside = _drop_tests(found, known)
     last = next((call for call in kept if call.name == "done"), None)
-    said = None if last is not None or done is None else (done[1] or "").strip() or _summary(text)
+    said = None if last is not None or done is None else (done[1] or "").strip() or _summarize(text)
     return Reading(tuple(kept), said, more, aside)
 
 
-def _from_blocks(text: str, known: Known, cut: bool) -> list[Call]:
-    listed = [block for block in blocks(text) if block.text.strip() and not (cut and not block.closed)]
+def _read_blocks(text: str, known: Known, cut: bool) -> list[Call]:
+    listed = [block for block in find_blocks(text) if block.text.strip() and not (cut and not block.closed)]
     made: list[Call] = []
     commands: list[str] = []
     unnamed: list[Block] = []
     for block in listed:
-        edits = _edits(block, known)
+        edits = _read_edits(block, known)
         if edits:
             made += edits
-        elif asked := calls.written_calls(block.text) if _json_like(block) else []:
+        elif asked := calls.find_written_calls(block.text) if _is_json_like(block) else []:
             made += asked
         elif _is_shell(block):
-            commands.append(_command(block.text))
-        elif path := paths.path_of(block, known) if _may_be_file(block) else "":
-            made.append(_write(path, block, known))
+            commands.append(_extract_command(block.text))
+        elif path := paths.find_path(block, known) if _may_be_file(block) else "":
+            made.append(_build_write(path, block, known))
         elif _may_be_file(block):
             unnamed.append(block)
     if unnamed and not any(call.name in ("write", "edit") for call in made):
-        made += _meant(unnamed, known)
-    made += [calls.made("bash", command=command) for command in commands[:1] if command]
-    return _last_of_each(made)
+        made += _read_unnamed(unnamed, known)
+    made += [calls.make_call("bash", command=command) for command in commands[:1] if command]
+    return _keep_last(made)
 
 
-def _last_of_each(made: list[Call]) -> list[Call]:
+def _keep_last(made: list[Call]) -> list[Call]:
     """A file that is written twice in one answer was thought over: the last one counts."""
     writes: dict[str, Call] = {}
     for call in made:
         if call.name == "write":
-            writes[_path(call)] = call
-    return [call for call in made if call.name != "write" or writes[_path(call)] is call]
+            writes[_get_path(call)] = call
+    return [call for call in made if call.name != "write" or writes[_get_path(call)] is call]
 
 
-def _path(call: Call) -> str:
+def _get_path(call: Call) -> str:
     return str(json.loads(call.arguments).get("path", ""))
 
 
-def _write(path: str, block: Block, known: Known) -> Call:
+def _build_write(path: str, block: Block, known: Known) -> Call:
     text = block.text
     first, _, rest = text.partition("\n")
     # A first line that is only the path says where it goes; in a file that had none it is no part of it.
     if first.strip().strip("`*:") == path:
         text = rest.lstrip("\n")
-    return calls.made("write", path=path, content=text.rstrip() + "\n")
+    return calls.make_call("write", path=path, content=text.rstrip() + "\n")
 
 
-def _meant(unnamed: list[Block], known: Known) -> list[Call]:
+def _read_unnamed(unnamed: list[Block], known: Known) -> list[Call]:
     """Of blocks that name no file the longest is the file, as a rule: the others are examples of its use."""
-    code = [block for block in unnamed if paths.only(block, known) and _whole(block, paths.only(block, known))]
+    code = [
+        block
+        for block in unnamed
+        if paths.find_only_path(block, known) and _is_whole_file(block, paths.find_only_path(block, known))
+    ]
     if not code:
         return []
     best = max(code, key=lambda block: (len(_CODE.findall(block.text)) > 0, len(block.text)))
-    return [_write(paths.only(best, known), best, known)]
+    return [_build_write(paths.find_only_path(best, known), best, known)]
 
 
-def _whole(block: Block, path: str) -> bool:
+def _is_whole_file(block: Block, path: str) -> bool:
     """It can be that file, as far as its looks go: code, and no tests or output of a program."""
     if _TESTS.search(block.text) and not paths.is_test(path):
         return False
     if block.language in paths.SUFFIXES:
         return True
-    return bool(_CODE.search(block.text)) and (not path.endswith(".py") or _parsed(block.text) is not None)
+    return bool(_CODE.search(block.text)) and (not path.endswith(".py") or _parse_python(block.text) is not None)
 
 
-def _parsed(text: str) -> ast.Module | None:
+def _parse_python(text: str) -> ast.Module | None:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -156,83 +160,83 @@ def _is_shell(block: Block) -> bool:
     )
 
 
-def _command(text: str) -> str:
+def _extract_command(text: str) -> str:
     lines = text.strip().split("\n")
     typed = [line.lstrip()[2:] for line in lines if line.lstrip().startswith("$ ")]
     return "\n".join(typed or lines).strip()
 
 
-def _json_like(block: Block) -> bool:
+def _is_json_like(block: Block) -> bool:
     return block.language in ("json", "tool_call", "") and block.text.lstrip().startswith(("{", "["))
 
 
-def _bare_code(text: str, known: Known) -> list[Call]:
+def _read_bare_code(text: str, known: Known) -> list[Call]:
     """An answer that is nothing but the file: no fence, no words."""
     block = Block("python", text, "")
-    if "```" in text or not _CODE.match(text.lstrip()) or not paths.only(block, known).endswith(".py"):
+    if "```" in text or not _CODE.match(text.lstrip()) or not paths.find_only_path(block, known).endswith(".py"):
         return []
-    tree = _parsed(text)
+    tree = _parse_python(text)
     holds = tree is not None and any(
         isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Assign) for node in tree.body
     )
-    return [_write(paths.only(block, known), block, known)] if holds else []
+    return [_build_write(paths.find_only_path(block, known), block, known)] if holds else []
 
 
 # ── edits ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _edits(block: Block, known: Known) -> list[Call]:
+def _read_edits(block: Block, known: Known) -> list[Call]:
     found = _SEARCH.findall(f"{block.text}\n")
     if found:
-        path = _edited(block, known)
-        return [_edit(path, old, new) for old, new in found] if path else []
-    return _from_diff(block, known) if block.language == "diff" or block.text.startswith(("--- ", "@@ ")) else []
+        path = _find_edited_path(block, known)
+        return [_build_edit(path, old, new) for old, new in found] if path else []
+    return _read_diff(block, known) if block.language == "diff" or block.text.startswith(("--- ", "@@ ")) else []
 
 
-def _edited(block: Block, known: Known) -> str:
+def _find_edited_path(block: Block, known: Known) -> str:
     """The file of an edit: its name may stand inside, above the first marker."""
     for line in block.text.split("<<<<<", 1)[0].split("\n"):
-        if line.strip() and (path := paths.path_of(Block("", "", line), known)):
+        if line.strip() and (path := paths.find_path(Block("", "", line), known)):
             return path
-    return paths.path_of(block, known) or paths.only(block, known)
+    return paths.find_path(block, known) or paths.find_only_path(block, known)
 
 
-def _edit(path: str, old: str, new: str) -> Call:
+def _build_edit(path: str, old: str, new: str) -> Call:
     if not old.strip():  # Nothing to look for: the whole file.
-        return calls.made("write", path=path, content=new)
-    return calls.made("edit", path=path, old=old, new=new)
+        return calls.make_call("write", path=path, content=new)
+    return calls.make_call("edit", path=path, old=old, new=new)
 
 
-def _from_diff(block: Block, known: Known) -> list[Call]:
+def _read_diff(block: Block, known: Known) -> list[Call]:
     """A unified diff as edits: what it takes away is looked for, line numbers are not believed."""
     path, made = "", []
     for part in re.split(r"(?m)^(?=--- )", block.text):
         named = re.search(r"(?m)^\+\+\+ (?:b/)?(\S+)", part)
-        path = paths.path_of(Block(f"x {named[1]}", "", ""), known) if named else path
-        target = path or paths.path_of(block, known) or paths.only(block, known)
+        path = paths.find_path(Block(f"x {named[1]}", "", ""), known) if named else path
+        target = path or paths.find_path(block, known) or paths.find_only_path(block, known)
         for hunk in _HUNK.split(part)[1:]:
             lines = [line for line in hunk.strip("\n").split("\n") if not line.startswith("\\")]
             old = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "-", ""))
             new = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "+", ""))
             if target and old != new:
-                made.append(_edit(target, old, new))
+                made.append(_build_edit(target, old, new))
     return made
 
 
 # ── what is left alone ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _without_tests(found: list[Call], known: Known) -> tuple[list[Call], tuple[str, ...]]:
+def _drop_tests(found: list[Call], known: Known) -> tuple[list[Call], tuple[str, ...]]:
     """Small models like to rewrite the tests beside the work. Those that were there stay, when there is work."""
-    changes = [(call, _path(call)) for call in found if call.name in ("write", "edit")]
+    changes = [(call, _get_path(call)) for call in found if call.name in ("write", "edit")]
     there = set(known.paths)
     aside = [call for call, path in changes if paths.is_test(path) and path in there]
     if not aside or len(aside) == len(changes):
         return found, ()
-    return [call for call in found if call not in aside], tuple(dict.fromkeys(_path(call) for call in aside))
+    return [call for call in found if call not in aside], tuple(dict.fromkeys(_get_path(call) for call in aside))
 
 
-def _summary(text: str) -> str:
+def _summarize(text: str) -> str:
     words = re.sub(r"(?s)(```|~~~).*?(\1|\Z)", " ", text)
     words = " ".join(words.split())
     return words[:_SUMMARY] or "The files are written."

@@ -11,8 +11,8 @@ from typing import cast, get_args
 
 from msgspec import Struct
 
-from bough.core.plan import Condition, Outcome
-from bough.core.workflow.problems import nearest, short
+from bough.core.planning.plan import Condition, Outcome
+from bough.core.workflow.problems import shorten_quote, suggest_nearest
 
 BEFORE = ""
 """The name in `results` of the step before the one that asks."""
@@ -31,28 +31,31 @@ class StepResult(Struct, frozen=True):
     """What it gives to others; empty for a critic that has nothing left to say."""
 
 
-def parsed(text: str) -> Condition | str:
+def parse_condition(text: str) -> Condition | str:
     """The condition that a text says, or a sentence about why it says none."""
     found = _FORM.fullmatch(text.strip())
     if not found:
-        return f"`{short(text)}` is no condition: write one of {', '.join(_WORDS)}, with `STEP.` or `not ` before it."
+        return (
+            f"`{shorten_quote(text)}` is no condition: write one of {', '.join(_WORDS)}, with "
+            f"`STEP.` or `not ` before it."
+        )
     outcome, wanted = found["outcome"], found["text"]
     if outcome not in OUTCOMES:
-        return f"`{short(outcome)}` is nothing that a condition can ask: {nearest(outcome, OUTCOMES)}"
+        return f"`{shorten_quote(outcome)}` is nothing that a condition can ask: {suggest_nearest(outcome, OUTCOMES)}"
     if outcome != "contains" and wanted is not None:
         return f"`{outcome}` takes no text after it: write `{outcome}`, or `contains:TEXT`."
     if outcome == "contains":
-        wanted = _unquoted((wanted or "").strip())
+        wanted = _unquote((wanted or "").strip())
         if not wanted:
             return "`contains:` says nothing to look for: write `contains:TEXT`."
     return Condition(cast(Outcome, outcome), found["step"] or "", wanted or "", bool(found["not"]))
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
 
 
-def spelt(condition: Condition) -> str:
+def render_condition(condition: Condition) -> str:
     """The text that `parsed` reads as this condition."""
     text = condition.text
     quoted = f'"{text}"' if text != text.strip() or text[:1] == '"' else text
@@ -62,17 +65,17 @@ def spelt(condition: Condition) -> str:
     )
 
 
-def holds(condition: Condition, results: Mapping[str, StepResult]) -> bool:
+def is_met(condition: Condition, results: Mapping[str, StepResult]) -> bool:
     """Whether a condition holds. `results` has the steps that are over by name, and the one before under `BEFORE`.
 
     Of a step that was skipped or has not run nothing is true, so only a negated condition holds. `empty` is said of
     steps that ended well only: a critic that failed has approved of nothing.
     """
     result = results.get(condition.step)
-    return (result is not None and _is(condition, result)) != condition.negated
+    return (result is not None and _matches(condition, result)) != condition.negated
 
 
-def _is(condition: Condition, result: StepResult) -> bool:
+def _matches(condition: Condition, result: StepResult) -> bool:
     match condition.outcome:
         case "success":
             return result.success

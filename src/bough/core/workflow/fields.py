@@ -7,13 +7,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from bough.core.plan import Condition, Retry
-from bough.core.workflow.commands import loaded_command, refusals
-from bough.core.workflow.conditions import parsed
+from bough.core.planning.plan import Condition, Retry
+from bough.core.workflow.command_quoting import find_refusals, load_command
+from bough.core.workflow.conditions import parse_condition
 from bough.core.workflow.nodes import Node
-from bough.core.workflow.order import Level, resolved
-from bough.core.workflow.problems import nearest, short
-from bough.core.workflow.texts import Input, NotAPlace, Parts, Result, loaded, merged, parts, plain
+from bough.core.workflow.order import Level, resolve_result
+from bough.core.workflow.placeholders import (
+    Input,
+    NotAPlace,
+    Parts,
+    ResultPlace,
+    merge_texts,
+    render_loaded,
+    render_plain,
+    split_places,
+)
+from bough.core.workflow.problems import shorten_quote, suggest_nearest
 
 _SAME = (
     *("may_edit_tests", "requires_testing", "plan_first", "parallel", "join", "complexity", "rounds", "role", "model"),
@@ -22,7 +31,7 @@ _SAME = (
 """Keys that are fields of a step under the same name and with the same value."""
 
 
-class Scope(Struct, frozen=True):
+class StepPosition(Struct, frozen=True):
     """Where a step stands: among which others, and with which inputs."""
 
     level: Level
@@ -33,7 +42,7 @@ class Scope(Struct, frozen=True):
 class Fields:
     """The fields of a step that a node says."""
 
-    def __init__(self, node: Node, scope: Scope) -> None:
+    def __init__(self, node: Node, scope: StepPosition) -> None:
         self._node = node
         self._table = node.table
         self._scope = scope
@@ -41,8 +50,8 @@ class Fields:
     def all(self) -> dict[str, Any]:
         table = self._table
         fields: dict[str, Any] = {key: table[key] for key in _SAME if key in table}
-        self._texts(fields)
-        self._action(fields)
+        self._read_texts(fields)
+        self._read_action(fields)
         if "context_mode" in table:
             fields["context"] = table["context_mode"]
         if "needs" in table:
@@ -54,39 +63,41 @@ class Fields:
         if "retry" in table:
             fields["retry"] = Retry(**{key: float(value) for key, value in table["retry"].items()})
         if "condition" in table:
-            fields["condition"] = self._condition()
+            fields["condition"] = self._read_condition()
         if "until" in table:
-            fields["until"] = self._until()
+            fields["until"] = self._read_until()
         if "do" in table:
             self._check_do()
         return fields
 
-    def _texts(self, fields: dict[str, Any]) -> None:
+    def _read_texts(self, fields: dict[str, Any]) -> None:
         table, node = self._table, self._node
         if "title" in table:
-            fields["title"] = plain(self.parts("title", table["title"]))
+            fields["title"] = render_plain(self.parts("title", table["title"]))
         if "description" in table:
             into = "instructions" if node.kind == "compound" else "title"
             if into in fields:
                 node.wrong("description", "`description` and `title` are the same in such a step: say it once.")
-            fields[into] = plain(self.parts("description", table["description"]))
+            fields[into] = render_plain(self.parts("description", table["description"]))
         if "criteria" in table:
-            fields["criteria"] = tuple(loaded(self.parts("criteria", each, results=True)) for each in table["criteria"])
+            fields["criteria"] = tuple(
+                render_loaded(self.parts("criteria", each, results=True)) for each in table["criteria"]
+            )
         if "interfaces" in table:
-            fields["interfaces"] = tuple(plain(self.parts("interfaces", each)) for each in table["interfaces"])
+            fields["interfaces"] = tuple(render_plain(self.parts("interfaces", each)) for each in table["interfaces"])
         if "files" in table:
-            fields["files"] = tuple(plain(self.parts("files", each)) for each in table["files"])
+            fields["files"] = tuple(render_plain(self.parts("files", each)) for each in table["files"])
         if "test_file" in table:
-            fields["test_file"] = plain(self.parts("test_file", table["test_file"]))
+            fields["test_file"] = render_plain(self.parts("test_file", table["test_file"]))
         if "test_command" in table:
             if not table["test_command"].strip():
                 node.wrong("test_command", "The check is empty: give the command, or leave `test_command` away.")
             fields["test_command"] = self._command("test_command", table["test_command"], results=False)
 
-    def _action(self, fields: dict[str, Any]) -> None:
+    def _read_action(self, fields: dict[str, Any]) -> None:
         action = self._table.get("action", {})
         if isinstance(action, str):
-            fields["instructions"] = loaded(self.parts("action", action, results=True))
+            fields["instructions"] = render_loaded(self.parts("action", action, results=True))
         elif "run" in action:
             fields["run"] = self._command("action", action["run"], results=True)
         elif "check" in action:
@@ -95,7 +106,7 @@ class Fields:
     def parts(self, key: str, text: str, *, results: bool = False, into: bool = True) -> Parts:
         """A text taken apart, its names looked up. With `into`, inputs are put in."""
         try:
-            pieces = parts(text)
+            pieces = split_places(text)
         except NotAPlace as error:
             self._node.wrong(key, str(error), error.piece)
             return ("",)
@@ -103,19 +114,19 @@ class Fields:
             return pieces
         whole: list[Any] = []
         for piece in pieces:
-            found = (piece,) if isinstance(piece, str) else self._looked_up(key, piece, results)
-            whole += found if into or isinstance(piece, Result) else [piece]
-        return tuple(merged(whole))
+            found = (piece,) if isinstance(piece, str) else self._look_up(key, piece, results)
+            whole += found if into or isinstance(piece, ResultPlace) else [piece]
+        return tuple(merge_texts(whole))
 
-    def _looked_up(self, key: str, piece: Input | Result, results: bool) -> Parts:
+    def _look_up(self, key: str, piece: Input | ResultPlace, results: bool) -> Parts:
         node, scope = self._node, self._scope
         if isinstance(piece, Input):
             if piece.name not in scope.values:
-                known = nearest(piece.name, scope.values) if scope.values else "declare it under [inputs]."
+                known = suggest_nearest(piece.name, scope.values) if scope.values else "declare it under [inputs]."
                 text = f"There is no input `{piece.name}`: {known}"
                 node.wrong(key, f"{text} A brace itself is written `{{{{`.", f"{{{piece.name}}}")
             value = scope.values.get(piece.name, ("",))
-            if not results and any(isinstance(part, Result) for part in value):
+            if not results and any(isinstance(part, ResultPlace) for part in value):
                 said = f"`{{{piece.name}}}` holds a step's result, which cannot be used in `{key}`."
                 node.wrong(key, said, f"{{{piece.name}}}")
             return value
@@ -125,31 +136,31 @@ class Fields:
                 key, f"`{needle}` cannot be used here: only instructions, criteria and `run` take results.", needle
             )
             return ("",)
-        path, wrong = resolved(scope.level, scope.number, piece.step)
+        path, wrong = resolve_result(scope.level, scope.number, piece.step)
         if wrong:
             node.wrong(key, wrong, needle)
-        return (Result(path),)
+        return (ResultPlace(path),)
 
     def _command(self, key: str, text: str, *, results: bool) -> str:
         pieces = self.parts(key, text, results=results, into=False)
         if len(pieces) == 1 and isinstance(pieces[0], str) and (not results or "{steps." not in pieces[0]):
             return pieces[0]
-        for place, reason in refusals(pieces):
+        for place, reason in find_refusals(pieces):
             name = f"{{{place.name}}}" if isinstance(place, Input) else "{steps."
-            self._node.wrong(key, f"`{short(name)}` cannot stand there in a command: {reason}.", name)
-        return loaded_command(pieces, self._scope.values)
+            self._node.wrong(key, f"`{shorten_quote(name)}` cannot stand there in a command: {reason}.", name)
+        return load_command(pieces, self._scope.values)
 
     def condition(self, key: str) -> Condition | None:
-        condition = parsed(self._table[key])
+        condition = parse_condition(self._table[key])
         if isinstance(condition, str):
             self._node.wrong(key, condition)
             return None
         if condition.text:
-            text = plain(self.parts(key, condition.text))
+            text = render_plain(self.parts(key, condition.text))
             condition = Condition(condition.outcome, condition.step, text, condition.negated)
         return condition
 
-    def _condition(self) -> Condition | None:
+    def _read_condition(self) -> Condition | None:
         """A question about a sibling that is over by then."""
         condition, level, number = self.condition("condition"), self._scope.level, self._scope.number
         if condition is None:
@@ -162,7 +173,7 @@ class Fields:
             asked = number - 1
         elif condition.step not in level.number:
             known = [node.name for node in level.nodes if node is not self._node and node.name]
-            said = f"No step beside this one is called `{condition.step}`: {nearest(condition.step, known)}"
+            said = f"No step beside this one is called `{condition.step}`: {suggest_nearest(condition.step, known)}"
             self._node.wrong("condition", said)
             return condition
         else:
@@ -182,11 +193,11 @@ class Fields:
             said = f'When `{other.name}` fails, so does the step around it: give it on_error = "skip" to go on here.'
             self._node.wrong("condition", said)
 
-    def _until(self) -> Condition | None:
+    def _read_until(self) -> Condition | None:
         condition = self.condition("until")
         names = [node.name for node in self._node.body.nodes if node.name]
         if condition is not None and condition.step and condition.step not in names:
-            said = f"None of its steps is called `{condition.step}`: {nearest(condition.step, names)}"
+            said = f"None of its steps is called `{condition.step}`: {suggest_nearest(condition.step, names)}"
             self._node.wrong("until", said)
         if condition is not None and not condition.step and self._table.get("parallel"):
             self._node.wrong("until", "None of several parallel steps is the last one: write `STEP.` in front.")

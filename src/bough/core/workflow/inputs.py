@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.errors import UsageError
-from bough.core.workflow.keys import INPUT_KEYS, TYPES, misfit
-from bough.core.workflow.places import KeyPath
-from bough.core.workflow.problems import Source, nearest, short
-from bough.core.workflow.texts import NAME, RESERVED
+from bough.core.workflow.keys import INPUT_KEYS, TYPES, explain_misfit
+from bough.core.workflow.placeholders import NAME, RESERVED
+from bough.core.workflow.problems import Source, shorten_quote, suggest_nearest
+from bough.core.workflow.toml_positions import KeyPath
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
 _FLOAT = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?")
@@ -28,73 +28,75 @@ class InputSpec(Struct, frozen=True):
     description: str = ""
 
 
-def declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSpec]:
+def read_declared(source: Source, table: Mapping[str, Any]) -> dict[str, InputSpec]:
     """The inputs of a file."""
     specs: dict[str, InputSpec] = {}
     for name, said in table.items():
         at: KeyPath = ("inputs", name)
         if not re.fullmatch(NAME, name) or name in RESERVED:
-            source.wrong(at, f"`{short(name)}` cannot be an input's name: take letters, digits and `_`, not `steps`.")
+            source.wrong(
+                at, f"`{shorten_quote(name)}` cannot be an input's name: take letters, digits and `_`, not `steps`."
+            )
         elif not isinstance(said, dict):
             source.wrong(at, f'An input is a table: write {name} = {{ type = "string", default = … }}.')
             specs[name] = InputSpec(name, default="")
         else:
-            specs[name] = _spec(source, at, name, said)
+            specs[name] = _read_spec(source, at, name, said)
     return specs
 
 
-def _spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> InputSpec:
+def _read_spec(source: Source, at: KeyPath, name: str, said: dict[str, Any]) -> InputSpec:
     for key, value in said.items():
         if key not in INPUT_KEYS:
-            source.wrong((*at, key), f"An input has no key `{short(key)}`: {nearest(key, INPUT_KEYS)}")
-        elif key != "default" and (wrong := misfit(INPUT_KEYS[key], value)):
-            tail = nearest(value, TYPES) if wrong == "choice" else ""
-            text = f"There is no type `{short(value)}`: {tail}" if tail else f"`{key}` {wrong}."
+            source.wrong((*at, key), f"An input has no key `{shorten_quote(key)}`: {suggest_nearest(key, INPUT_KEYS)}")
+        elif key != "default" and (wrong := explain_misfit(INPUT_KEYS[key], value)):
+            tail = suggest_nearest(value, TYPES) if wrong == "choice" else ""
+            text = f"There is no type `{shorten_quote(value)}`: {tail}" if tail else f"`{key}` {wrong}."
             source.wrong((*at, key), text)
     type_ = said.get("type", "string")
     spec = InputSpec(name, type_ if type_ in TYPES else "string", description=str(said.get("description", "")))
     if "default" not in said:
         return spec
-    text, wrong = as_text(spec.type, said["default"])
+    text, wrong = render_value(spec.type, said["default"])
     if wrong and type_ in TYPES:
         source.wrong((*at, "default"), f"The default of `{name}` {wrong}.")
     return InputSpec(name, spec.type, text, spec.description)
 
 
-def as_text(type_: str, value: Any) -> tuple[str, str]:
+def render_value(type_: str, value: Any) -> tuple[str, str]:
     """A value in the form in which it is put into texts, and what is wrong with it, if anything is."""
     match type_, value:
         case "bool", bool():
             return str(value).lower(), ""
         case (("int" | "float"), int()) if not isinstance(value, bool):
-            return read(type_, str(value)) if abs(value) < 10**18 else ("", "is too large a number")
+            return parse_value(type_, str(value)) if abs(value) < 10**18 else ("", "is too large a number")
         case "float", float():
-            return read(type_, repr(value))
+            return parse_value(type_, repr(value))
         case _, str():
-            return read(type_, value)
-    return "", f"is not {_words(type_)}"
+            return parse_value(type_, value)
+    return "", f"is not {_describe_type(type_)}"
 
 
-def read(type_: str, text: str) -> tuple[str, str]:
+def parse_value(type_: str, text: str) -> tuple[str, str]:
     """The same for a value that is given as text."""
     if "\0" in text:
         return "", "holds a zero character, which no command can be given"
     if type_ == "bool":
-        return text.lower(), "" if text.lower() in ("true", "false") else f"is not {_words(type_)}"
+        return text.lower(), "" if text.lower() in ("true", "false") else f"is not {_describe_type(type_)}"
     if type_ in ("int", "float"):
         fits = (_WHOLE if type_ == "int" else _FLOAT).fullmatch(text.strip())
-        return text.strip(), "" if fits else f"is not {_words(type_)}"
-    return (text, "") if type_ == "string" else _path(text)
+        return text.strip(), "" if fits else f"is not {_describe_type(type_)}"
+    return (text, "") if type_ == "string" else _parse_path(text)
 
 
-def _path(text: str) -> tuple[str, str]:
+def _parse_path(text: str) -> tuple[str, str]:
     """A path in the project. One that begins with a dash could be taken for an option."""
     if not text.strip() or text.startswith(("/", "~", "\\")) or ".." in re.split(r"[/\\]", text):
-        return text, f"is not {_words('path')}"
+        return text, f"is not {_describe_type('path')}"
     return (f"./{text}" if text.startswith("-") else text), ""
 
 
-def _words(type_: str) -> str:
+def _describe_type(type_: str) -> str:
     return {
         "bool": "true or false",
         "int": "a whole number",
@@ -104,34 +106,38 @@ def _words(type_: str) -> str:
     }[type_]
 
 
-def given(pairs: Iterable[str]) -> dict[str, str]:
+def parse_pairs(pairs: Iterable[str]) -> dict[str, str]:
     """`name=value` as it comes from a command line."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"`{short(pair)}` is no input: write --input NAME=VALUE.")
+            raise UsageError(f"`{shorten_quote(pair)}` is no input: write --input NAME=VALUE.")
         if name in values:
             raise UsageError(f"The input `{name}` is given twice: say it once.")
         values[name] = value
     return values
 
 
-def taken(source: Source, specs: Mapping[str, InputSpec], values: Mapping[str, str]) -> dict[str, str]:
+def resolve_inputs(source: Source, specs: Mapping[str, InputSpec], values: Mapping[str, str]) -> dict[str, str]:
     """Every input with its value, given or default."""
     for name in values:
         if name not in specs:
-            source.wrong(("inputs",), f"There is no input `{short(name)}` to give: {nearest(name, specs)}")
+            source.wrong(
+                ("inputs",), f"There is no input `{shorten_quote(name)}` to give: {suggest_nearest(name, specs)}"
+            )
     whole: dict[str, str] = {}
     for name, spec in specs.items():
         if name in values:
-            whole[name], wrong = read(spec.type, values[name])
+            whole[name], wrong = parse_value(spec.type, values[name])
             if wrong:
-                source.wrong(("inputs", name), f"The value `{short(values[name])}` of the input `{name}` {wrong}.")
+                source.wrong(
+                    ("inputs", name), f"The value `{shorten_quote(values[name])}` of the input `{name}` {wrong}."
+                )
         elif spec.default is not None:
             whole[name] = spec.default
         else:
-            about = f" ({short(spec.description, 80)})" if spec.description else ""
+            about = f" ({shorten_quote(spec.description, 80)})" if spec.description else ""
             source.wrong(("inputs", name), f"The input `{name}` is needed{about}: give --input {name}=VALUE.")
             whole[name] = ""
     return whole

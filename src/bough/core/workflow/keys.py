@@ -9,7 +9,7 @@ from typing import Any, Literal, cast, get_args
 
 from msgspec import Struct
 
-from bough.core.plan import ContextMode, Join, OnError, Role, Step, Tier
+from bough.core.planning.plan import ContextMode, Join, OnError, Role, Step, Tier
 
 Form = Literal["text", "texts", "flag", "whole", "wholes", "number", "choice", "action", "table", "tables"]
 Kind = Literal["agent", "run", "check", "do", "compound"]
@@ -142,7 +142,7 @@ ALIASES = {
 """What people call a key that has another name here."""
 
 
-def misfit(key: Key, value: Any) -> str:
+def explain_misfit(key: Key, value: Any) -> str:
     """Why a value is not what a key takes, as the end of a sentence; empty when it is."""
     if key.form == "choice" and isinstance(value, str):
         return "" if value in key.choices else "choice"
@@ -150,24 +150,24 @@ def misfit(key: Key, value: Any) -> str:
         "text": isinstance(value, str),
         "choice": False,
         "texts": isinstance(value, list) and all(isinstance(each, str) for each in value),
-        "wholes": isinstance(value, list) and all(_within(key, each, int) for each in value),
+        "wholes": isinstance(value, list) and all(_is_within(key, each, int) for each in value),
         "flag": isinstance(value, bool),
-        "whole": _within(key, value, int),
-        "number": _within(key, value, int, float),
+        "whole": _is_within(key, value, int),
+        "number": _is_within(key, value, int, float),
         "table": isinstance(value, dict),
         "tables": isinstance(value, list) and all(isinstance(each, dict) for each in value),
         "action": isinstance(value, str | dict),
     }[key.form]
-    return "" if fits else f"takes {_taken(key)}, not {_said(value)}"
+    return "" if fits else f"takes {_describe_expected(key)}, not {_describe_value(value)}"
 
 
-def _within(key: Key, value: Any, *types: type) -> bool:
+def _is_within(key: Key, value: Any, *types: type) -> bool:
     return (
         isinstance(value, types) and not isinstance(value, bool) and bool(key.least <= cast(float, value) <= key.most)
     )
 
 
-def _taken(key: Key) -> str:
+def _describe_expected(key: Key) -> str:
     reach = f"from {key.least:g} to {int(key.most)}"
     return {
         "text": "text in quotes",
@@ -183,7 +183,7 @@ def _taken(key: Key) -> str:
     }[key.form]
 
 
-def _said(value: Any) -> str:
+def _describe_value(value: Any) -> str:
     match value:
         case bool():
             return str(value).lower()
@@ -198,7 +198,7 @@ def _said(value: Any) -> str:
     return "a date or a time"
 
 
-def kind(step: Step) -> Kind:
+def classify_step(step: Step) -> Kind:
     """Who or what carries a step out. A leaf that only has a check is one for bough alone."""
     if step.steps:
         return "compound"
@@ -211,17 +211,17 @@ def kind(step: Step) -> Kind:
     return "agent"
 
 
-def for_agents(step: Step) -> bool:
+def is_for_agents(step: Step) -> bool:
     """Whether an agent works on it, or on one of its steps."""
-    return kind(step) == "agent" or any(map(for_agents, step.steps))
+    return classify_step(step) == "agent" or any(map(is_for_agents, step.steps))
 
 
-def asks_models(step: Step) -> bool:
+def needs_models(step: Step) -> bool:
     """Whether running it needs a model: for agents, and for summaries."""
-    return kind(step) == "agent" or step.summarize or any(map(asks_models, step.steps))
+    return classify_step(step) == "agent" or step.summarize or any(map(needs_models, step.steps))
 
 
-def tested_unless_said(step_kind: Kind, role: str, named: bool) -> bool:
+def is_tested_by_default(step_kind: Kind, role: str, named: bool) -> bool:
     """What `requires_testing` is when a file does not say it. A command has its exit status and a critic changes
     nothing, so neither needs a check beside it, unless one is `named`."""
     return named or (step_kind != "run" and role != "critic")

@@ -8,15 +8,15 @@ from typing import Any
 from msgspec import Struct
 
 from bough.core.ids import GOAL, slug
-from bough.core.plan import MAX_DEPTH, Plan, Step
-from bough.core.workflow.fields import Fields, Scope
-from bough.core.workflow.inputs import InputSpec, as_text, taken
-from bough.core.workflow.keys import tested_unless_said
+from bough.core.planning.plan import MAX_DEPTH, Plan, Step
+from bough.core.workflow.fields import Fields, StepPosition
+from bough.core.workflow.inputs import InputSpec, render_value, resolve_inputs
+from bough.core.workflow.keys import is_tested_by_default
 from bough.core.workflow.nodes import Node, Read, Reader
 from bough.core.workflow.order import Level, check_siblings
-from bough.core.workflow.problems import Problems, Source, nearest, raise_for, short
-from bough.core.workflow.states import machine_of
-from bough.core.workflow.texts import Input, Parts, Result
+from bough.core.workflow.placeholders import Input, Parts, ResultPlace
+from bough.core.workflow.problems import Problems, Source, raise_for, shorten_quote, suggest_nearest
+from bough.core.workflow.state_machine import build_machine
 
 
 class Workflow(Struct, frozen=True):
@@ -49,33 +49,33 @@ def load(
     if inputs is None:
         values = {name: (Input(name),) for name in node.specs}
     else:
-        values = {name: (value,) for name, value in taken(source, node.specs, inputs).items()}
-    goal = _step(node, GOAL, Scope(Level([node]), 0, values))
+        values = {name: (value,) for name, value in resolve_inputs(source, node.specs, inputs).items()}
+    goal = _build_step(node, GOAL, StepPosition(Level([node]), 0, values))
     raise_for(problems, file)
     name = node.name or slug(file.rpartition("/")[2].removesuffix(".toml"))
     description = goal.instructions if goal.steps else goal.title
     return Workflow(name, description, tuple(node.specs.values()), Plan(goal))
 
 
-def _step(node: Node, path: str, scope: Scope) -> Step:
+def _build_step(node: Node, path: str, scope: StepPosition) -> Step:
     """A node as a step. Only nodes without problems make a plan, but all are looked through."""
     goal = path == GOAL
     fields = Fields(node, scope).all()
     values = scope.values
     if node.included is not None:
-        values = _given(node, scope)
-        inner = Scope(Level([node.included]), 0, values)
+        values = _read_inputs(node, scope)
+        inner = StepPosition(Level([node.included]), 0, values)
         fields = {**Fields(node.included, inner).all(), **fields}
     _check_together(node, fields)
     if "requires_testing" not in fields:
         named = "test_command" in fields or "test_file" in fields
-        fields["requires_testing"] = tested_unless_said(node.kind, fields.get("role", ""), named)
+        fields["requires_testing"] = is_tested_by_default(node.kind, fields.get("role", ""), named)
     if node.kind == "compound":
         _add_steps(node, fields, path, scope, values)
     return Step("goal" if goal else node.name, **fields)
 
 
-def _add_steps(node: Node, fields: dict[str, Any], path: str, scope: Scope, values: Mapping[str, Parts]) -> None:
+def _add_steps(node: Node, fields: dict[str, Any], path: str, scope: StepPosition, values: Mapping[str, Parts]) -> None:
     body = node.body
     states = "states" in body.table
     prefix = "" if path == GOAL else f"{path}/"
@@ -90,9 +90,10 @@ def _add_steps(node: Node, fields: dict[str, Any], path: str, scope: Scope, valu
     )
     check_siblings(level)
     if states:
-        fields["machine"] = machine_of(body, level, values)
+        fields["machine"] = build_machine(body, level, values)
     fields["steps"] = tuple(
-        _step(each, prefix + each.name, Scope(level, number, values)) for number, each in enumerate(level.nodes)
+        _build_step(each, prefix + each.name, StepPosition(level, number, values))
+        for number, each in enumerate(level.nodes)
     )
 
 
@@ -115,7 +116,7 @@ def _check_together(node: Node, fields: Mapping[str, Any]) -> None:
                 wrong(key, f"`{key}` is for `steps`; states follow each other by their transitions.")
 
 
-def _given(node: Node, scope: Scope) -> dict[str, Parts]:
+def _read_inputs(node: Node, scope: StepPosition) -> dict[str, Parts]:
     """The inputs of the workflow that a node uses."""
     assert node.included is not None
     specs = node.included.specs
@@ -125,10 +126,12 @@ def _given(node: Node, scope: Scope) -> dict[str, Parts]:
     for name in said:
         if name not in specs:
             where = node.included.source.file
-            node.source.wrong((*at, name), f"{where} has no input `{short(name)}`: {nearest(name, specs)}")
+            node.source.wrong(
+                (*at, name), f"{where} has no input `{shorten_quote(name)}`: {suggest_nearest(name, specs)}"
+            )
     for name, spec in specs.items():
         if name in said:
-            values[name] = _passed(node, name, spec, said[name], scope)
+            values[name] = _pass_input(node, name, spec, said[name], scope)
         elif spec.default is not None:
             values[name] = (spec.default,)
         else:
@@ -137,16 +140,16 @@ def _given(node: Node, scope: Scope) -> dict[str, Parts]:
     return values
 
 
-def _passed(node: Node, name: str, spec: InputSpec, value: Any, scope: Scope) -> Parts:
+def _pass_input(node: Node, name: str, spec: InputSpec, value: Any, scope: StepPosition) -> Parts:
     at = (*node.at, "action", "inputs", name)
     pieces: Parts = (value,)
     if isinstance(value, str):
         pieces = Fields(Node(node.source, at[:-1], name, {}, "agent", [], {}), scope).parts(name, value, results=True)
-    if len(pieces) == 1 and not isinstance(pieces[0], Input | Result):
-        text, wrong = as_text(spec.type, pieces[0])
+    if len(pieces) == 1 and not isinstance(pieces[0], Input | ResultPlace):
+        text, wrong = render_value(spec.type, pieces[0])
         if wrong:
             node.source.wrong(at, f"The input `{name}` {wrong}.")
         return (text,)
-    if spec.type != "string" and any(isinstance(piece, Result) for piece in pieces):
+    if spec.type != "string" and any(isinstance(piece, ResultPlace) for piece in pieces):
         node.source.wrong(at, f"The input `{name}` has the type {spec.type}, and a step's result is text.")
     return pieces

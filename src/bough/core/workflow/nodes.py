@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL, slug
-from bough.core.workflow.inputs import InputSpec, declared
+from bough.core.workflow.inputs import InputSpec, read_declared
 from bough.core.workflow.keys import (
     ACTION_KEYS,
     ALIASES,
@@ -25,10 +25,10 @@ from bough.core.workflow.keys import (
     TRANSITION_KEYS,
     Key,
     Kind,
-    misfit,
+    explain_misfit,
 )
-from bough.core.workflow.places import KeyPath
-from bough.core.workflow.problems import Problems, Source, nearest, short
+from bough.core.workflow.problems import Problems, Source, shorten_quote, suggest_nearest
+from bough.core.workflow.toml_positions import KeyPath
 
 Read = Callable[[str], str]
 """Gives the text of a file by its path in the project, or raises `UsageError` with the reason."""
@@ -74,10 +74,12 @@ class Reader:
 
     def whole(self, source: Source, depth: int = 0, around: tuple[str, ...] = ()) -> Node:
         """A file. `around` are the files that it is put into."""
-        table = _sifted(source, (), source.table, HEADER_KEYS, "A workflow")
-        node = Node(source, (), table.get("name", ""), table, "agent", [], declared(source, table.get("inputs", {})))
+        table = _sift_table(source, (), source.table, HEADER_KEYS, "A workflow")
+        node = Node(
+            source, (), table.get("name", ""), table, "agent", [], read_declared(source, table.get("inputs", {}))
+        )
         if node.name and node.name != slug(node.name):
-            node.wrong("name", f"`{short(node.name)}` cannot be a workflow's name: `{slug(node.name)}` could.")
+            node.wrong("name", f"`{shorten_quote(node.name)}` cannot be a workflow's name: `{slug(node.name)}` could.")
         if source.table:
             self._fill(node, depth, (*around, source.file))
         elif not self._problems:
@@ -94,13 +96,13 @@ class Reader:
         files: tuple[str, ...],
     ) -> Node:
         what = "A state" if keys is STATE_KEYS else "A step"
-        table = _sifted(source, at, said, keys, what)
+        table = _sift_table(source, at, said, keys, what)
         node = Node(source, at, table.get("name", ""), table, "agent", [], {})
         if "name" not in said:
             source.wrong(at, f"{what} has no name: give it `name`, in lower-case letters, digits and dashes.")
         elif "name" in table and (node.name != slug(node.name) or node.name == GOAL):
             better = "a word of its own" if node.name == GOAL else f"`{slug(node.name)}`"
-            node.wrong("name", f"`{short(node.name)}` cannot be a step's name: take {better}.")
+            node.wrong("name", f"`{shorten_quote(node.name)}` cannot be a step's name: take {better}.")
         self._fill(node, depth, files)
         return node
 
@@ -108,20 +110,20 @@ class Reader:
         ways = [way for way in _WAYS if way in node.table]
         if len(ways) > 1:
             node.wrong(ways[1], f"`{ways[1]}` and `{ways[0]}` exclude each other: a step is carried out in one way.")
-        if not ways and not any(way in _raw(node) for way in _WAYS):
+        if not ways and not any(way in _get_raw_table(node) for way in _WAYS):
             node.source.wrong(node.at, "There is nothing to do here: give it an `action` or `steps`.")
         way = ways[0] if ways else ""
         if way == "action":
-            self._action(node, depth, files)
+            self._read_action(node, depth, files)
         elif way == "do":
             node.kind = "do"
         elif way:
             node.kind = "compound"
-            self._children(node, way, depth, files)
+            self._read_children(node, way, depth, files)
         if way and node.table[way] and not (node.included is None and "workflow" in node.table[way]):
             _check_fit(node)
 
-    def _children(self, node: Node, way: str, depth: int, files: tuple[str, ...]) -> None:
+    def _read_children(self, node: Node, way: str, depth: int, files: tuple[str, ...]) -> None:
         listed = node.table[way]
         if not listed:
             node.wrong(way, f"There are no {way} here: write at least one, under [[{way}]].")
@@ -138,17 +140,17 @@ class Reader:
                 for number, said in enumerate(listed)
             ]
 
-    def _action(self, node: Node, depth: int, files: tuple[str, ...]) -> None:
+    def _read_action(self, node: Node, depth: int, files: tuple[str, ...]) -> None:
         action = node.table["action"]
         if isinstance(action, str):
             if not action.strip():
                 node.wrong("action", "The action is empty: say what to do.")
             return
-        action = _sifted(node.source, (*node.at, "action"), action, ACTION_KEYS, "An action")
+        action = _sift_table(node.source, (*node.at, "action"), action, ACTION_KEYS, "An action")
         node.table["action"] = action
         ways = [way for way in ("run", "check", "workflow") if way in action]
         if len(ways) != 1:
-            if len(ways) or not any(way in _raw(node)["action"] for way in ("run", "check", "workflow")):
+            if len(ways) or not any(way in _get_raw_table(node)["action"] for way in ("run", "check", "workflow")):
                 node.wrong("action", "An action table has exactly one of `run`, `check` and `workflow`.")
             node.table["action"] = {}
             return
@@ -162,34 +164,38 @@ class Reader:
             node.kind = "run" if ways[0] == "run" else "check"
 
     def _include(self, node: Node, said: str, depth: int, files: tuple[str, ...]) -> None:
-        file = within(node.source.file, said)
+        file = resolve_file(node.source.file, said)
         at = (*node.at, "action", "workflow")
         if file is None:
-            node.source.wrong(at, f"`{short(said)}` is not a file of this project: write a path relative to this file.")
+            node.source.wrong(
+                at, f"`{shorten_quote(said)}` is not a file of this project: write a path relative to this file."
+            )
             return
         if file in files:
             circle = " → ".join((*files[files.index(file) :], file))
             node.source.wrong(at, f"The workflow uses itself: {circle}.")
             return
-        source = self._opened(file, node, at)
+        source = self._open_file(file, node, at)
         if source is not None and source.table:
             node.included = self.whole(source, depth, files)
             node.kind = node.included.kind
 
-    def _opened(self, file: str, node: Node, at: KeyPath) -> Source | None:
+    def _open_file(self, file: str, node: Node, at: KeyPath) -> Source | None:
         if file not in self._sources:
             try:
                 if self._read is None:
                     raise UsageError("there are no other files here")
                 text = self._read(file)
             except UsageError as error:
-                node.source.wrong(at, f"The workflow {short(file, 80)} cannot be read: {str(error).rstrip('.')}.")
+                node.source.wrong(
+                    at, f"The workflow {shorten_quote(file, 80)} cannot be read: {str(error).rstrip('.')}."
+                )
                 return None
             self._sources[file] = Source(file, text, self._problems)
         return self._sources[file]
 
 
-def _raw(node: Node) -> dict[str, Any]:
+def _get_raw_table(node: Node) -> dict[str, Any]:
     """The table as it stands in the file."""
     table: Any = node.source.table
     for key in node.at:
@@ -198,43 +204,45 @@ def _raw(node: Node) -> dict[str, Any]:
     return said
 
 
-def _sifted(source: Source, at: KeyPath, said: dict[str, Any], keys: Mapping[str, Key], owner: str) -> dict[str, Any]:
+def _sift_table(
+    source: Source, at: KeyPath, said: dict[str, Any], keys: Mapping[str, Key], owner: str
+) -> dict[str, Any]:
     """What is right of a table; the rest is reported."""
     kept: dict[str, Any] = {}
     for name, value in said.items():
         key = keys.get(name)
         if key is None:
-            source.wrong((*at, name), _unknown(name, keys, owner))
-        elif wrong := misfit(key, value):
-            source.wrong((*at, name), _misfit(name, key, value, wrong))
+            source.wrong((*at, name), _explain_unknown(name, keys, owner))
+        elif wrong := explain_misfit(key, value):
+            source.wrong((*at, name), _render_misfit(name, key, value, wrong))
         else:
             kept[name] = value
     for name, inner in _TABLES.items():
         if name in kept:
-            kept[name] = _sifted(source, (*at, name), kept[name], inner, f"`{name}`")
+            kept[name] = _sift_table(source, (*at, name), kept[name], inner, f"`{name}`")
     if "transitions" in kept:
         kept["transitions"] = [
-            _sifted(source, (*at, "transitions", number), each, TRANSITION_KEYS, "A transition")
+            _sift_table(source, (*at, "transitions", number), each, TRANSITION_KEYS, "A transition")
             for number, each in enumerate(kept["transitions"])
         ]
     return kept
 
 
-def _unknown(name: str, keys: Mapping[str, Key], owner: str) -> str:
+def _explain_unknown(name: str, keys: Mapping[str, Key], owner: str) -> str:
     meant = ALIASES.get(name.lower(), "")
     if meant and meant.partition(" ")[0] in keys:
-        return f"{owner} has no key `{short(name)}`: did you mean `{meant}`?"
+        return f"{owner} has no key `{shorten_quote(name)}`: did you mean `{meant}`?"
     if name in STEP_KEYS and name not in keys:
         return f"{owner} has no `{name}`: that is for steps."
-    return f"{owner} has no key `{short(name)}`: {nearest(name, keys)}"
+    return f"{owner} has no key `{shorten_quote(name)}`: {suggest_nearest(name, keys)}"
 
 
-def _misfit(name: str, key: Key, value: Any, wrong: str) -> str:
+def _render_misfit(name: str, key: Key, value: Any, wrong: str) -> str:
     if wrong != "choice":
         return f"`{name}` {wrong}."
     if (name, value) == ("role", "planner"):
         return "No step has the role `planner`: write `plan_first = true` for one that is planned when it starts."
-    return f"`{name}` cannot be `{short(value)}`: {nearest(value, key.choices)}"
+    return f"`{name}` cannot be `{shorten_quote(value)}`: {suggest_nearest(value, key.choices)}"
 
 
 def _check_fit(node: Node) -> None:
@@ -249,7 +257,7 @@ def _check_fit(node: Node) -> None:
                 node.wrong(name, f"`{name}` is for steps with `states`: take it away.")
 
 
-def within(file: str, said: str) -> str | None:
+def resolve_file(file: str, said: str) -> str | None:
     """The path in the project of a file that another names; None when it is none of the project's."""
     if said.startswith(("/", "~")) or "\\" in said or "\0" in said or not said.strip():
         return None

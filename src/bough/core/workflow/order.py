@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bough.core.workflow.nodes import Node
-from bough.core.workflow.problems import nearest
+from bough.core.workflow.problems import suggest_nearest
 
 
 class Level:
@@ -68,7 +68,10 @@ def check_siblings(level: Level) -> None:
                 node.wrong("needs", f"`{name}` needs itself.", name)
             elif name not in level.number:
                 others = [other.name for other in level.nodes if other.name and other is not node]
-                said = f"`{node.name}` needs `{name}`, but no step beside it is called that: {nearest(name, others)}"
+                said = (
+                    f"`{node.name}` needs `{name}`, but no step beside it is called that: "
+                    f"{suggest_nearest(name, others)}"
+                )
                 node.wrong("needs", said, name)
             elif not level.parallel and level.number[name] > number:
                 node.wrong(
@@ -78,12 +81,12 @@ def check_siblings(level: Level) -> None:
                     name,
                 )
     if level.parallel:
-        for circle in _circles(level):
+        for circle in _find_circles(level):
             names = " → ".join(level.nodes[number].name for number in (*circle, circle[0]))
             level.nodes[circle[0]].wrong("needs", f"These steps need each other: {names}.")
 
 
-def _circles(level: Level) -> Iterator[list[int]]:
+def _find_circles(level: Level) -> Iterator[list[int]]:
     """One circle of needs per group of steps that wait for each other."""
     over: set[int] = set()
     for first in range(len(level.nodes)):
@@ -108,9 +111,9 @@ def _circles(level: Level) -> Iterator[list[int]]:
                 stack.append((step, iter(level.needs[step])))
 
 
-def resolved(level: Level, number: int, name: str) -> tuple[str, str]:
+def resolve_result(level: Level, number: int, name: str) -> tuple[str, str]:
     """The path of the task whose result `name` means, for a step of a level, or why there is none."""
-    chain = _chain(level, number)
+    chain = _build_chain(level, number)
     top = chain[0][0]
     if "/" in name:
         segments = name.strip("/").split("/")
@@ -118,18 +121,21 @@ def resolved(level: Level, number: int, name: str) -> tuple[str, str]:
         found = next((depth for depth in reversed(range(len(chain))) if name in chain[depth][0].number), None)
         if found is None:
             known = [node.name for each, _ in chain for node in each.nodes if node.name]
-            return "", f"There is no step `{name}` whose result could be used: {nearest(name, known)}"
+            return "", f"There is no step `{name}` whose result could be used: {suggest_nearest(name, known)}"
         segments = [each.nodes[at].name for each, at in chain[:found]] + [name]
     nodes = top.nodes
     for segment in segments:
         node = next((node for node in nodes if node.name == segment), None)
         if node is None:
-            return "", f"There is no step `{name}`: {nearest(segment, [node.name for node in nodes if node.name])}"
+            return (
+                "",
+                f"There is no step `{name}`: {suggest_nearest(segment, [node.name for node in nodes if node.name])}",
+            )
         nodes = node.body.nodes
-    return top.prefix + "/".join(segments), _too_early(chain, segments)
+    return top.prefix + "/".join(segments), _explain_too_early(chain, segments)
 
 
-def _chain(level: Level, number: int) -> list[tuple[Level, int]]:
+def _build_chain(level: Level, number: int) -> list[tuple[Level, int]]:
     """From the top of the file down to the step: each level, and which of its steps is on the way."""
     chain = [(level, number)]
     while not chain[0][0].own:
@@ -140,7 +146,7 @@ def _chain(level: Level, number: int) -> list[tuple[Level, int]]:
     return chain
 
 
-def _too_early(chain: list[tuple[Level, int]], segments: list[str]) -> str:
+def _explain_too_early(chain: list[tuple[Level, int]], segments: list[str]) -> str:
     """Why the result of the step at `segments` is not there yet; empty when it is."""
     same = 0
     while same < min(len(segments), len(chain)) and chain[same][0].nodes[chain[same][1]].name == segments[same]:

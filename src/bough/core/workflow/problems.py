@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from bough.core.errors import UsageError
-from bough.core.meant import meant
+from bough.core.spelling import suggest_word
 
 if TYPE_CHECKING:
-    from bough.core.workflow.places import KeyPath, Places
+    from bough.core.workflow.toml_positions import KeyPath, Places
 
 LONGEST_LIST = 12
 """Words that a message lists at most when none is near."""
@@ -55,14 +55,14 @@ class Source:
         try:
             self.table = tomllib.loads(self._text)
         except RecursionError:
-            self._add(_crowded(self._text, r"[\[{]"), "Values are nested too deeply to be read.")
+            self._add(_find_crowded_line(self._text, r"[\[{]"), "Values are nested too deeply to be read.")
         except ValueError as error:  # TOMLDecodeError is one; so is a number with thousands of digits
-            self._add(*_refused(self._text, str(error)))
+            self._add(*_explain_refusal(self._text, str(error)))
 
     def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
         """Note a problem with what stands at a key; `needle` is the part of the value that it is about."""
         if self._places is None:
-            from bough.core.workflow.places import Places
+            from bough.core.workflow.toml_positions import Places
 
             self._places = Places(self._text)
         self._add(self._places.line(at, needle), text)
@@ -71,23 +71,23 @@ class Source:
         self._problems[Problem(self.file, line, " ".join(text.split()))] = None
 
 
-def _refused(text: str, said: str) -> tuple[int, str]:
+def _explain_refusal(text: str, said: str) -> tuple[int, str]:
     """The line and the sentence for what the TOML reader said."""
     message, _, place = said.partition(" (at ")
     found = re.match(r"line (\d+), column (\d+)\)", place)
     if found:
-        return int(found[1]), f"This is not valid TOML: {_lowered(message)} (column {found[2]})."
+        return int(found[1]), f"This is not valid TOML: {_lower_first(message)} (column {found[2]})."
     if place:
         end = text.rstrip("\n").count("\n") + 1
-        return end, f"This is not valid TOML: {_lowered(message)}, where the file ends."
-    return _crowded(text, r"\d"), "This is not valid TOML: a number has too many digits."
+        return end, f"This is not valid TOML: {_lower_first(message)}, where the file ends."
+    return _find_crowded_line(text, r"\d"), "This is not valid TOML: a number has too many digits."
 
 
-def _lowered(message: str) -> str:
+def _lower_first(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _crowded(text: str, pattern: str) -> int:
+def _find_crowded_line(text: str, pattern: str) -> int:
     """The line that has the most of something: the likeliest one, where the reader names none."""
     counts = [len(re.findall(pattern, line)) for line in text.split("\n")]
     return counts.index(max(counts)) + 1
@@ -99,24 +99,24 @@ def raise_for(problems: Problems, first: str) -> None:
         raise WorkflowError(sorted(problems, key=lambda problem: (problem.file != first, problem.file, problem.line)))
 
 
-def nearest(word: str, words: Iterable[str]) -> str:
+def suggest_nearest(word: str, words: Iterable[str]) -> str:
     """The end of a sentence: the word that was probably meant, or what there is to choose from."""
     known = list(words)
-    if close := meant(word, known):
-        return f"did you mean `{short(close)}`?"
+    if close := suggest_word(word, known):
+        return f"did you mean `{shorten_quote(close)}`?"
     if not known:
         return "there is none."
     more = ", …" if len(known) > LONGEST_LIST else ""
-    return f"there is {', '.join(f'`{short(name)}`' for name in known[:LONGEST_LIST])}{more}."
+    return f"there is {', '.join(f'`{shorten_quote(name)}`' for name in known[:LONGEST_LIST])}{more}."
 
 
-def short(text: str, room: int = 40) -> str:
+def shorten_quote(text: str, room: int = 40) -> str:
     """A piece of the file, to be quoted in a sentence."""
     line = " ".join(text.split())
     return line if len(line) <= room else line[: room - 1] + "…"
 
 
-def decoded(body: bytes, file: str) -> str:
+def decode_text(body: bytes, file: str) -> str:
     """The text of a file's bytes."""
     try:
         return body.decode("utf-8")

@@ -11,41 +11,44 @@ from bough.core.workflow.keys import Key
 _NAME = {"type": "string", "pattern": "^[a-z0-9]+(-[a-z0-9]+)*$", "maxLength": 40}
 
 
-def schema() -> dict[str, Any]:
+def build_schema() -> dict[str, Any]:
     """What the loader's own tables say. The loader checks more: names, order, conditions, places in texts."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A bough workflow",
-        **_table(keys.HEADER_KEYS, {"inputs": {"type": "object", "additionalProperties": {"$ref": "#/$defs/input"}}}),
+        **_build_table(
+            keys.HEADER_KEYS, {"inputs": {"type": "object", "additionalProperties": {"$ref": "#/$defs/input"}}}
+        ),
         "$defs": {
-            "step": {**_table(keys.STEP_KEYS, {"name": _NAME}), "required": ["name"]},
-            "state": {**_table(keys.STATE_KEYS, {"name": _NAME}), "required": ["name"]},
-            "action": {"anyOf": [{"type": "string"}, _action()]},
-            "input": _table(keys.INPUT_KEYS, {"default": {"type": ["string", "integer", "number", "boolean"]}}),
-            "retry": _table(keys.RETRY_KEYS, {}),
-            "transition": {**_table(keys.TRANSITION_KEYS, {}), "required": ["to"]},
+            "step": {**_build_table(keys.STEP_KEYS, {"name": _NAME}), "required": ["name"]},
+            "state": {**_build_table(keys.STATE_KEYS, {"name": _NAME}), "required": ["name"]},
+            "action": {"anyOf": [{"type": "string"}, _build_action()]},
+            "input": _build_table(keys.INPUT_KEYS, {"default": {"type": ["string", "integer", "number", "boolean"]}}),
+            "retry": _build_table(keys.RETRY_KEYS, {}),
+            "transition": {**_build_table(keys.TRANSITION_KEYS, {}), "required": ["to"]},
         },
     }
 
 
-def _action() -> dict[str, Any]:
+def _build_action() -> dict[str, Any]:
     any_value = {"type": ["string", "integer", "number", "boolean"]}
     given = {"type": "object", "additionalProperties": any_value}
     ways = [{"required": [way]} for way in ("run", "check", "workflow")]
-    return {**_table(keys.ACTION_KEYS, {"inputs": given}), "oneOf": ways}
+    return {**_build_table(keys.ACTION_KEYS, {"inputs": given}), "oneOf": ways}
 
 
 _TABLES = {"steps": "step", "states": "state", "transitions": "transition", "retry": "retry", "action": "action"}
 
 
-def _table(words: Mapping[str, Key], special: Mapping[str, Any]) -> dict[str, Any]:
+def _build_table(words: Mapping[str, Key], special: Mapping[str, Any]) -> dict[str, Any]:
     properties = {
-        name: {**_value(name, key), **special.get(name, {}), "description": key.about} for name, key in words.items()
+        name: {**_build_value(name, key), **special.get(name, {}), "description": key.about}
+        for name, key in words.items()
     }
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
 
-def _value(name: str, key: Key) -> dict[str, Any]:
+def _build_value(name: str, key: Key) -> dict[str, Any]:
     match key.form:
         case "text":
             return {"type": "string"}

@@ -18,9 +18,9 @@ def main() -> NoReturn:
     # Threads that read and write files give up their turn at every one of them; nobody shall wait 5 ms for the next.
     sys.setswitchinterval(0.0005)
 
-    from bough.interfaces.cli.entry import enter
+    from bough.interfaces.cli.entry import run_command_line
 
-    status = enter(sys.argv[1:])
+    status = run_command_line(sys.argv[1:])
     # The journal is closed and the output is written. All that is left is to free some hundred thousand objects one by
     # one, which the system does better: 224 ms of processor time instead of 263.
     os._exit(status)

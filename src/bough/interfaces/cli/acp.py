@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from bough.interfaces.cli.options import example, stay
+from bough.interfaces.cli.options import enable_gc, format_example
 
 
 @click.command(
     "acp",
     short_help="Run as an agent in your editor over the Agent Client Protocol.",
-    epilog=example("bough acp", "bough acp --model anthropic:claude-sonnet-4-5"),
+    epilog=format_example("bough acp", "bough acp --model anthropic:claude-sonnet-4-5"),
 )
 @click.option("--model", metavar="M", help="The model of its runs (default: as in your settings).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
@@ -40,7 +40,7 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
             raise
         missing = "`bough acp` needs agent-client-protocol: install it with `pip install 'bough[acp]'`."
         raise UsageError(missing) from None
-    stay()
+    enable_gc()
     chosen = {"model": model, "base_url": base_url, "jobs": jobs}
     choices = Choices(**{name: value for name, value in chosen.items() if value is not None})  # type: ignore[arg-type]
     # It has the methods of the protocol that it takes part in; the library answers the others.

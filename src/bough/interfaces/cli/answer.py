@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import example, for_carrying_out, in_dir, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, run_options, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Choices
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 @click.command(
     "answer",
     short_help="Answer a run's question and resume it.",
-    epilog=example('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron"),
+    epilog=format_example('bough answer amber-heron "Leave Windows out of it."', "bough status amber-heron"),
 )
 @click.argument("run")
 @click.argument("text")
-@in_dir
-@for_carrying_out
+@dir_option
+@run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(run: str, text: str, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Answer a run's question and resume it.
@@ -32,20 +32,20 @@ def command(run: str, text: str, folder: Path, apply: bool, as_json: bool, **cho
     """
     from bough.app import Choices
 
-    return wait_for(_answer(run, text, folder, Choices(**chosen), apply, as_json))
+    return run_to_end(_answer(run, text, folder, Choices(**chosen), apply, as_json))
 
 
 async def _answer(run: str, text: str, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
-    from bough.adapters.stores.workers import in_words
-    from bough.app import session, talk
-    from bough.interfaces.cli.carry import make_display
-    from bough.interfaces.cli.resume import go_on
+    from bough.adapters.stores.liveness import describe_worker
+    from bough.app import open_session, run_messages
+    from bough.interfaces.cli.execution import make_display
+    from bough.interfaces.cli.resume import resume_run
 
     display = make_display(as_json)
-    async with session(folder, choices=choices) as opened:
+    async with open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
-        holder = await talk.answer(opened, name, text)
+        holder = await run_messages.answer_question(opened, name, text)
         if holder:
-            display.notice(f"Answered: {in_words(holder)} goes on with {name}.")
+            display.notice(f"Answered: {describe_worker(holder)} goes on with {name}.")
             return 0
-        return await go_on(opened, name, display, choices, apply, as_json)
+        return await resume_run(opened, name, display, choices, apply, as_json)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Session
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 @click.command(
     "apply",
     short_help="Bring a run's changes into your files.",
-    epilog=example("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes"),
+    epilog=format_example("bough diff amber-heron", "bough apply amber-heron", "bough apply --with-probes"),
 )
 @run_argument
-@in_dir
+@dir_option
 @click.option("--partial", is_flag=True, help="Apply even if the run is not completed; its work is not verified.")
 @click.option("--edges", is_flag=True, help="Also apply what takes effect on its own: hooks, CI, programs, links out.")
 @click.option("--commit", is_flag=True, help="Commit the changes, with the evidence as trailers.")
 @click.option("--branch", metavar="NAME", help="Commit to a new branch from HEAD; your files stay unchanged.")
 @click.option("--steps", is_flag=True, help="With --commit or --branch: one commit per step.")
 @click.option("--with-probes", is_flag=True, help="Also add the probes that passed, as tests.")
-@as_json("As a JSON object: the run and the files.")
+@json_option("As a JSON object: the run and the files.")
 def command(
     run: str | None,
     folder: Path,
@@ -52,17 +52,17 @@ def command(
         raise click.UsageError("--commit and --branch exclude each other")
     if steps and (with_probes or not (commit or branch)):
         raise click.UsageError("--steps goes with --commit or --branch, and without --with-probes")
-    wait_for(_apply(run, folder, partial, edges, commit, branch, steps, with_probes, as_json))
+    run_to_end(_apply(run, folder, partial, edges, commit, branch, steps, with_probes, as_json))
 
 
-async def consents(session: Session, run: str) -> bool:
+async def confirm_edges(session: Session, run: str) -> bool:
     """Whether the person takes what takes effect by itself, when there is such and somebody is there to ask."""
-    from bough.interfaces.terminal.paper import paper, somebody_there
-    from bough.interfaces.terminal.words import one_line
+    from bough.interfaces.terminal.formatting import one_line
+    from bough.interfaces.terminal.output import is_interactive, make_output
 
-    if not somebody_there() or not (found := await session.edges(run)):
+    if not is_interactive() or not (found := await session.edges(run)):
         return False
-    page = paper()
+    page = make_output()
     page.paragraph(text=f"Some changes of {run} take effect by themselves:")
     for edge in found:
         page.line(f"  {one_line(edge.path)}  {one_line(edge.why)}")
@@ -81,17 +81,17 @@ async def _apply(
     with_probes: bool,
     as_json: bool,
 ) -> None:
-    from bough.app import session
+    from bough.app import open_session
     from bough.core.errors import UsageError
-    from bough.interfaces.cli.targets import standing
-    from bough.interfaces.terminal.changes import change_lines
-    from bough.interfaces.terminal.lines import STATUS_WORDS
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import many
+    from bough.interfaces.cli.targets import find_standing
+    from bough.interfaces.terminal.changes import print_changes
+    from bough.interfaces.terminal.event_lines import STATUS_WORDS
+    from bough.interfaces.terminal.formatting import pluralize
+    from bough.interfaces.terminal.output import make_output
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         found = await opened.view(await opened.find(run))
-        status, holder = await standing(opened, found)
+        status, holder = await find_standing(opened, found)
         if found.status != "completed" and holder is None and not partial:
             raise UsageError(
                 f"{found.name} is not completed ({STATUS_WORDS[status]}), so its work is not verified: look at it with "
@@ -102,11 +102,11 @@ async def _apply(
             if as_json:
                 print_json({"run": found.name, "branch": branch, "commit": made})
             else:
-                paper().paragraph(
+                make_output().paragraph(
                     text=f"{found.name} is on the branch {branch} ({made[:10]}); your files are as before."
                 )
             return
-        edges = edges or (not as_json and await consents(opened, found.name))
+        edges = edges or (not as_json and await confirm_edges(opened, found.name))
         changes = await opened.apply(found.name, edges, commit, steps=steps, with_probes=with_probes)
         applied = (await opened.run(found.name)).application
         made = applied.commit if applied is not None else ""
@@ -114,11 +114,13 @@ async def _apply(
         files = [{"kind": change.kind, "path": change.path} for change in changes]
         print_json({"run": found.name, "status": found.status, "files": files, "commit": made})
         return
-    page = paper()
+    page = make_output()
     if not changes:
         page.paragraph(text=f"{found.name} changed nothing: there is nothing to apply.")
         return
     unverified = "" if found.status == "completed" else " (not verified)"
     committed = f", committed as {made[:10]}" if made else ""
-    page.paragraph(text=f"Applied {found.name}{unverified}: {many(len(changes), 'file')} in your files now{committed}.")
-    change_lines(page, changes)
+    page.paragraph(
+        text=f"Applied {found.name}{unverified}: {pluralize(len(changes), 'file')} in your files now{committed}."
+    )
+    print_changes(page, changes)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import example, for_carrying_out, in_dir, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_options, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Choices
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 @click.command(
     "approve",
     short_help="Approve or deny what a run asks about: tests, a plan, a command.",
-    epilog=example("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'"),
+    epilog=format_example("bough approve", "bough approve amber-heron --deny --say 'Keep round() as it is.'"),
 )
 @run_argument
-@in_dir
+@dir_option
 @click.option("--deny", is_flag=True, help="Do not allow it: the agent is told and continues.")
 @click.option("--say", default="", metavar="TEXT", help="Message to the agent (--deny) or the planner (--plan).")
 @click.option(
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     help="Answer a live run that asks before a command ([approve]). no: say what to do instead with --say.",
 )
 @click.option("--file", "file", metavar="F", help="Your own steps for --plan own, as --plan show prints them.")
-@for_carrying_out
+@run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(
     run: str | None,
@@ -62,41 +62,41 @@ def command(
     if answer is not None:
         if plan is not None or deny or file or (say and answer != "no"):
             raise click.UsageError("--command goes with --say only, and that with `--command no`")
-        return wait_for(_approve_command(run, folder, answer, say, as_json))
+        return run_to_end(_approve_command(run, folder, answer, say, as_json))
     if plan is not None:
         if (plan == "own") != bool(file) or (plan == "change") != bool(say) or deny:
             raise click.UsageError(
                 "--plan own goes with --file F, --plan change with --say TEXT, and neither with --deny"
             )
-        return wait_for(_approve_plan(run, folder, plan, say, file or "", as_json))
+        return run_to_end(_approve_plan(run, folder, plan, say, file or "", as_json))
     if file:
         raise click.UsageError("--file goes with --plan own")
     if say and not deny:
         raise click.UsageError("--say goes with --deny: what is allowed needs no words")
-    return wait_for(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json))
+    return run_to_end(_approve(run, folder, not deny, say, Choices(**chosen), apply, as_json))
 
 
 async def _approve(
     run: str | None, folder: Path, allow: bool, say: str, choices: Choices, apply: bool, as_json: bool
 ) -> int:
-    from bough.app import session
-    from bough.interfaces.cli.carry import make_display
-    from bough.interfaces.cli.resume import go_on
+    from bough.app import open_session
+    from bough.interfaces.cli.execution import make_display
+    from bough.interfaces.cli.resume import resume_run
 
     display = make_display(as_json)
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
         tests = await opened.rule_on_changes(name, allow=allow, say=say)
         display.notice(f"{'Allowed' if allow else 'Not allowed'}: {', '.join(tests)}")
-        return await go_on(opened, name, display, choices, apply, as_json)
+        return await resume_run(opened, name, display, choices, apply, as_json)
 
 
 async def _approve_command(run: str | None, folder: Path, answer: str, say: str, as_json: bool) -> int:
-    from bough.app import permits, session
+    from bough.app import command_approval, open_session
     from bough.interfaces.cli.options import print_json
-    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.output import make_output
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
         if answer == "show":
             held = list((await opened.view(name)).held.values())
@@ -105,24 +105,24 @@ async def _approve_command(run: str | None, folder: Path, answer: str, say: str,
             else:
                 click.echo("\n".join(held) if held else f"No command of {name} waits for your word.")
             return 0
-        line = await permits.rule(opened, name, answer == "yes", say)
+        line = await command_approval.rule_on_command(opened, name, answer == "yes", say)
     if as_json:
         print_json({"run": name, "command": line, "says": answer})
     else:
-        paper().paragraph(text=f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}")
+        make_output().paragraph(text=f"{'Allowed' if answer == 'yes' else 'Not allowed'}: {line}")
     return 0
 
 
 async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool) -> int:
-    from bough.app import session
-    from bough.app.proposals import proposal, rule
+    from bough.app import open_session
+    from bough.app.plan_proposals import find_proposal, rule_on_plan
     from bough.interfaces.cli.options import print_json
-    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.output import make_output
     from bough.ports import Approval
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
-        waiting = await proposal(opened, name)
+        waiting = await find_proposal(opened, name)
         if says == "show":
             if as_json:
                 print_json({"run": name, "task": waiting.task, "plan": waiting.text})
@@ -136,9 +136,9 @@ async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, fil
                 raise click.UsageError(f"{file} cannot be read: {error}") from None
         else:
             approval = Approval(says, wish)  # type: ignore[arg-type]
-        await rule(opened, name, waiting.task, approval)
+        await rule_on_plan(opened, name, waiting.task, approval)
     if as_json:
         print_json({"run": name, "task": waiting.task, "says": says})
     else:
-        paper().paragraph(text=f"Said: {name} goes on with the plan of {waiting.task}.")
+        make_output().paragraph(text=f"Said: {name} goes on with the plan of {waiting.task}.")
     return 0

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import as_json, confined, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import (
+    dir_option,
+    format_example,
+    json_option,
+    print_json,
+    run_to_end,
+    sandbox_options,
+)
 
 if TYPE_CHECKING:
     from bough.app import Choices
@@ -19,12 +26,12 @@ NOT_FOUND = 5
 @click.command(
     "check",
     short_help="Run the project's check as bough finds it, before any work.",
-    epilog=example("bough check", "bough check --check 'pytest -q' --dir packages/web"),
+    epilog=format_example("bough check", "bough check --check 'pytest -q' --dir packages/web"),
 )
-@in_dir
+@dir_option
 @click.option("--check", metavar="CMD", help="Try this command instead of the one bough finds.")
-@confined
-@as_json("As a JSON object.")
+@sandbox_options
+@json_option("As a JSON object.")
 def command(folder: Path, check: str | None, sandbox: Any, network: str | None, as_json: bool) -> int:
     """Run the project's check as bough finds it, before any work.
 
@@ -35,7 +42,7 @@ def command(folder: Path, check: str | None, sandbox: Any, network: str | None, 
     """
     from bough.app import Choices
 
-    found = wait_for(run_check(folder, check, Choices(sandbox=sandbox, network=network), as_json))
+    found = run_to_end(run_check(folder, check, Choices(sandbox=sandbox, network=network), as_json))
     if as_json:
         import msgspec
 
@@ -49,23 +56,23 @@ def command(folder: Path, check: str | None, sandbox: Any, network: str | None, 
 
 async def run_check(folder: Path, check: str | None, choices: Choices, as_json: bool = False) -> BaseChecked:
     """What the check says of the files as they are, told as it comes unless `as_json`."""
-    from bough.app import Watch, session
+    from bough.app import RunObserver, open_session
     from bough.core import events as e
-    from bough.core.plan import goal_step
-    from bough.interfaces.terminal.opening import opening, show_failing
-    from bough.interfaces.terminal.paper import paper
+    from bough.core.planning.plan import build_goal_step
+    from bough.interfaces.terminal.banner import print_failing, render_banner
+    from bough.interfaces.terminal.output import make_output
 
-    page = paper()
+    page = make_output()
 
     def recorded(record: e.Record) -> None:
         if not as_json:
-            for line in opening(record, ""):
+            for line in render_banner(record, ""):
                 page.line(*line)
             page.flush()
 
-    async with session(folder, create=True, choices=choices) as opened:
-        found = await opened.check(goal_step("Check it.", check=check), choices, Watch(recorded=recorded))
+    async with open_session(folder, create=True, choices=choices) as opened:
+        found = await opened.check(build_goal_step("Check it.", check=check), choices, RunObserver(recorded=recorded))
     if not as_json:
-        show_failing(page, found)
+        print_failing(page, found)
         page.flush()
     return found

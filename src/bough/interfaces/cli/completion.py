@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from bough.interfaces.cli.options import example
+from bough.interfaces.cli.options import format_example
 
 
 @click.command(
     "completion",
     short_help="Print shell completion for bash, zsh or fish.",
-    epilog=example(
+    epilog=format_example(
         "echo 'eval \"$(bough completion bash)\"' >> ~/.bashrc",
         "echo 'eval \"$(bough completion zsh)\"' >> ~/.zshrc",
         "bough completion fish > ~/.config/fish/completions/bough.fish",

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json
 
 
 @click.command(
     "config",
     short_help="Show which settings are in force, and where they come from.",
-    epilog=example("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config"),
+    epilog=format_example("bough config", "bough config --all", "BOUGH_BUDGET_ROUNDS=80 bough config"),
 )
-@in_dir
+@dir_option
 @click.option("--all", "everything", is_flag=True, help="Also settings that are not set anywhere.")
-@as_json("As a JSON object.")
+@json_option("As a JSON object.")
 def command(folder: Path, everything: bool, as_json: bool) -> None:
     """Show which settings are in force, and where they come from.
 
@@ -24,35 +24,37 @@ def command(folder: Path, everything: bool, as_json: bool) -> None:
     [tool.bough] in pyproject.toml), BOUGH_SECTION_KEY variables, and command-line options. The project's file may lower
     limits; it needs your consent to raise them or to choose a model.
     """
-    from bough.app.inforce import settings_in_force
+    from bough.app.effective_settings import find_effective_settings
 
-    found = settings_in_force(folder, everything)
+    found = find_effective_settings(folder, everything)
     if as_json:
         import msgspec
 
         print_json(msgspec.to_builtins(found))
         return
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import cells, pad
+    from bough.interfaces.terminal.formatting import count_cells, pad
+    from bough.interfaces.terminal.output import make_output
 
-    page = paper()
+    page = make_output()
     home = str(Path.home())
     for label, place in (("yours", found.person_file), ("project", found.project_file)):
         there = "" if place and Path(place).exists() else " (not there)"
-        page.line((pad(label, 9), "dim"), _short(place, home) + there)
+        page.line((pad(label, 9), "dim"), _shorten(place, home) + there)
     page.line("")
     if not found.settings:
         page.paragraph(text="Nothing is set: `bough config --all` shows the defaults.")
-    width = max((cells(setting.name) for setting in found.settings), default=0)
+    width = max((count_cells(setting.name) for setting in found.settings), default=0)
     for setting in found.settings:
         style = "dim" if setting.source == "default" else ""
         value = setting.value or "(none)"
-        page.line((pad(setting.name, width), style), "  ", (value, style), "  ", (_short(setting.source, home), "dim"))
+        page.line(
+            (pad(setting.name, width), style), "  ", (value, style), "  ", (_shorten(setting.source, home), "dim")
+        )
     for name, value in found.ignored.items():
         page.paragraph(
             text=f"{name} = {value} is what the project asks for, and is ignored: `bough run --trust-config` allows it."
         )
 
 
-def _short(place: str, home: str) -> str:
+def _shorten(place: str, home: str) -> str:
     return f"~{place.removeprefix(home)}" if place.startswith(f"{home}/") else place

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, wait_for
+from bough.interfaces.cli.options import format_example, json_option, run_to_end
 
 if TYPE_CHECKING:
     from bough.demo import Demo
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command(
     "demo",
     short_help="Watch a whole run with a recorded model: no key, no network.",
-    epilog=example("bough demo", "bough demo project", "bough demo fix --dir /tmp/try-bough"),
+    epilog=format_example("bough demo", "bough demo project", "bough demo fix --dir /tmp/try-bough"),
 )
 @click.argument("name", required=False)
 @click.option(
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help="A new folder for the demo (default: a temporary one). It is not removed.",
 )
-@as_json("One event a line, as it happens.")
+@json_option("One event a line, as it happens.")
 def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     """Watch a whole run with a recorded model: no key, no network.
 
@@ -38,15 +38,15 @@ def command(name: str | None, folder: Path | None, as_json: bool) -> int:
     """
     from bough.demo import find
 
-    return wait_for(_show(find(name), folder, as_json))
+    return run_to_end(_show(find(name), folder, as_json))
 
 
 async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
-    from bough.app import Choices, session
-    from bough.core.plan import goal_step
+    from bough.app import Choices, open_session
+    from bough.core.planning.plan import build_goal_step
     from bough.demo import own_environment, recorded_model, unpack
-    from bough.interfaces.cli.carry import carry, make_display
-    from bough.interfaces.cli.ending import ending
+    from bough.interfaces.cli.execution import carry_out, make_display
+    from bough.interfaces.cli.finish import finish_run
 
     project, recording = unpack(demo, folder)
     display = make_display(as_json)
@@ -58,10 +58,10 @@ async def _show(demo: Demo, folder: Path | None, as_json: bool) -> int:
     model = recorded_model(recording)
     choices = Choices(model=model, fast_model=model, strong_model=model, flat=demo.flat, jobs=demo.jobs)
     with own_environment():
-        async with session(project, create=True) as opened:
-            step = goal_step(demo.goal, check=demo.check)
-            outcome = await carry(opened, display, lambda watch: opened.start(step, choices, watch))
-            status = await ending(opened, outcome, apply=False, as_json=as_json)
+        async with open_session(project, create=True) as opened:
+            step = build_goal_step(demo.goal, check=demo.check)
+            outcome = await carry_out(opened, display, lambda watch: opened.start(step, choices, watch))
+            status = await finish_run(opened, outcome, apply=False, as_json=as_json)
     if not as_json:
         click.echo(f"\nLook around: cd {project}, then bough show, bough log, bough diff, bough rewind, bough apply.")
     return status

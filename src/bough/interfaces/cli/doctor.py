@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bough.core.errors import BoughError
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
 
 if TYPE_CHECKING:
-    from bough.app.examine import Finding
+    from bough.app.diagnosis import Diagnosis
 
 
 @click.command(
     "doctor",
     short_help="Check what works here and what is missing.",
-    epilog=example("bough doctor", "bough doctor --model ollama:qwen3"),
+    epilog=format_example("bough doctor", "bough doctor --model ollama:qwen3"),
 )
-@in_dir
+@dir_option
 @click.option("--model", metavar="M", help="Try this model on three tiny tasks (this calls it and may cost money).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 @click.option(
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "tools", "text"]),
     help="With --model: the protocol to use (default: auto-detected).",
 )
-@as_json("As a JSON object.")
+@json_option("As a JSON object.")
 def command(folder: Path, model: str | None, base_url: str | None, protocol: Any, as_json: bool) -> int:
     """Check what works here and what is missing.
 
@@ -38,19 +38,19 @@ def command(folder: Path, model: str | None, base_url: str | None, protocol: Any
     uses and why, and remembers the result for later runs. Exit status: 0 if a run could start, else 1.
     """
     from bough.app import Choices
-    from bough.app.examine import examine, try_out
+    from bough.app.diagnosis import diagnose, diagnose_model
 
     choices = Choices(model=model, base_url=base_url, protocol=protocol)
-    findings = [_python(), _git(), _ripgrep(), *wait_for(examine(folder, choices))]
+    findings = [_check_python(), _check_git(), _check_ripgrep(), *run_to_end(diagnose(folder, choices))]
     if model is not None and all(finding.ok for finding in findings if finding.needed):
-        findings += wait_for(try_out(folder, choices))
+        findings += run_to_end(diagnose_model(folder, choices))
     if not as_json:
-        _print(findings)
+        _print_findings(findings)
     if all(finding.ok for finding in findings if finding.what in ("git", "journal", "settings", "sandbox")):
-        checked = _check(folder)
+        checked = _check_project(folder)
         findings.append(checked)
         if not as_json:
-            _print([checked])
+            _print_findings([checked])
     ready = all(finding.ok for finding in findings if finding.needed)
     if as_json:
         listed = [{"what": f.what, "ok": f.ok, "needed": f.needed, "says": f.says} for f in findings]
@@ -61,59 +61,59 @@ def command(folder: Path, model: str | None, base_url: str | None, protocol: Any
     return 0 if ready else 1
 
 
-def _check(folder: Path) -> Finding:
+def _check_project(folder: Path) -> Diagnosis:
     """The project's check, run as a run would. A suite that is red can still be worked on."""
-    from bough.app.examine import Finding, run_check
-    from bough.interfaces.terminal.lines import base_words
-    from bough.interfaces.terminal.opening import check_words
+    from bough.app.diagnosis import Diagnosis, run_check
+    from bough.interfaces.terminal.banner import describe_check
+    from bough.interfaces.terminal.event_lines import describe_base
 
     try:
-        found = wait_for(run_check(folder))
+        found = run_to_end(run_check(folder))
     except BoughError as error:
-        return Finding("check", False, str(error))
+        return Diagnosis("check", False, str(error))
     if not found.command:
-        return Finding("check", False, "none was found: give one with `bough run --check CMD`", needed=False)
-    says = f"{check_words(found)}: {base_words(found)}"
+        return Diagnosis("check", False, "none was found: give one with `bough run --check CMD`", needed=False)
+    says = f"{describe_check(found)}: {describe_base(found)}"
     if found.lacking:
-        return Finding("check", False, f"{says}. {found.way_out}")
-    return Finding("check", True, says)
+        return Diagnosis("check", False, f"{says}. {found.way_out}")
+    return Diagnosis("check", True, says)
 
 
-def _python() -> Finding:
-    from bough.app.examine import Finding
+def _check_python() -> Diagnosis:
+    from bough.app.diagnosis import Diagnosis
 
-    return Finding("python", True, f"{sys.version.split()[0]} ({sys.executable})")
+    return Diagnosis("python", True, f"{sys.version.split()[0]} ({sys.executable})")
 
 
-def _git() -> Finding:
+def _check_git() -> Diagnosis:
     import subprocess
 
-    from bough.app.examine import Finding
+    from bough.app.diagnosis import Diagnosis
 
     try:
         said = subprocess.run(["git", "--version"], capture_output=True, text=True, timeout=10)
     except FileNotFoundError:
-        return Finding("git", False, "there is no git program: install git, which bough keeps its workspaces with")
+        return Diagnosis("git", False, "there is no git program: install git, which bough keeps its workspaces with")
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding("git", False, f"git does not run: {error}")
-    return Finding("git", said.returncode == 0, (said.stdout or said.stderr).strip())
+        return Diagnosis("git", False, f"git does not run: {error}")
+    return Diagnosis("git", said.returncode == 0, (said.stdout or said.stderr).strip())
 
 
-def _ripgrep() -> Finding:
+def _check_ripgrep() -> Diagnosis:
     from shutil import which
 
-    from bough.app.examine import Finding
+    from bough.app.diagnosis import Diagnosis
 
     where = which("rg")
     says = where or "there is no rg program: the search tool works without it, more slowly"
-    return Finding("ripgrep", where is not None, says, needed=False)
+    return Diagnosis("ripgrep", where is not None, says, needed=False)
 
 
-def _print(findings: list[Finding]) -> None:
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import pad
+def _print_findings(findings: list[Diagnosis]) -> None:
+    from bough.interfaces.terminal.formatting import pad
+    from bough.interfaces.terminal.output import make_output
 
-    page = paper()
+    page = make_output()
     for finding in findings:
         if finding.ok:
             mark, style = "✔ ok      ", "green"

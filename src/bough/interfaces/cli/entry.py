@@ -68,7 +68,7 @@ COMPLETE = "_BOUGH_COMPLETE"
 """By this variable a shell asks for completions: `bash_complete`, `zsh_source` …"""
 
 
-class Commands(click.Group):
+class CommandGroup(click.Group):
     """Knows its commands by name and loads each when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -84,9 +84,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from bough.core.meant import meant
+            from bough.core.spelling import suggest_word
 
-            close = meant(args[0], COMMANDS)
+            close = suggest_word(args[0], COMMANDS)
             hint = f"did you mean `bough {close}`?" if close else "`bough --help` lists them."
             raise click.UsageError(f"There is no command `{args[0]}`: {hint}", ctx)
         return super().resolve_command(ctx, args)
@@ -96,13 +96,13 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _traceback_wanted(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+def _set_traceback(ctx: click.Context, option: click.Parameter, value: bool) -> None:
     if value:
         ctx.obj["traceback"] = True
 
 
 @click.group(
-    cls=Commands,
+    cls=CommandGroup,
     invoke_without_command=True,
     help=ABOUT,
     epilog='\b\nExample:\n  bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
@@ -113,7 +113,7 @@ def _traceback_wanted(ctx: click.Context, option: click.Parameter, value: bool) 
     is_flag=True,
     expose_value=False,
     is_eager=True,
-    callback=_traceback_wanted,
+    callback=_set_traceback,
     help="Show where in bough an error happened.",
 )
 @click.version_option(__version__, prog_name="bough", message="%(prog)s %(version)s")
@@ -127,20 +127,20 @@ def bough(ctx: click.Context) -> None:
         click.echo(formatter.getvalue(), nl=False)
 
 
-def enter(arguments: Sequence[str]) -> int:
+def run_command_line(arguments: Sequence[str]) -> int:
     """Run a command line and return the exit status."""
     _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    status = _completed() if COMPLETE in os.environ else _carried_out(list(arguments))
+    status = _complete_word() if COMPLETE in os.environ else _run_command(list(arguments))
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):  # nobody reads our output
             stream.flush()
     return status
 
 
-def _completed() -> int:
+def _complete_word() -> int:
     """The shell asks for completions of a word, or for the completion script."""
     from click.shell_completion import shell_complete
 
@@ -159,7 +159,7 @@ def _open_streams() -> None:
             setattr(sys, name, os.fdopen(opened, "r" if number == 0 else "w"))
 
 
-def _carried_out(arguments: list[str]) -> int:
+def _run_command(arguments: list[str]) -> int:
     wishes: dict[str, bool] = {}
     try:
         with bough.make_context("bough", arguments, obj=wishes) as ctx:
@@ -174,7 +174,7 @@ def _carried_out(arguments: list[str]) -> int:
         if wishes.get("traceback"):
             sys.excepthook(type(error), error, error.__traceback__)
         else:
-            _complain(error)
+            _print_error(error)
         return _exit_status(error)
     return status if isinstance(status, int) else 0
 
@@ -187,16 +187,16 @@ def _exit_status(error: Exception) -> int:
     return error.exit_code if isinstance(error, click.ClickException) else 1
 
 
-def _complain(error: Exception) -> None:
-    from bough.interfaces.terminal.words import one_line
+def _print_error(error: Exception) -> None:
+    from bough.interfaces.terminal.formatting import one_line
 
     try:
-        print(f"bough: {one_line(_sentence(error))}", file=sys.stderr)
+        print(f"bough: {one_line(_describe_error(error))}", file=sys.stderr)
     except OSError:
         return  # nobody is there to be told; the exit status still says it
 
 
-def _sentence(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "bough"
         message = error.format_message()

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import example, in_dir, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_to_end
 
 
 @click.command(
     "export",
     short_help="Write a run as one file, to read or to attach.",
-    epilog=example(
+    epilog=format_example(
         "bough export --html", "bough export amber-heron --html --output review.html", "bough export --json"
     ),
 )
 @run_argument
-@in_dir
+@dir_option
 @click.option("--html", "as_html", is_flag=True, help="As a self-contained page: RUN.html.")
 @click.option("--json", "as_json", is_flag=True, help="The same data as JSON, on standard output.")
 @click.option("--output", metavar="F", help="Write it there instead; `-` is standard output.")
@@ -31,21 +31,21 @@ def command(run: str | None, folder: Path, as_html: bool, as_json: bool, output:
     """
     if as_html == as_json:
         raise click.UsageError("give --html or --json")
-    wait_for(_export(run, folder, as_html, output))
+    run_to_end(_export(run, folder, as_html, output))
 
 
 async def _export(run: str | None, folder: Path, as_html: bool, output: str | None) -> None:
     import msgspec
 
-    from bough.app import session
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import json_text
-    from bough.interfaces.web.export import exported, page
+    from bough.app import open_session
+    from bough.interfaces.terminal.formatting import escape_json
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.web.export import export_run, render_page
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
-        data = await exported(opened, name)
-    body = page(data, f"{name} · bough") if as_html else json_text(msgspec.json.encode(data)).encode() + b"\n"
+        data = await export_run(opened, name)
+    body = render_page(data, f"{name} · bough") if as_html else escape_json(msgspec.json.encode(data)).encode() + b"\n"
     target = output or (f"{name}.html" if as_html else "-")
     if target == "-":
         sys.stdout.flush()
@@ -55,4 +55,4 @@ async def _export(run: str | None, folder: Path, as_html: bool, output: str | No
         Path(target).write_bytes(body)
     except OSError as error:
         raise click.UsageError(f"{target} cannot be written: {error.strerror}") from None
-    paper().paragraph(text=f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")
+    make_output().paragraph(text=f"Wrote {name} to {target} ({len(body) / 1e6:.1f} MB).")

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from bough.interfaces.cli.options import (
-    as_json,
-    example,
-    in_dir,
+    dir_option,
+    enable_gc,
+    format_example,
+    json_option,
     print_json_line,
     run_argument,
-    stay,
+    run_to_end,
     task_argument,
-    wait_for,
 )
 
 if TYPE_CHECKING:
@@ -31,14 +31,16 @@ POLL = 0.3
 @click.command(
     "log",
     short_help="Show what happened, event by event.",
-    epilog=example("bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event"),
+    epilog=format_example(
+        "bough log", "bough log amber-heron buffer --rounds", "bough log --follow --json | jq .event.event"
+    ),
 )
 @run_argument
 @task_argument
-@in_dir
+@dir_option
 @click.option("--follow", is_flag=True, help="Keep printing until the run ends or stops.")
 @click.option("--rounds", is_flag=True, help="The conversation: prompts, answers, tool calls and results.")
-@as_json("One event a line, as it is in the journal.")
+@json_option("One event a line, as it is in the journal.")
 def command(run: str | None, task: str | None, folder: Path, follow: bool, rounds: bool, as_json: bool) -> None:
     """Show what happened, event by event.
 
@@ -47,33 +49,33 @@ def command(run: str | None, task: str | None, folder: Path, follow: bool, round
     """
     if rounds and as_json:
         raise click.UsageError("--rounds is for reading and --json for programs: give one of them")
-    wait_for(_log(run, task, folder, follow, _teller(rounds, as_json)))
+    run_to_end(_log(run, task, folder, follow, _make_printer(rounds, as_json)))
 
 
-def _teller(rounds: bool, as_json: bool) -> Callable[[Record], None]:
+def _make_printer(rounds: bool, as_json: bool) -> Callable[[Record], None]:
     """How an event is printed."""
     if as_json:
         return print_json_line
-    from bough.interfaces.terminal.lines import Teller, line
-    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal.event_lines import Teller, format_line
+    from bough.interfaces.terminal.output import make_output
 
-    page = paper()
+    page = make_output()
     if rounds:
-        from bough.interfaces.terminal.rounds import Conversation
+        from bough.interfaces.terminal.conversation import Conversation
 
         return Conversation(page).tell
     teller = Teller()
-    return lambda record: page.line(*line(record, teller.tell(record)))
+    return lambda record: page.line(*format_line(record, teller.tell(record)))
 
 
 async def _log(run: str | None, task: str | None, folder: Path, follow: bool, tell: Callable[[Record], None]) -> None:
-    from bough.app import journal
-    from bough.interfaces.cli.targets import find
+    from bough.app import open_journal
+    from bough.interfaces.cli.targets import find_target
 
-    async with journal(folder) as opened:
-        name, path = await find(opened, run, task)
+    async with open_journal(folder) as opened:
+        name, path = await find_target(opened, run, task)
         if follow:
-            stay()
+            enable_gc()
             await _follow(opened, name, path, tell)
             return
         for record in await _read(opened, name, path):

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import example, in_dir, stay
+from bough.interfaces.cli.options import dir_option, enable_gc, format_example
 
 
 @click.command(
     "mcp",
     short_help="Serve bough to other agents over the Model Context Protocol.",
-    epilog=example("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project"),
+    epilog=format_example("bough mcp --dir ~/project", "claude mcp add bough -- bough mcp --dir ~/project"),
 )
-@in_dir
+@dir_option
 @click.option("--model", metavar="M", help="The model of the runs it starts (default: as in your settings).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 def command(folder: Path, model: str | None, base_url: str | None) -> None:
@@ -35,6 +35,6 @@ def command(folder: Path, model: str | None, base_url: str | None) -> None:
         if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise UsageError(f"`bough mcp` needs {error.name}: install it with `pip install 'bough[mcp]'`.") from None
-    stay()
+    enable_gc()
     choices = [*(("--model", model) if model else ()), *(("--base-url", base_url) if base_url else ())]
     make_server(Commands(folder.resolve(), choices)).run("stdio")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
 
 if TYPE_CHECKING:
     from bough.app.optimise import Comparison, Spent
@@ -19,10 +19,10 @@ CALLS = 40
 @click.command(
     "optimise",
     short_help="Learn better planning prompts from the runs of this project.",
-    epilog=example("bough optimise planner", "bough optimise planner --model anthropic:MODEL --calls 100"),
+    epilog=format_example("bough optimise planner", "bough optimise planner --model anthropic:MODEL --calls 100"),
 )
 @click.argument("what", type=click.Choice(["planner"]))
-@in_dir
+@dir_option
 @click.option("--model", metavar="M", help="The model to optimise for (default: as for a run).")
 @click.option("--base-url", metavar="URL", help="Any OpenAI-compatible endpoint.")
 @click.option(
@@ -33,7 +33,7 @@ CALLS = 40
     metavar="N",
     help="Answers that the search may ask for, for each prompt.",
 )
-@as_json("The comparison as JSON.")
+@json_option("The comparison as JSON.")
 def command(what: str, folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
     """Learn better planning prompts from the runs of this project.
 
@@ -44,11 +44,11 @@ def command(what: str, folder: Path, model: str | None, base_url: str | None, ca
 
     This asks the model, and costs what its answers cost. Needs the extra: pip install 'bough[dspy]'.
     """
-    return wait_for(_optimise(folder, model, base_url, calls, as_json))
+    return run_to_end(_optimise(folder, model, base_url, calls, as_json))
 
 
 async def _optimise(folder: Path, model: str | None, base_url: str | None, calls: int, as_json: bool) -> int:
-    from bough.app import Choices, session
+    from bough.app import Choices, open_session
     from bough.app.optimise import optimise_planner
 
     def tell(words: str) -> None:
@@ -57,7 +57,7 @@ async def _optimise(folder: Path, model: str | None, base_url: str | None, calls
             sys.stdout.flush()
 
     choices = Choices(model=model, base_url=base_url)
-    async with session(folder, choices=choices) as opened:
+    async with open_session(folder, choices=choices) as opened:
         found, spent = await optimise_planner(opened, choices, calls, tell)
     if as_json:
         print_json({"comparisons": [_table(each) for each in found], "calls": spent.calls, "tokens": spent.tokens})
@@ -82,7 +82,7 @@ def _table(found: Comparison) -> dict[str, object]:
 
 
 def _lines(found: list[Comparison], spent: Spent) -> list[str]:
-    from bough.interfaces.terminal.words import many, money
+    from bough.interfaces.terminal.formatting import format_money, pluralize
 
     lines = []
     for each in found:
@@ -90,14 +90,14 @@ def _lines(found: list[Comparison], spent: Spent) -> list[str]:
             lines.append(f"{each.helper}: not optimised: {each.why_not}.")
             continue
         plain, optimised = each.means
-        runs = f"on {many(len(each.compared_on), 'run')} that nothing was learned from"
+        runs = f"on {pluralize(len(each.compared_on), 'run')} that nothing was learned from"
         lines.append(f"{each.helper}: plain {plain:.2f}, optimised {optimised:.2f} of 1, {runs} ({each.model})")
         for run, before, after in zip(each.compared_on, each.plain, each.optimised, strict=True):
             lines.append(f"  {run:<24} {before:.2f} → {after:.2f}")
         if not each.better:
             lines.append("  The plain prompt stays: nothing did better.")
-    cost = "" if spent.unpriced else f" · {money(spent.cost)}"
-    lines.append(f"{many(spent.calls, 'call')} · {spent.tokens:,} tokens{cost}")
+    cost = "" if spent.unpriced else f" · {format_money(spent.cost)}"
+    lines.append(f"{pluralize(spent.calls, 'call')} · {spent.tokens:,} tokens{cost}")
     if any(each.better for each in found):
         lines.append('Kept in .bough/optimised.json. Runs use it once `prompts = "optimised"` is set under [planning].')
     return lines

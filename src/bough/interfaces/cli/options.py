@@ -13,13 +13,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 
-def in_dir(command: F) -> F:
+def dir_option(command: F) -> F:
     """`--dir D`, and where its journal is"""
     command = click.option(
         "--store",
         metavar="URL",
         expose_value=False,
-        callback=_chosen_store,
+        callback=_choose_store,
         help="The journal in PostgreSQL: postgresql://USER@HOST/DATABASE (default: in the project's .bough).",
     )(command)
     return click.option(
@@ -33,7 +33,7 @@ def in_dir(command: F) -> F:
     )(command)
 
 
-def _chosen_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
+def _choose_store(ctx: click.Context, option: click.Parameter, value: str | None) -> None:
     """For this process and those that it starts."""
     if value:
         import os
@@ -41,7 +41,7 @@ def _chosen_store(ctx: click.Context, option: click.Parameter, value: str | None
         os.environ["BOUGH_STORE"] = value
 
 
-def as_json(help: str) -> Callable[[F], F]:
+def json_option(help: str) -> Callable[[F], F]:
     """`--json`"""
     return click.option("--json", "as_json", is_flag=True, help=help)
 
@@ -53,15 +53,15 @@ def run_argument(command: F) -> F:
 
 def complete_run(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """The runs of the project whose names begin so, newest first. A shell is told of no errors."""
-    from bough.app import journal
+    from bough.app import open_journal
     from bough.core.errors import BoughError
 
     async def names() -> list[str]:
-        async with journal(ctx.params.get("folder") or ".") as opened:
+        async with open_journal(ctx.params.get("folder") or ".") as opened:
             return await opened.store.runs()
 
     try:
-        return [name for name in reversed(wait_for(names())) if name.startswith(incomplete)]
+        return [name for name in reversed(run_to_end(names())) if name.startswith(incomplete)]
     except (BoughError, OSError):
         return []
 
@@ -70,12 +70,12 @@ def task_argument(command: F) -> F:
     return click.argument("task", required=False)(command)
 
 
-def example(*lines: str) -> str:
+def format_example(*lines: str) -> str:
     """An epilog that keeps its lines."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def _models() -> tuple[Callable[[F], F], ...]:
+def _model_options() -> tuple[Callable[[F], F], ...]:
     return (
         click.option(
             "--model",
@@ -94,7 +94,7 @@ def _models() -> tuple[Callable[[F], F], ...]:
     )
 
 
-def _agents() -> tuple[Callable[[F], F], ...]:
+def _agent_options() -> tuple[Callable[[F], F], ...]:
     return (
         click.option(
             "--agent",
@@ -117,7 +117,7 @@ def _agents() -> tuple[Callable[[F], F], ...]:
     )
 
 
-def _trust() -> Callable[[F], F]:
+def _trust_option() -> Callable[[F], F]:
     return click.option(
         "--trust-config",
         is_flag=True,
@@ -125,7 +125,7 @@ def _trust() -> Callable[[F], F]:
     )
 
 
-def _record() -> Callable[[F], F]:
+def _record_option() -> Callable[[F], F]:
     return click.option(
         "--record",
         metavar="FILE",
@@ -134,7 +134,7 @@ def _record() -> Callable[[F], F]:
     )
 
 
-def _confined() -> tuple[Callable[[F], F], ...]:
+def _sandbox_options() -> tuple[Callable[[F], F], ...]:
     return (
         click.option(
             "--sandbox",
@@ -150,26 +150,28 @@ def _confined() -> tuple[Callable[[F], F], ...]:
     )
 
 
-def confined(command: F) -> F:
+def sandbox_options(command: F) -> F:
     """`--sandbox` and `--network`"""
-    for option in reversed(_confined()):
+    for option in reversed(_sandbox_options()):
         command = option(command)
     return command
 
 
-def for_asking(command: F) -> F:
+def model_options(command: F) -> F:
     """Which models are used, where nothing runs."""
-    for option in reversed((*_models(), *_agents(), _trust(), _record(), as_json("The plan as JSON."))):
+    for option in reversed(
+        (*_model_options(), *_agent_options(), _trust_option(), _record_option(), json_option("The plan as JSON."))
+    ):
         command = option(command)
     return command
 
 
-def for_carrying_out(command: F) -> F:
+def run_options(command: F) -> F:
     """How a run works, when it starts and when it is resumed."""
     options = (
-        *_models(),
-        *_agents(),
-        _trust(),
+        *_model_options(),
+        *_agent_options(),
+        _trust_option(),
         click.option("--rounds", metavar="N", type=click.IntRange(1), help="Limit on rounds."),
         click.option(
             "--max-tokens",
@@ -193,7 +195,7 @@ def for_carrying_out(command: F) -> F:
             type=click.FloatRange(0, min_open=True),
             help="Limit on minutes of work.",
         ),
-        *_confined(),
+        *_sandbox_options(),
         click.option(
             "--accept-failing",
             is_flag=True,
@@ -214,22 +216,22 @@ def for_carrying_out(command: F) -> F:
             default=None,
             help="Run tasks on the workers of --store, or here (default: on workers if there are any).",
         ),
-        _record(),
-        as_json("One event a line, as it happens."),
+        _record_option(),
+        json_option("One event a line, as it happens."),
     )
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def wait_for(work: Coroutine[Any, Any, T]) -> T:
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end of it."""
     import asyncio
 
     return asyncio.run(work)
 
 
-def stay() -> None:
+def enable_gc() -> None:
     """For long-running commands: enables garbage collection from here on, except for what is already loaded."""
     import gc
 
@@ -240,14 +242,14 @@ def stay() -> None:
 def print_json(document: object) -> None:
     import msgspec
 
-    from bough.interfaces.terminal.words import json_text
+    from bough.interfaces.terminal.formatting import escape_json
 
-    sys.stdout.write(json_text(msgspec.json.format(msgspec.json.encode(document), indent=2)) + "\n")
+    sys.stdout.write(escape_json(msgspec.json.format(msgspec.json.encode(document), indent=2)) + "\n")
 
 
 def print_json_line(document: object) -> None:
     import msgspec
 
-    from bough.interfaces.terminal.words import json_text
+    from bough.interfaces.terminal.formatting import escape_json
 
-    sys.stdout.write(json_text(msgspec.json.encode(document)) + "\n")
+    sys.stdout.write(escape_json(msgspec.json.encode(document)) + "\n")

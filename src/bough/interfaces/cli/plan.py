@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import example, for_asking, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, model_options, print_json, run_to_end
 
 if TYPE_CHECKING:
-    from bough.app import Choices, Planned
-    from bough.core.plan import Step
+    from bough.app import Choices, PlannedGoal
+    from bough.core.planning.plan import Step
 
 
 @click.command(
     "plan",
     short_help="Plan a goal without running it.",
-    epilog=example(
+    epilog=format_example(
         'bough plan "Add undo and redo to the editor" --model anthropic:claude-sonnet-4-5',
         "bough plan --file goal.md --save plan.toml && bough run --workflow plan.toml",
     ),
 )
 @click.argument("goal", required=False)
-@in_dir
+@dir_option
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
 @click.option("--check", metavar="CMD", help="The command that proves the goal (default: the tests bough finds).")
 @click.option(
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write it as a workflow, to edit and run.",
 )
-@for_asking
+@model_options
 def command(
     goal: str | None,
     folder: Path,
@@ -52,25 +52,25 @@ def command(
     nothing in the project changes.
     """
     from bough.app import Choices
-    from bough.core.plan import goal_step
+    from bough.core.planning.plan import build_goal_step
     from bough.interfaces.cli.run import read_goal
 
-    step = goal_step(read_goal(goal, file, "plan"), check=check)
-    return wait_for(_plan(step, folder, Choices(**chosen), save, as_json))
+    step = build_goal_step(read_goal(goal, file, "plan"), check=check)
+    return run_to_end(_plan(step, folder, Choices(**chosen), save, as_json))
 
 
 async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, as_json: bool) -> int:
-    from bough.app import Watch, session
-    from bough.interfaces.cli.wishes import ask, tell
-    from bough.interfaces.terminal.paper import somebody_there
+    from bough.app import RunObserver, open_session
+    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
+    from bough.interfaces.terminal.output import is_interactive
 
-    asking: dict[str, Any] = {"ask": ask} if somebody_there() and not as_json else {}
-    async with session(folder, create=True, choices=choices, tell=tell, **asking) as opened:
-        planned = await opened.plan(step, choices, Watch())
+    asking: dict[str, Any] = {"ask": ask_consent} if is_interactive() and not as_json else {}
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **asking) as opened:
+        planned = await opened.plan(step, choices, RunObserver())
     if save is not None:
-        from bough.core.workflow.writing import written
+        from bough.core.workflow.writing import write_workflow
 
-        save.write_text(written(planned.plan), encoding="utf-8")
+        save.write_text(write_workflow(planned.plan), encoding="utf-8")
     if as_json:
         print_json(planned)
     else:
@@ -78,25 +78,25 @@ async def _plan(step: Step, folder: Path, choices: Choices, save: Path | None, a
     return 0
 
 
-def _show(planned: Planned, save: Path | None) -> None:
-    from bough.core.plan import leaves
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.plan import requirement_lines, tree
-    from bough.interfaces.terminal.words import many, used
+def _show(planned: PlannedGoal, save: Path | None) -> None:
+    from bough.core.planning.plan import count_leaves
+    from bough.interfaces.terminal.formatting import format_usage, pluralize
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
 
-    page, goal, estimate = paper(), planned.plan.goal, planned.estimate
+    page, goal, estimate = make_output(), planned.plan.goal, planned.estimate
     if estimate is not None and estimate.reason:
         click.echo(f"{estimate.reason}\n")
     for refused in planned.refused:
         click.echo(f"A plan was refused: {refused}")
     if len(planned.requirements) > 1:
         click.echo("What the goal asks:")
-        for line in requirement_lines(planned.requirements, page.width):
+        for line in render_requirements(planned.requirements, page.width):
             click.echo(f"  {line}")
         click.echo("")
-    for row in tree(planned.plan, width=page.width):
+    for row in render_plan(planned.plan, width=page.width):
         click.echo(page.painted(row, page.width))
-    steps = many(leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
+    steps = pluralize(count_leaves(goal), "piece") + " of work" if goal.steps else "one piece of work"
     spend = planned.spend
-    click.echo(f"\n{steps}; planning took {used(spend)}.")
+    click.echo(f"\n{steps}; planning took {format_usage(spend)}.")
     click.echo(f"Written to {save}: `bough run --workflow {save}` carries it out." if save else "")

@@ -7,19 +7,19 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
 
 
 @click.command(
     "pr",
     short_help="Put a run's work on a branch, with a description for a pull request.",
-    epilog=example("bough pr", "bough pr amber-heron --branch fix-totals"),
+    epilog=format_example("bough pr", "bough pr amber-heron --branch fix-totals"),
 )
 @run_argument
-@in_dir
+@dir_option
 @click.option("--branch", metavar="NAME", help="The branch (default: bough/RUN).")
 @click.option("--steps", is_flag=True, help="One commit per step.")
-@as_json("As a JSON object: the run, the branch, its commit and the file with the description.")
+@json_option("As a JSON object: the run, the branch, its commit and the file with the description.")
 def command(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
     """Put a run's work on a branch, with a description for a pull request.
 
@@ -27,23 +27,23 @@ def command(run: str | None, folder: Path, branch: str | None, steps: bool, as_j
     evidence for each requirement, the files) is written to .bough/pr-RUN.md, and the commands for `git push`, `gh` and
     `glab` are printed: nothing is pushed.
     """
-    wait_for(_pr(run, folder, branch, steps, as_json))
+    run_to_end(_pr(run, folder, branch, steps, as_json))
 
 
 async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as_json: bool) -> None:
-    from bough.app import session
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.verdicts import evidence
-    from bough.interfaces.terminal.words import first_sentence
+    from bough.app import open_session
+    from bough.interfaces.terminal.formatting import first_sentence
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.verdict_text import describe_evidence
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
         name_of_branch = branch or f"bough/{name}"
         made = await opened.branch(name, name_of_branch, steps=steps)
         state, task = await opened.run(name), await opened.task(name)
         stat = await opened.diff(name, stat=True)
         goal = state.plan.goal.instructions.strip()
-        said = evidence(task.verdict) if task.verdict is not None else "not verified: no check ran"
+        said = describe_evidence(task.verdict) if task.verdict is not None else "not verified: no check ran"
         reason = [f"- {task.verdict.reason}"] if task.verdict is not None else []
         parts = [goal, "## Evidence", "\n".join([f"- {said}", *reason])]
         rows = (await opened.evidence(name)).rows
@@ -51,7 +51,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
             asked = [
                 "| asked | |",
                 "| --- | --- |",
-                *(f"| {_cell(row.requirement.text)} | {row.standing} |" for row in rows),
+                *(f"| {_escape_cell(row.requirement.text)} | {row.standing} |" for row in rows),
             ]
             parts.append("\n".join(asked))
         parts += ["## Changes", f"```\n{stat.strip()}\n```", f"Made by bough (run `{name}`)."]
@@ -60,7 +60,7 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
     if as_json:
         print_json({"run": name, "branch": name_of_branch, "commit": made, "description": str(path)})
         return
-    page = paper()
+    page = make_output()
     page.paragraph(text=f"{name} is on the branch {name_of_branch} ({made[:10]}); the description is in {path}.")
     title = shlex.quote(first_sentence(goal))
     page.line("")
@@ -69,6 +69,6 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
     page.line((f'  glab mr create -s {name_of_branch} --title {title} --description "$(cat {path})"', "bold"))
 
 
-def _cell(text: str) -> str:
+def _escape_cell(text: str) -> str:
     """As a cell of a table in Markdown."""
     return " ".join(text.split()).replace("|", "\\|")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Session
@@ -20,7 +20,7 @@ UNITS = {"h": 3_600.0, "d": DAY, "w": 7 * DAY, "m": 30 * DAY, "y": 365 * DAY}
 SIZES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
-def _measure(units: Mapping[str, float], usual: str) -> Callable[..., float | None]:
+def _make_parser(units: Mapping[str, float], usual: str) -> Callable[..., float | None]:
     """Reads a number with a unit: `30d`, `2G`."""
 
     def read(ctx: click.Context, option: click.Parameter, value: str | None) -> float | None:
@@ -37,26 +37,26 @@ def _measure(units: Mapping[str, float], usual: str) -> Callable[..., float | No
 @click.command(
     "prune",
     short_help="Remove old runs.",
-    epilog=example("bough prune --dry-run", "bough prune --older-than 2w", "bough prune --max-size 2G"),
+    epilog=format_example("bough prune --dry-run", "bough prune --older-than 2w", "bough prune --max-size 2G"),
 )
-@in_dir
+@dir_option
 @click.option(
     "--older-than",
     "age",
     metavar="AGE",
-    callback=_measure(UNITS, "d"),
+    callback=_make_parser(UNITS, "d"),
     help="Runs that ended longer ago: 12h, 30d, 2w, 6m, 1y (default: 30d, unless --max-size is given).",
 )
 @click.option(
     "--max-size",
     "size",
     metavar="SIZE",
-    callback=_measure(SIZES, ""),
+    callback=_make_parser(SIZES, ""),
     help="Remove the oldest until .bough is at most this size: 500M, 2G.",
 )
 @click.option("--unfinished", is_flag=True, help="Also runs that could be resumed.")
 @click.option("--dry-run", is_flag=True, help="Only list them.")
-@as_json("As a JSON object: the runs, and bytes before and after.")
+@json_option("As a JSON object: the runs, and bytes before and after.")
 def command(
     folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
 ) -> None:
@@ -66,19 +66,19 @@ def command(
     changes stay in your files; unapplied work is removed with its run.
     """
     age = 30 * DAY if age is None and size is None else age
-    wait_for(_prune(folder, age, size, unfinished, dry_run, as_json))
+    run_to_end(_prune(folder, age, size, unfinished, dry_run, as_json))
 
 
 async def _prune(
     folder: Path, age: float | None, size: float | None, unfinished: bool, dry_run: bool, as_json: bool
 ) -> None:
-    from bough.app import session
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import many
+    from bough.app import open_session
+    from bough.interfaces.terminal.formatting import pluralize
+    from bough.interfaces.terminal.output import make_output
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         before = opened.size()
-        candidates = await _candidates(opened, unfinished)
+        candidates = await _list_candidates(opened, unfinished)
         now = time.time()
         chosen = [name for name, ended in candidates if age is not None and now - ended > age]
         left = [name for name, _ in candidates if name not in chosen]
@@ -94,20 +94,25 @@ async def _prune(
     if as_json:
         print_json({"runs": chosen, "removed": not dry_run, "before": before, "after": after})
         return
-    page = paper()
+    page = make_output()
     if not chosen:
-        page.paragraph(text=f"There is nothing to remove: .bough has {_words(before)}.")
+        page.paragraph(text=f"There is nothing to remove: .bough has {_format_size(before)}.")
     elif dry_run:
-        page.paragraph(text=f"Would remove {many(len(chosen), 'run')}: {', '.join(chosen)}.")
+        page.paragraph(text=f"Would remove {pluralize(len(chosen), 'run')}: {', '.join(chosen)}.")
     else:
-        page.paragraph(text=f"Removed {many(len(chosen), 'run')}: .bough has {_words(after)}, before {_words(before)}.")
+        page.paragraph(
+            text=(
+                f"Removed {pluralize(len(chosen), 'run')}: .bough has {_format_size(after)}, before "
+                f"{_format_size(before)}."
+            )
+        )
 
 
-def _words(size: int) -> str:
+def _format_size(size: int) -> str:
     return f"{size / 10**9:.1f} GB" if size >= 10**9 else f"{size / 10**6:.1f} MB"
 
 
-async def _candidates(opened: Session, unfinished: bool) -> list[tuple[str, float]]:
+async def _list_candidates(opened: Session, unfinished: bool) -> list[tuple[str, float]]:
     """Runs that nobody is at work on, with the time of their end, the oldest first."""
     from bough.core.ids import RUN
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
 
 
 @click.command(
     "report",
     short_help="Show the evidence for each requirement of the goal.",
-    epilog=example("bough report", "bough report amber-heron --json"),
+    epilog=format_example("bough report", "bough report amber-heron --json"),
 )
 @run_argument
-@in_dir
-@as_json("As a JSON object.")
+@dir_option
+@json_option("As a JSON object.")
 def command(run: str | None, folder: Path, as_json: bool) -> int:
     """Show the evidence for each requirement of the goal.
 
@@ -31,16 +31,16 @@ def command(run: str | None, folder: Path, as_json: bool) -> int:
 
     Exit status: 0 when nothing is refuted, else 3.
     """
-    return wait_for(_report(run, folder, as_json))
+    return run_to_end(_report(run, folder, as_json))
 
 
 async def _report(run: str | None, folder: Path, as_json: bool) -> int:
-    from bough.app import journal
-    from bough.interfaces.terminal.evidence import closing_lines, show_evidence
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.tree import heading
+    from bough.app import open_journal
+    from bough.interfaces.terminal.evidence import print_evidence, render_closing
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.run_tree import render_heading
 
-    async with journal(folder) as opened:
+    async with open_journal(folder) as opened:
         name = await opened.find(run)
         table = await opened.evidence(name)
         found = await opened.view(name)
@@ -51,15 +51,15 @@ async def _report(run: str | None, folder: Path, as_json: bool) -> int:
         rows = [msgspec.to_builtins(row) for row in table.rows]
         print_json({"run": name, "status": found.status, "requirements": rows, "notes": list(table.notes)})
         return status
-    page = paper()
-    for line in heading(found, found.status, None):
+    page = make_output()
+    for line in render_heading(found, found.status, None):
         page.line(*line)
     page.line("")
     if not table.rows:
         page.paragraph(text=f"{name} was not read into requirements: it is from an older bough, or has not begun.")
         return status
-    show_evidence(page, table, whole=True)
-    closing = closing_lines(table)
+    print_evidence(page, table, whole=True)
+    closing = render_closing(table)
     if closing:
         page.line("")
     for spans in closing:

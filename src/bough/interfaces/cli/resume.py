@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import example, for_carrying_out, in_dir, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_options, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Choices, Session
-    from bough.interfaces.cli.carry import Display
+    from bough.interfaces.cli.execution import Display
 
 
 @click.command(
     "resume",
     short_help="Resume a run that was stopped or interrupted.",
-    epilog=example("bough resume", "bough resume amber-heron --rounds 80"),
+    epilog=format_example("bough resume", "bough resume amber-heron --rounds 80"),
 )
 @run_argument
-@in_dir
+@dir_option
 @click.option("--check", metavar="CMD", default="", help="The command that proves the goal from now on.")
-@for_carrying_out
+@run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen: Any) -> int:
     """Resume a run that was stopped or interrupted.
@@ -33,28 +33,28 @@ def command(run: str | None, folder: Path, apply: bool, as_json: bool, **chosen:
     """
     from bough.app import Choices
 
-    return wait_for(_resume(run, folder, Choices(**chosen), apply, as_json))
+    return run_to_end(_resume(run, folder, Choices(**chosen), apply, as_json))
 
 
 async def _resume(run: str | None, folder: Path, choices: Choices, apply: bool, as_json: bool) -> int:
-    from bough.app import session
-    from bough.interfaces.cli.carry import make_display
+    from bough.app import open_session
+    from bough.interfaces.cli.execution import make_display
 
     display = make_display(as_json)
-    async with session(folder, choices=choices) as opened:
+    async with open_session(folder, choices=choices) as opened:
         name = await opened.find(run)
-        return await go_on(opened, name, display, choices, apply, as_json)
+        return await resume_run(opened, name, display, choices, apply, as_json)
 
 
-async def go_on(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
+async def resume_run(opened: Session, name: str, display: Display, choices: Choices, apply: bool, as_json: bool) -> int:
     """Resume a run while it is watched; the exit status."""
-    from bough.adapters.stores.workers import in_words, is_alive, is_stopped
+    from bough.adapters.stores.liveness import describe_worker, is_alive, is_stopped
     from bough.core.errors import UsageError
     from bough.core.ids import RUN
-    from bough.interfaces.cli.carry import carry, with_quota
-    from bough.interfaces.cli.ending import ending
-    from bough.interfaces.terminal.paper import somebody_there
-    from bough.interfaces.views import LIVE_KINDS
+    from bough.interfaces.cli.execution import carry_out, retry_on_quota
+    from bough.interfaces.cli.finish import finish_run
+    from bough.interfaces.terminal.output import is_interactive
+    from bough.views.run_view import LIVE_KINDS
 
     holder = await opened.store.holder(name, RUN)
     if holder and is_alive(holder):
@@ -62,14 +62,14 @@ async def go_on(opened: Session, name: str, display: Display, choices: Choices, 
         way = f"watch it with `bough log {name} --follow`, or stop it first with `bough stop {name}`"
         if is_stopped(holder):
             way = "bring it back with `fg`, or end it with `kill -9` and resume again"
-        raise UsageError(f"{name} is being carried out by {in_words(holder)}: {way}.")
+        raise UsageError(f"{name} is being carried out by {describe_worker(holder)}: {way}.")
     for record in await opened.store.read(name, kinds=LIVE_KINDS):
         display.seen(record)
     if (await opened.run(name)).end is not None:
         display.notice(f"{name} is over: there is nothing to go on with. `bough rewind {name}` reopens it.")
-        return await ending(opened, await opened.outcome(name), apply=apply, as_json=as_json)
-    there = not as_json and somebody_there()
+        return await finish_run(opened, await opened.outcome(name), apply=apply, as_json=as_json)
+    there = not as_json and is_interactive()
     opened = await opened.as_begun(name, choices)
-    work = with_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
-    outcome = await carry(opened, display, work, there=there)
-    return await ending(opened, outcome, apply=apply, as_json=as_json)
+    work = retry_on_quota(opened, display, choices, lambda watch: opened.resume(name, choices, watch))
+    outcome = await carry_out(opened, display, work, there=there)
+    return await finish_run(opened, outcome, apply=apply, as_json=as_json)

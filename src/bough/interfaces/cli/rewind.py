@@ -7,13 +7,21 @@ from typing import Any
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, task_argument, wait_for
+from bough.interfaces.cli.options import (
+    dir_option,
+    format_example,
+    json_option,
+    print_json,
+    run_argument,
+    run_to_end,
+    task_argument,
+)
 
 
 @click.command(
     "rewind",
     short_help="Rewind a run to an earlier point.",
-    epilog=example(
+    epilog=format_example(
         "bough rewind",
         "bough rewind amber-heron --to 3",
         "bough rewind amber-heron buffer/insert-line --to 0",
@@ -23,10 +31,10 @@ from bough.interfaces.cli.options import as_json, example, in_dir, print_json, r
 )
 @run_argument
 @task_argument
-@in_dir
+@dir_option
 @click.option("--to", metavar="POINT", type=click.IntRange(0), help="The point to continue from; 0: before the first.")
 @click.option("--say", metavar="TEXT", default="", help="What to do differently; passed to a fresh agent.")
-@as_json("As JSON: the points, or where it was taken back to.")
+@json_option("As JSON: the points, or where it was taken back to.")
 def command(run: str | None, task: str | None, folder: Path, to: int | None, say: str, as_json: bool) -> None:
     """Rewind a run to an earlier point.
 
@@ -38,31 +46,31 @@ def command(run: str | None, task: str | None, folder: Path, to: int | None, say
     """
     if say and to is None:
         raise click.UsageError("--say goes with --to POINT: `bough rewind` lists the points")
-    wait_for(_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, say, as_json))
+    run_to_end(_list_points(run, task, folder, as_json) if to is None else _rewind(run, task, folder, to, say, as_json))
 
 
-async def _points(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
-    from bough.app import session
+async def _list_points(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
+    from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.interfaces.cli.targets import find
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.points import point_lines, point_words
+    from bough.interfaces.cli.targets import find_target
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.rewind_points import describe_point, render_points
 
-    async with session(folder) as opened:
-        name, path = await find(opened, run, task)
+    async with open_session(folder) as opened:
+        name, path = await find_target(opened, run, task)
         points = await opened.points(name, path or GOAL)
     if as_json:
         listed: list[dict[str, Any]] = [
-            {"round": number, "happened": point_words(point), "tree": point.tree, "at": point.at}
+            {"round": number, "happened": describe_point(point), "tree": point.tree, "at": point.at}
             for number, point in enumerate(points)
         ]
         print_json({"run": name, "task": path or GOAL, "points": listed})
         return
-    page = paper()
+    page = make_output()
     if not points:
         page.paragraph(text=f"{name} has not begun to work: there is nothing to take back.")
         return
-    for line in point_lines(points):
+    for line in render_points(points):
         page.line(*line)
     page.line("")
     target = f"{name} {path}" if path else name
@@ -70,17 +78,17 @@ async def _points(run: str | None, task: str | None, folder: Path, as_json: bool
 
 
 async def _rewind(run: str | None, task: str | None, folder: Path, to: int, say: str, as_json: bool) -> None:
-    from bough.app import session
+    from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.interfaces.cli.targets import find
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.points import point_words
+    from bough.interfaces.cli.targets import find_target
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.rewind_points import describe_point
 
-    async with session(folder) as opened:
-        name, path = await find(opened, run, task)
+    async with open_session(folder) as opened:
+        name, path = await find_target(opened, run, task)
         rewound = await opened.rewind(name, to, path or GOAL, say)
     if as_json:
         print_json({"run": name, "task": path or GOAL, "round": to, "tree": rewound.tree})
         return
-    where = f"point {to} of {path or GOAL}: {point_words(rewound)}"
-    paper().paragraph(text=f"Took {name} back to {where}. `bough resume {name}` goes on from there.")
+    where = f"point {to} of {path or GOAL}: {describe_point(rewound)}"
+    make_output().paragraph(text=f"Took {name} back to {where}. `bough resume {name}` goes on from there.")

@@ -6,39 +6,39 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, complete_run, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import complete_run, dir_option, format_example, json_option, print_json, run_to_end
 
 
 @click.command(
     "rm",
     short_help="Remove runs, with their work.",
-    epilog=example("bough rm amber-heron", "bough rm amber-heron teal-finch --yes"),
+    epilog=format_example("bough rm amber-heron", "bough rm amber-heron teal-finch --yes"),
 )
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_run)
-@in_dir
+@dir_option
 @click.option("--yes", is_flag=True, help="Also work that was never applied, without asking.")
-@as_json("As a JSON object: the runs that were removed.")
+@json_option("As a JSON object: the runs that were removed.")
 def command(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
     """Remove runs, with their work.
 
     Their events, checkouts and contents are deleted; applied changes stay in your files. You are asked about work that
     was never applied; without a terminal, pass --yes. A live run is not removed: stop it first.
     """
-    wait_for(_remove(runs, folder, yes, as_json))
+    run_to_end(_remove(runs, folder, yes, as_json))
 
 
 async def _remove(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool) -> None:
-    from bough.app import session
+    from bough.app import open_session
     from bough.core.errors import UsageError
-    from bough.interfaces.terminal.paper import paper, somebody_there
-    from bough.interfaces.terminal.words import many
+    from bough.interfaces.terminal.formatting import pluralize
+    from bough.interfaces.terminal.output import is_interactive, make_output
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         names = list(dict.fromkeys([await opened.find(run) for run in runs]))
         unapplied = [name for name in names if not (await opened.run(name)).applied and await opened.diff(name, True)]
         if unapplied and not yes:
             listed = ", ".join(unapplied)
-            if not somebody_there() or as_json:
+            if not is_interactive() or as_json:
                 raise UsageError(f"The work of {listed} was never applied: `bough rm --yes` removes it all the same.")
             if not click.confirm(f"The work of {listed} was never applied. Remove it for good?", default=False):
                 return
@@ -48,4 +48,4 @@ async def _remove(runs: tuple[str, ...], folder: Path, yes: bool, as_json: bool)
     if as_json:
         print_json({"removed": names})
         return
-    paper().paragraph(text=f"Removed {names[0] if len(names) == 1 else many(len(names), 'run')}.")
+    make_output().paragraph(text=f"Removed {names[0] if len(names) == 1 else pluralize(len(names), 'run')}.")

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import example, for_carrying_out, in_dir, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, run_options, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Choices
-    from bough.core.plan import Plan, Step
-    from bough.interfaces.cli.beside import Dashboard
+    from bough.core.planning.plan import Plan, Step
+    from bough.interfaces.cli.dashboard import Dashboard
 
 
-class _Command(click.Command):
+class _RunCommand(click.Command):
     """An option whose value may be left out takes the next word for it, which is the goal."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -25,9 +25,9 @@ class _Command(click.Command):
 
 @click.command(
     "run",
-    cls=_Command,
+    cls=_RunCommand,
     short_help="Work on a goal in a private workspace.",
-    epilog=example(
+    epilog=format_example(
         'bough run "Make the tests pass" --check "pytest -q" --model anthropic:claude-sonnet-4-5',
         "bough run --workflow bug-fix --input issue='Totals are off by one'",
         'bough run --continue amber-heron "Now write it down in the manual"',
@@ -35,7 +35,7 @@ class _Command(click.Command):
     ),
 )
 @click.argument("goal", required=False)
-@in_dir
+@dir_option
 @click.option("--file", "file", metavar="F", help="Read the goal from a file; `-` is standard input.")
 @click.option("--workflow", metavar="F", help="Run a workflow: a TOML file, or the name of a listed one.")
 @click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="An input of the workflow.")
@@ -70,7 +70,7 @@ class _Command(click.Command):
     help="Let existing tests change what they expect: all, or those whose name or file matches the pattern.",
 )
 @click.option("--web", is_flag=True, help="Also show the run in a browser while it runs: see `bough serve`.")
-@for_carrying_out
+@run_options
 @click.option("--apply", "apply", is_flag=True, help="Apply the changes to your files when the run completes.")
 def command(
     goal: str | None,
@@ -109,13 +109,13 @@ def command(
     wrong usage, 1 an internal error.
     """
     from bough.app import Choices
-    from bough.core.plan import goal_step
+    from bough.core.planning.plan import build_goal_step
 
     if workflow is None:
         if pairs or chosen["fresh"]:
             option = "--input" if pairs else "--fresh"
             raise click.UsageError(f"{option} is for a written plan: give it with --workflow F")
-        plan: Step | Plan = goal_step(read_goal(goal, file, "run"), check=check)
+        plan: Step | Plan = build_goal_step(read_goal(goal, file, "run"), check=check)
     else:
         others = {
             "GOAL": goal,
@@ -125,25 +125,25 @@ def command(
             "--best-of": chosen["best_of"],
             "--continue": chosen["continues"],
         }
-        plan = _written(workflow, folder, pairs, others)
+        plan = _load_plan(workflow, folder, pairs, others)
     if not web:
-        return wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
-    from bough.interfaces.cli.beside import Dashboard
-    from bough.interfaces.terminal.paper import somebody_there
+        return run_to_end(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
+    from bough.interfaces.cli.dashboard import Dashboard
+    from bough.interfaces.terminal.output import is_interactive
 
     dashboard = Dashboard()
     try:
-        status = wait_for(_run(plan, folder, Choices(**chosen), apply, yes, as_json, dashboard))
-        if not as_json and somebody_there():
+        status = run_to_end(_run(plan, folder, Choices(**chosen), apply, yes, as_json, dashboard))
+        if not as_json and is_interactive():
             dashboard.stay()
         return status
     finally:
         dashboard.end()
 
 
-def _written(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
+def _load_plan(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:
     """The plan of a workflow file. It says itself what the goal is and how it is proven."""
-    from bough.core.workflow.inputs import given
+    from bough.core.workflow.inputs import parse_pairs
     from bough.core.workflow.problems import WorkflowError
     from bough.workflows import plan_of
 
@@ -151,7 +151,7 @@ def _written(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[s
     if twice:
         raise click.UsageError(f"--workflow and {twice} exclude each other: the file says what is done")
     try:
-        return plan_of(workflow, folder, given(pairs))
+        return plan_of(workflow, folder, parse_pairs(pairs))
     except WorkflowError as error:
         if len(error.problems) > 1:
             for problem in error.problems[:-1]:
@@ -186,18 +186,18 @@ async def _run(
 ) -> int:
     from msgspec.structs import replace
 
-    from bough.app import session
-    from bough.app.places import remember_project
-    from bough.core.plan import Plan
-    from bough.interfaces.cli.carry import carry, make_display, with_quota
-    from bough.interfaces.cli.ending import ending
-    from bough.interfaces.cli.wishes import ask, tell
-    from bough.interfaces.terminal.paper import somebody_there
+    from bough.app import open_session
+    from bough.app.known_projects import remember_project
+    from bough.core.planning.plan import Plan
+    from bough.interfaces.cli.consent_prompt import ask_consent, warn_ignored
+    from bough.interfaces.cli.execution import carry_out, make_display, retry_on_quota
+    from bough.interfaces.cli.finish import finish_run
+    from bough.interfaces.terminal.output import is_interactive
 
     display = make_display(as_json)
-    there = not as_json and not yes and somebody_there()
-    asking: dict[str, Any] = {"ask": ask} if there else {}
-    async with session(folder, create=True, choices=choices, tell=tell, **asking) as opened:
+    there = not as_json and not yes and is_interactive()
+    asking: dict[str, Any] = {"ask": ask_consent} if there else {}
+    async with open_session(folder, create=True, choices=choices, tell=warn_ignored, **asking) as opened:
         remember_project(opened.root)
         if dashboard is not None:
             dashboard.start(opened.root)
@@ -205,6 +205,6 @@ async def _run(
         if choices.continues:
             choices = replace(choices, continues=await opened.find(choices.continues))
         asked = None if isinstance(step, Plan) or not there else step
-        work = with_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
-        outcome = await carry(opened, display, work, asked, there)
-        return await ending(opened, outcome, apply=apply, as_json=as_json)
+        work = retry_on_quota(opened, display, choices, lambda watch: opened.start(step, choices, watch))
+        outcome = await carry_out(opened, display, work, asked, there)
+        return await finish_run(opened, outcome, apply=apply, as_json=as_json)

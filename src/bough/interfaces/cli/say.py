@@ -6,22 +6,22 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_to_end
 
 
 @click.command(
     "say",
     short_help="Send a message to a run's agents.",
-    epilog=example(
+    epilog=format_example(
         'bough say amber-heron "Keep the old flag working too."',
         'bough say latest --task buffer/insert-line "The tests are in spec/, not in tests/."',
     ),
 )
 @click.argument("run")
 @click.argument("text")
-@in_dir
+@dir_option
 @click.option("--task", metavar="T", default="", help="Only this task and those below it (default: all at work).")
-@as_json("As a JSON object: the run and the process that runs it.")
+@json_option("As a JSON object: the run and the process that runs it.")
 def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
     """Send a message to a run's agents.
 
@@ -30,23 +30,23 @@ def command(run: str, text: str, folder: Path, task: str, as_json: bool) -> None
     working. RUN does not have to be running: the message is delivered when it resumes. If RUN is waiting for an answer,
     TEXT is the answer.
     """
-    wait_for(_say(run, text, folder, task, as_json))
+    run_to_end(_say(run, text, folder, task, as_json))
 
 
 async def _say(run: str, text: str, folder: Path, task: str, as_json: bool) -> None:
-    from bough.adapters.stores.workers import in_words
-    from bough.app import session, talk
-    from bough.interfaces.terminal.paper import paper
+    from bough.adapters.stores.liveness import describe_worker
+    from bough.app import open_session, run_messages
+    from bough.interfaces.terminal.output import make_output
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
-        holder = await talk.say(opened, name, text, task)
+        holder = await run_messages.say_to_run(opened, name, text, task)
     if as_json:
-        print_json({"run": name, "task": task or None, "holder": in_words(holder) if holder else None})
+        print_json({"run": name, "task": task or None, "holder": describe_worker(holder) if holder else None})
     elif holder:
         whom = f"the agents at {task} of {name}" if task else f"the agents of {name}"
-        paper().paragraph(text=f"Said: {whom} hear it before their next round.")
+        make_output().paragraph(text=f"Said: {whom} hear it before their next round.")
     else:
-        paper().paragraph(
+        make_output().paragraph(
             text=f"Saved. {name} is not running: its agents read it when you resume it (`bough resume {name}`)."
         )

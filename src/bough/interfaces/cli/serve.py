@@ -6,21 +6,21 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, stay
+from bough.interfaces.cli.options import dir_option, enable_gc, format_example, json_option
 
 
 @click.command(
     "serve",
     short_help="Show the runs in a browser, live, and steer them there.",
-    epilog=example("bough serve", "bough serve --open", "bough serve --all --port 8300"),
+    epilog=format_example("bough serve", "bough serve --open", "bough serve --all --port 8300"),
 )
-@in_dir
+@dir_option
 @click.option("--all", "everything", is_flag=True, help="The runs of every project you have used bough in.")
 @click.option("--port", metavar="N", type=click.IntRange(0, 65535), help="Default: the last port used here, or any.")
 @click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Where to listen.")
 @click.option("--new-token", is_flag=True, help="Create a new token: open pages lose access.")
 @click.option("--open", "browse", is_flag=True, help="Open it in your browser.")
-@as_json("The address as a JSON object on one line.")
+@json_option("The address as a JSON object on one line.")
 @click.option("--until", metavar="PID", type=int, hidden=True, help="End when that process has ended.")
 def command(
     folder: Path,
@@ -44,11 +44,11 @@ def command(
     from bough.core.errors import UsageError
 
     try:
-        from bough.interfaces.web.serving import address_of, serve
+        from bough.interfaces.web.startup import find_address, serve
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn"):
             raise
         raise UsageError(f"The dashboard needs {error.name}: install it with `pip install 'bough[web]'`.") from None
-    stay()
-    address = address_of(folder, everything=everything, host=host, port=port, new_token=new_token)
+    enable_gc()
+    address = find_address(folder, everything=everything, host=host, port=port, new_token=new_token)
     return serve(address, browse=browse, as_json=as_json, until=until)

@@ -7,25 +7,25 @@ from pathlib import Path
 import click
 
 from bough.interfaces.cli.options import (
-    as_json,
-    example,
-    in_dir,
+    dir_option,
+    format_example,
+    json_option,
     print_json,
     run_argument,
+    run_to_end,
     task_argument,
-    wait_for,
 )
 
 
 @click.command(
     "status",
     short_help="Show where a run or a task stands and what to do next.",
-    epilog=example("bough status", "bough status amber-heron buffer/insert-line", "bough status --json"),
+    epilog=format_example("bough status", "bough status amber-heron buffer/insert-line", "bough status --json"),
 )
 @run_argument
 @task_argument
-@in_dir
-@as_json("As a JSON object.")
+@dir_option
+@json_option("As a JSON object.")
 def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
     """Show where a run or a task stands and what to do next.
 
@@ -33,32 +33,32 @@ def command(run: str | None, task: str | None, folder: Path, as_json: bool) -> N
     goal). A task path alone refers to the latest run. Shows its state and the reason, the verdict with its evidence,
     the files changed so far, notes, and the tree below it.
     """
-    wait_for(_status(run, task, folder, as_json))
+    run_to_end(_status(run, task, folder, as_json))
 
 
 async def _status(run: str | None, task: str | None, folder: Path, as_json: bool) -> None:
-    from bough.app import session
+    from bough.app import open_session
     from bough.core.ids import GOAL
-    from bough.interfaces.cli.facts import run_facts, task_facts
-    from bough.interfaces.cli.targets import find, standing
-    from bough.interfaces.terminal.next import next_steps
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.status import status_page
-    from bough.interfaces.terminal.tree import progress_words, rows
-    from bough.interfaces.views import LIVE_KINDS, view
+    from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
+    from bough.interfaces.cli.targets import find_standing, find_target
+    from bough.interfaces.terminal.next_steps import list_next_steps
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.run_tree import describe_progress, list_rows
+    from bough.interfaces.terminal.status_page import print_status
+    from bough.views.run_view import LIVE_KINDS, view_run
 
-    async with session(folder) as opened:
-        name, path = await find(opened, run, task)
-        found = view(name, await opened.store.read(name, kinds=LIVE_KINDS))
-        status, holder = await standing(opened, found)
-        drawn = rows(found, path or GOAL)
+    async with open_session(folder) as opened:
+        name, path = await find_target(opened, run, task)
+        found = view_run(name, await opened.store.read(name, kinds=LIVE_KINDS))
+        status, holder = await find_standing(opened, found)
+        drawn = list_rows(found, path or GOAL)
         detail = await opened.detail(name, path or GOAL)
         goal = detail.path == GOAL and detail.created
         base = (await opened.work(name)).base if goal else detail.base
         changes = await opened.workspaces.changes(base, detail.tree) if detail.tree else []
         table = await opened.evidence(name) if (path or GOAL) == GOAL else None
     if as_json:
-        facts = task_facts(drawn[0])
+        facts = task_to_dict(drawn[0])
         facts["files"] = [change.path for change in changes]
         facts["doing"] = found.tasks[drawn[0].task.path].doing if holder else None
         facts["notes"] = [{"kind": note.kind, "text": note.text} for note in detail.notes]
@@ -69,8 +69,8 @@ async def _status(run: str | None, task: str | None, folder: Path, as_json: bool
             for row in rows_of
         ]
         facts["below"] = [row.task.path for row in drawn[1:]]
-        facts["progress"] = progress_words(drawn) or None
-        steps = [{"command": command, "use": use} for command, use in next_steps(found, status, bool(changes))]
-        print_json({**run_facts(found, status, holder), "task": facts, "next": steps})
+        facts["progress"] = describe_progress(drawn) or None
+        steps = [{"command": command, "use": use} for command, use in list_next_steps(found, status, bool(changes))]
+        print_json({**run_to_dict(found, status, holder), "task": facts, "next": steps})
         return
-    status_page(paper(), found, status, holder, drawn, detail, changes, table)
+    print_status(make_output(), found, status, holder, drawn, detail, changes, table)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json, run_argument, wait_for
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json, run_argument, run_to_end
 
 if TYPE_CHECKING:
-    from bough.core.acceptance import Verdict
+    from bough.core.acceptance.verdict import Verdict
 
 NOT_VERIFIED = 5
 
@@ -18,13 +18,13 @@ NOT_VERIFIED = 5
 @click.command(
     "verify",
     short_help="Check a run's work again.",
-    epilog=example("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'"),
+    epilog=format_example("bough verify", "bough verify amber-heron --check 'pytest -q tests/test_report.py'"),
 )
 @run_argument
-@in_dir
+@dir_option
 @click.option("--check", metavar="CMD", default="", help="The command that proves it, instead of the run's own.")
 @click.option("--accept-failing", is_flag=True, help="Tests that failed before the work may still fail; no others may.")
-@as_json("The verdict as a JSON object.")
+@json_option("The verdict as a JSON object.")
 def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_json: bool) -> int:
     """Check a run's work again.
 
@@ -33,7 +33,7 @@ def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_
 
     Exit status: 0 if it passes, else 5.
     """
-    verdict = wait_for(_verify(run, folder, check, accept_failing))
+    verdict = run_to_end(_verify(run, folder, check, accept_failing))
     if as_json:
         import msgspec
 
@@ -44,20 +44,20 @@ def command(run: str | None, folder: Path, check: str, accept_failing: bool, as_
 
 
 async def _verify(run: str | None, folder: Path, check: str, accept_failing: bool) -> Verdict:
-    from bough.app import Choices, Watch, session
+    from bough.app import Choices, RunObserver, open_session
 
-    async with session(folder) as opened:
+    async with open_session(folder) as opened:
         name = await opened.find(run)
-        judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), Watch())
+        judged = await opened.verify(name, Choices(check=check, accept_failing=accept_failing), RunObserver())
     return judged.verdict
 
 
 def _print(verdict: Verdict) -> None:
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.verdicts import ruling_style, shortcomings, verdict_words
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.verdict_text import choose_style, describe_verdict, list_shortcomings
 
-    page = paper()
-    page.paragraph(text=verdict_words(verdict), style=ruling_style(verdict))
+    page = make_output()
+    page.paragraph(text=describe_verdict(verdict), style=choose_style(verdict))
     page.paragraph("  ", text=verdict.reason, indent=2)
-    for line in shortcomings(verdict, 5):
+    for line in list_shortcomings(verdict, 5):
         page.line("  ", (line, "dim"))

@@ -8,26 +8,34 @@ from pathlib import Path
 
 import click
 
-from bough.interfaces.cli.options import as_json, confined, example, in_dir, print_json_line, stay, wait_for
+from bough.interfaces.cli.options import (
+    dir_option,
+    enable_gc,
+    format_example,
+    json_option,
+    print_json_line,
+    run_to_end,
+    sandbox_options,
+)
 
 
 @click.command(
     "worker",
     short_help="Carry out tasks of runs that share a journal in PostgreSQL.",
-    epilog=example(
+    epilog=format_example(
         "bough worker --store postgresql://bough@db/bough --slots 4",
         "bough worker --store postgresql://bough@db/bough --tag gpu --tag node20",
         "bough worker --store postgresql://bough@db/bough --drain",
     ),
 )
-@in_dir
+@dir_option
 @click.option("--slots", metavar="N", default=1, show_default=True, type=click.IntRange(1, 256), help="Tasks at once.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="A tag it offers, for steps with `runs_on = [TAG]`.")
 @click.option("--name", metavar="NAME", help="Its name (default: the machine and the folder).")
 @click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Heartbeat timeout in seconds.")
 @click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
-@confined
-@as_json("What it does, one object a line.")
+@sandbox_options
+@json_option("What it does, one object a line.")
 @click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish its tasks, then exit.")
 def command(
     folder: Path,
@@ -51,14 +59,14 @@ def command(
     stops it at once, and other workers take over its tasks, as after a crash. To upgrade, drain it and start the new
     version.
     """
-    stay()
+    enable_gc()
     from bough.core.errors import StoreError
 
-    say = _say_json if as_json else _say
+    say = _say_json if as_json else _print
 
     while True:
         try:
-            wait_for(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, say, drain))
+            run_to_end(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, say, drain))
             return 0
         except StoreError as error:  # A server that is being started again is waited for.
             if drain:
@@ -86,13 +94,13 @@ async def _worker(
     import signal
     from typing import Any
 
-    from bough.app import Choices, session
-    from bough.app.worker import Serving, default_name, drain_worker
-    from bough.interfaces.cli.wishes import tell
+    from bough.app import Choices, open_session
+    from bough.app.worker_service import Serving, drain_worker, make_worker_name
+    from bough.interfaces.cli.consent_prompt import warn_ignored
 
     chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config}
-    async with session(folder, create=True, choices=Choices(**chosen), tell=tell) as opened:
-        called = name or default_name(folder)
+    async with open_session(folder, create=True, choices=Choices(**chosen), tell=warn_ignored) as opened:
+        called = name or make_worker_name(folder)
         if drain:
             await drain_worker(opened, called)
             say(f"{called} takes nothing more and ends when it has finished what it has")
@@ -119,10 +127,10 @@ async def _worker(
             os.execv(sys.executable, [sys.executable, "-m", "bough", *sys.argv[1:]])
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     import time
 
-    from bough.interfaces.terminal.words import one_line
+    from bough.interfaces.terminal.formatting import one_line
 
     click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
 

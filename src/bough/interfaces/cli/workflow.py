@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import as_json, example, in_dir, print_json
+from bough.interfaces.cli.options import dir_option, format_example, json_option, print_json
 
 if TYPE_CHECKING:
     from bough.core.workflow.loading import Workflow
@@ -22,7 +22,7 @@ BROKEN = 2
 @click.command(
     "workflow",
     short_help="Check, list and show written plans.",
-    epilog=example(
+    epilog=format_example(
         "bough workflow list",
         "bough workflow check workflows/release.toml",
         "bough workflow show bug-fix --input issue='Totals are off by one'",
@@ -30,9 +30,9 @@ BROKEN = 2
 )
 @click.argument("what", metavar="check|list|show", type=click.Choice(("check", "list", "show")))
 @click.argument("files", metavar="[FILE]...", nargs=-1)
-@in_dir
+@dir_option
 @click.option("--input", "pairs", metavar="NAME=VALUE", multiple=True, help="Show it with this input put in.")
-@as_json("As JSON: what is wrong, what there is, or the plan.")
+@json_option("As JSON: what is wrong, what there is, or the plan.")
 def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, ...], as_json: bool) -> int:
     """Check, list and show written plans.
 
@@ -64,7 +64,7 @@ def command(what: str, files: tuple[str, ...], folder: Path, pairs: tuple[str, .
 # ── what is printed ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _tried(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
+def _try_load(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | Sequence[Problem]:
     """The workflow, or what is wrong with it."""
     from bough.core.errors import UsageError
     from bough.core.workflow.problems import Problem, WorkflowError
@@ -75,41 +75,44 @@ def _tried(path: Path, root: Path, inputs: dict[str, str] | None) -> Workflow | 
     except WorkflowError as error:
         return error.problems
     except UsageError as error:
-        return [Problem(_shown(root, path), 1, f"The file cannot be read: {error}.")]
+        return [Problem(_format_path(root, path), 1, f"The file cannot be read: {error}.")]
 
 
-def _shown(root: Path, file: Path | str) -> str:
+def _format_path(root: Path, file: Path | str) -> str:
     """A file as a person names it from where they stand."""
-    from bough.interfaces.terminal.words import one_line
+    from bough.interfaces.terminal.formatting import one_line
 
     path = os.path.relpath(root / file)
     return one_line(str(root / file) if path.startswith("../..") else path)
 
 
-def _tell(problems: Sequence[Problem], root: Path) -> int:
-    from bough.interfaces.terminal.words import one_line
+def _print_problems(problems: Sequence[Problem], root: Path) -> int:
+    from bough.interfaces.terminal.formatting import one_line
 
     for problem in problems:
-        print(f"{_shown(root, problem.file)}:{problem.line}: {one_line(problem.text)}", file=sys.stderr)
+        print(f"{_format_path(root, problem.file)}:{problem.line}: {one_line(problem.text)}", file=sys.stderr)
     return BROKEN
 
 
-def _problem_facts(problems: Sequence[Problem], root: Path) -> list[dict[str, Any]]:
-    return [{"file": _shown(root, each.file), "line": each.line, "text": each.text} for each in problems]
+def _problems_to_dicts(problems: Sequence[Problem], root: Path) -> list[dict[str, Any]]:
+    return [{"file": _format_path(root, each.file), "line": each.line, "text": each.text} for each in problems]
 
 
 def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
-    from bough.core.plan import leaves
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import many
+    from bough.core.planning.plan import count_leaves
+    from bough.interfaces.terminal.formatting import pluralize
+    from bough.interfaces.terminal.output import make_output
     from bough.workflows import PLACES
 
-    page = paper()
-    tried = [(path, _tried(path, root, None)) for path in paths]
+    page = make_output()
+    tried = [(path, _try_load(path, root, None)) for path in paths]
     broken = [problems for _, problems in tried if isinstance(problems, Sequence)]
     if as_json:
         facts = [
-            {"file": _shown(root, path), "problems": _problem_facts(got if isinstance(got, Sequence) else (), root)}
+            {
+                "file": _format_path(root, path),
+                "problems": _problems_to_dicts(got if isinstance(got, Sequence) else (), root),
+            }
             for path, got in tried
         ]
         print_json(facts)
@@ -119,28 +122,28 @@ def _check(paths: Sequence[Path], root: Path, as_json: bool) -> int:
     for path, got in tried:
         if isinstance(got, Sequence):
             page.flush()
-            _tell(got, root)
+            _print_problems(got, root)
         else:
-            said = f"{many(leaves(got.plan.goal), 'step')}, {many(len(got.inputs), 'input')}"
-            page.line(("✔ ", "green"), (_shown(root, path), "bold"), f"  {said}")
+            said = f"{pluralize(count_leaves(got.plan.goal), 'step')}, {pluralize(len(got.inputs), 'input')}"
+            page.line(("✔ ", "green"), (_format_path(root, path), "bold"), f"  {said}")
     if len(broken) > 1:
         page.line(("✘ ", "red"), f"{len(broken)} of {len(paths)} have problems")
     return BROKEN if broken else 0
 
 
 def _list(root: Path, as_json: bool) -> int:
-    from bough.core.plan import leaves
-    from bough.interfaces.terminal.paper import paper
-    from bough.interfaces.terminal.words import first_line, many, pad
+    from bough.core.planning.plan import count_leaves
+    from bough.interfaces.terminal.formatting import first_line, pad, pluralize
+    from bough.interfaces.terminal.output import make_output
     from bough.workflows import PLACES, found, shipped
 
     own = found(root)
-    tried = [(path, _tried(path, root, None)) for path in own]
-    tried += [(path, _tried(path, path.parent, None)) for path in shipped() if path not in own]
+    tried = [(path, _try_load(path, root, None)) for path in own]
+    tried += [(path, _try_load(path, path.parent, None)) for path in shipped() if path not in own]
     if as_json:
-        print_json([{**_facts(path, got, root), "shipped": path not in own} for path, got in tried])
+        print_json([{**_workflow_to_dict(path, got, root), "shipped": path not in own} for path, got in tried])
         return 0
-    page = paper()
+    page = make_output()
     if not own:
         page.paragraph(text=f"There are no workflows here yet: write one into {PLACES[0]}/, as a TOML file.")
     wide = max((len(path.stem) for path, _ in tried), default=0)
@@ -150,40 +153,44 @@ def _list(root: Path, as_json: bool) -> int:
             page.line(("with bough: bough run --workflow NAME, bough workflow show NAME", "dim"))
         name = (pad(path.stem, wide), "bold")
         if isinstance(got, Sequence):
-            page.line(name, ("  ✘ ", "red"), f"{many(len(got), 'problem')}: bough workflow check {_shown(root, path)}")
+            page.line(
+                name,
+                ("  ✘ ", "red"),
+                f"{pluralize(len(got), 'problem')}: bough workflow check {_format_path(root, path)}",
+            )
         else:
-            steps = f"  {leaves(got.plan.goal):>3} {'step ' if leaves(got.plan.goal) == 1 else 'steps'}  "
+            steps = f"  {count_leaves(got.plan.goal):>3} {'step ' if count_leaves(got.plan.goal) == 1 else 'steps'}  "
             page.line(name, (steps, "cyan"), first_line(got.description or got.plan.goal.title))
     return 0
 
 
-def _facts(path: Path, got: Workflow | Sequence[Problem], root: Path) -> dict[str, Any]:
-    file = _shown(root, path)
+def _workflow_to_dict(path: Path, got: Workflow | Sequence[Problem], root: Path) -> dict[str, Any]:
+    file = _format_path(root, path)
     if isinstance(got, Sequence):
-        return {"file": file, "name": path.stem, "problems": _problem_facts(got, root)}
+        return {"file": file, "name": path.stem, "problems": _problems_to_dicts(got, root)}
     return {"file": file, "name": got.name, "description": got.description, "inputs": got.inputs, "problems": []}
 
 
 def _show(path: Path, root: Path, pairs: Sequence[str], as_json: bool) -> int:
-    from bough.core.workflow.inputs import given
+    from bough.core.workflow.inputs import parse_pairs
 
-    got = _tried(path, root, given(pairs) if pairs else None)
+    got = _try_load(path, root, parse_pairs(pairs) if pairs else None)
     if isinstance(got, Sequence):
-        return _tell(got, root)
+        return _print_problems(got, root)
     if as_json:
-        print_json({**_facts(path, got, root), "plan": got.plan})
+        print_json({**_workflow_to_dict(path, got, root), "plan": got.plan})
         return 0
 
-    from bough.interfaces.terminal import plan as drawing
-    from bough.interfaces.terminal.paper import paper
+    from bough.interfaces.terminal import plan_tree as drawing
+    from bough.interfaces.terminal.output import make_output
 
-    page = paper()
+    page = make_output()
     page.paragraph((got.name, "bold"), "  ", text=got.description or got.plan.goal.title, indent=len(got.name) + 2)
     if got.inputs:
         page.line(("inputs", "dim"))
-        for row in drawing.inputs(got.inputs):
+        for row in drawing.render_inputs(got.inputs):
             page.line(*row)
     page.line("")
-    for row in drawing.tree(got.plan, page.width):
+    for row in drawing.render_plan(got.plan, page.width):
         page.line(*row)
     return 0

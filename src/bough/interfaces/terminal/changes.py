@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bough.interfaces.terminal.paper import Paper
-from bough.interfaces.terminal.words import one_line
-from bough.ports import Change
+from bough.interfaces.terminal.formatting import one_line
+from bough.interfaces.terminal.output import TerminalOutput
+from bough.ports import FileChange
 
 KINDS = {"A": "added", "M": "changed", "D": "deleted", "T": "changed its type"}
 STYLES = {"A": "green", "D": "red"}
 DIFF_STYLES = (("+++", "bold"), ("---", "bold"), ("diff ", "bold"), ("@@", "cyan"), ("+", "green"), ("-", "red"))
 
 
-def change_lines(page: Paper, changes: Sequence[Change], most: int = 20, indent: int = 2) -> None:
+def print_changes(page: TerminalOutput, changes: Sequence[FileChange], most: int = 20, indent: int = 2) -> None:
     """One file a line, as far as a person wants to read."""
     for change in changes[:most]:
         kind = KINDS.get(change.kind, change.kind)
@@ -22,14 +22,14 @@ def change_lines(page: Paper, changes: Sequence[Change], most: int = 20, indent:
         page.line((" " * indent + f"… and {len(changes) - most} more", "dim"))
 
 
-def diff_lines(page: Paper, diff: str) -> None:
+def print_diff(page: TerminalOutput, diff: str) -> None:
     """A diff for eyes: coloured, and harmless."""
     for line in diff.splitlines():
         style = next((style for start, style in DIFF_STYLES if line.startswith(start)), "")
         page.text(line, style)
 
 
-def stat_lines(page: Paper, stat: str, most: int = 10) -> None:
+def print_stat(page: TerminalOutput, stat: str, most: int = 10) -> None:
     """git's statistics of a diff, shortened to what a person reads at the end of a run: its last line is the sum."""
     lines = stat.strip().splitlines()
     if not lines:

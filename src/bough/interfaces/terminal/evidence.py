@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bough.core.evidence import Evidence, Proof, Table
-from bough.interfaces.terminal.paper import Line, Paper
-from bough.interfaces.terminal.words import cut, many, one_line, pad
+from bough.core.acceptance.evidence_table import Evidence, Proof, Table
+from bough.interfaces.terminal.formatting import cut, one_line, pad, pluralize
+from bough.interfaces.terminal.output import Line, TerminalOutput
 
 STYLES = {"proven": "green", "refuted": "red", "tested only by its author": "yellow", "not shown": "yellow"}
 WIDE = max(map(len, STYLES))
@@ -14,7 +14,7 @@ NAMES = 3
 """Tests that are named."""
 
 
-def evidence_lines(table: Table, width: int, *, whole: bool = False) -> list[Line]:
+def render_evidence(table: Table, width: int, *, whole: bool = False) -> list[Line]:
     """One line a requirement; `whole`: with everything that speaks for or against it."""
     lines: list[Line] = []
     numbers = len(str(len(table.rows)))
@@ -27,17 +27,17 @@ def evidence_lines(table: Table, width: int, *, whole: bool = False) -> list[Lin
             [(lead, "dim"), (pad(row.standing, WIDE), STYLES[row.standing]), ("  ", ""), (cut(text, room), "")]
         )
         if whole:
-            lines += [[(" " * len(lead), ""), (one_line(said), style)] for said, style in _said(row, told)]
+            lines += [[(" " * len(lead), ""), (one_line(said), style)] for said, style in _list_evidence(row, told)]
     if whole and table.notes:
         lines.append([("", "")])
         lines += [[("  note: ", "dim"), (one_line(note), "")] for note in table.notes]
     return lines
 
 
-def _said(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
+def _list_evidence(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
     """`told`: what was said whole of an earlier requirement is only named."""
     for proof in row.proofs:
-        yield (f"{proof.task}, as above" if proof in told else _proof(proof)), "dim"
+        yield (f"{proof.task}, as above" if proof in told else _describe_proof(proof)), "dim"
         told.add(proof)
     for probe in row.probes:
         style = "red" if probe.outcome == "failed" else "dim"
@@ -46,33 +46,33 @@ def _said(row: Evidence, told: set[Proof]) -> Iterator[tuple[str, str]]:
         yield "no task covers it", "yellow"
 
 
-def _proof(proof: Proof) -> str:
+def _describe_proof(proof: Proof) -> str:
     verdict = f": {proof.verdict.reason}" if proof.verdict is not None and proof.verdict.command else ""
     commit = f", commit {proof.commit[:10]}" if proof.commit else ""
     mended = proof.verdict.mended if proof.verdict is not None else ()
-    yours = f"; your tests that failed before: {_named(mended)}" if mended else ""
-    own = f"; its own tests: {_named(proof.tests)}" if proof.tests else ""
+    yours = f"; your tests that failed before: {_list_tests(mended)}" if mended else ""
+    own = f"; its own tests: {_list_tests(proof.tests)}" if proof.tests else ""
     examined = f"; {proof.examined}" if proof.examined else ""
     return f"{proof.task} {proof.state.value.replace('_', ' ')}{verdict}{commit}{yours}{own}{examined}"
 
 
-def _named(tests: tuple[str, ...]) -> str:
+def _list_tests(tests: tuple[str, ...]) -> str:
     more = f" and {len(tests) - NAMES} more" if len(tests) > NAMES else ""
     return f"{', '.join(tests[:NAMES])}{more}"
 
 
-def show_evidence(page: Paper, table: Table, *, whole: bool = False) -> None:
-    for line in evidence_lines(table, page.width, whole=whole):
+def print_evidence(page: TerminalOutput, table: Table, *, whole: bool = False) -> None:
+    for line in render_evidence(table, page.width, whole=whole):
         page.line(*line)
 
 
-def closing_lines(table: Table) -> list[Line]:
+def render_closing(table: Table) -> list[Line]:
     """What is refuted and what nobody has shown, for the end of a page; nothing: all of it is shown."""
     lines: list[Line] = []
     for standing, words in (("refuted", "Refuted"), ("not shown", "Not shown"), (_AUTHOR, "Tested only by its author")):
         numbers = [str(row.requirement.number) for row in table.rows if row.standing == standing]
         if numbers and len(table.rows) > 1:
-            of = many(len(numbers), "requirement")
+            of = pluralize(len(numbers), "requirement")
             lines.append([(f"{words}: {of} ({', '.join(numbers)}).", STYLES[standing])])
         elif numbers and standing != _AUTHOR:
             lines.append([(f"{words}: what the goal asks.", STYLES[standing])])

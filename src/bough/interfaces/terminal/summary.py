@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bough.core.evidence import Table
+from bough.core.acceptance.evidence_table import Table
 from bough.core.ids import GOAL
-from bough.interfaces.terminal.changes import stat_lines
-from bough.interfaces.terminal.evidence import closing_lines
-from bough.interfaces.terminal.lines import STATUS_STYLES, STATUS_WORDS
-from bough.interfaces.terminal.next import advice_lines, next_steps
-from bough.interfaces.terminal.paper import Paper
-from bough.interfaces.terminal.reports import report_lines
-from bough.interfaces.terminal.tree import STATUS_ICONS
-from bough.interfaces.terminal.verdicts import ruling_style, shortcomings, verdict_words
-from bough.interfaces.terminal.words import duration, spent
-from bough.interfaces.views import RunView
+from bough.interfaces.terminal.changes import print_stat
+from bough.interfaces.terminal.event_lines import STATUS_STYLES, STATUS_WORDS
+from bough.interfaces.terminal.evidence import render_closing
+from bough.interfaces.terminal.formatting import format_duration, format_spend
+from bough.interfaces.terminal.next_steps import list_next_steps, print_advice
+from bough.interfaces.terminal.output import TerminalOutput
+from bough.interfaces.terminal.run_tree import STATUS_ICONS
+from bough.interfaces.terminal.task_report import print_report
+from bough.interfaces.terminal.verdict_text import choose_style, describe_verdict, list_shortcomings
+from bough.views.run_view import RunView
 
 
-def summary(page: Paper, run: RunView, stat: str, table: Table | None = None) -> None:
+def print_summary(page: TerminalOutput, run: RunView, stat: str, table: Table | None = None) -> None:
     """What stays on the screen. `stat` says which files changed and how much, as git does."""
     style = STATUS_STYLES.get(run.status, "yellow")
     icon = STATUS_ICONS.get(run.status, "○")
@@ -24,23 +24,23 @@ def summary(page: Paper, run: RunView, stat: str, table: Table | None = None) ->
     goal = run.tasks.get(GOAL)
     verdict = goal.verdict if goal else None
     if verdict is not None:
-        page.paragraph("  ", text=verdict_words(verdict), indent=2, style=ruling_style(verdict))
-        for line in shortcomings(verdict, 3):
+        page.paragraph("  ", text=describe_verdict(verdict), indent=2, style=choose_style(verdict))
+        for line in list_shortcomings(verdict, 3):
             page.line("    ", (line, "dim"))
     report = goal.report if goal and run.status == "failed" else ""
     if run.status != "completed" and not report and run.summary and not (verdict and run.summary == verdict.reason):
         page.paragraph("  ", text=run.summary, indent=2)
-    stat_lines(page, stat)
-    page.line((f"  {spent(run.spend)} · {duration(run.elapsed())}", "dim"))
+    print_stat(page, stat)
+    page.line((f"  {format_spend(run.spend)} · {format_duration(run.elapsed())}", "dim"))
     if report:
         page.line("")
-        report_lines(page, report)
-    steps = next_steps(run, run.status, bool(stat.strip()))
+        print_report(page, report)
+    steps = list_next_steps(run, run.status, bool(stat.strip()))
     if steps:
         page.line("")
-    advice_lines(page, steps)
+    print_advice(page, steps)
     if table is not None and run.status in ("completed", "not_verified", "failed"):
-        closing = closing_lines(table)
+        closing = render_closing(table)
         if closing:
             page.line("")
         for spans in closing:

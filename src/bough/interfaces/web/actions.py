@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from bough.app import permits, session, talk
-from bough.app.proposals import proposal, rule
+from bough.app import command_approval, open_session, run_messages
+from bough.app.plan_proposals import find_proposal, rule_on_plan
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL
-from bough.interfaces.terminal.words import many
+from bough.interfaces.terminal.formatting import pluralize
 from bough.ports import Approval
 
 Act = Callable[[Path, str, bytes], Awaitable[str]]
@@ -66,7 +66,7 @@ class _Apply(msgspec.Struct, forbid_unknown_fields=True):
 
 async def stop(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Stop)
-    async with session(root) as opened:
+    async with open_session(root) as opened:
         holder = await opened.stop(name, asked.now)
     if holder is None:
         return f"{name} is not running: there is nothing to stop."
@@ -75,8 +75,8 @@ async def stop(root: Path, name: str, body: bytes) -> str:
 
 async def pause(root: Path, name: str, body: bytes) -> str:
     msgspec.json.decode(body, type=_Nothing)
-    async with session(root) as opened:
-        holder = await talk.pause(opened, name)
+    async with open_session(root) as opened:
+        holder = await run_messages.pause_run(opened, name)
     if holder is None:
         return f"{name} is not running: there is nothing to pause."
     return f"{name} pauses after its current effect."
@@ -84,8 +84,8 @@ async def pause(root: Path, name: str, body: bytes) -> str:
 
 async def say(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Say)
-    async with session(root) as opened:
-        holder = await talk.say(opened, name, asked.text, asked.task)
+    async with open_session(root) as opened:
+        holder = await run_messages.say_to_run(opened, name, asked.text, asked.task)
     if holder is None:
         return f"Saved. {name} is not running: its agents read it when you resume it."
     whom = f"the agents at {asked.task}" if asked.task else f"the agents of {name}"
@@ -94,8 +94,8 @@ async def say(root: Path, name: str, body: bytes) -> str:
 
 async def answer(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Say)
-    async with session(root) as opened:
-        holder = await talk.answer(opened, name, asked.text)
+    async with open_session(root) as opened:
+        holder = await run_messages.answer_question(opened, name, asked.text)
     return f"Answered: {name} goes on." if holder else f"Answered. {await resume(root, name, b'{}')}"
 
 
@@ -124,7 +124,7 @@ async def resume(root: Path, name: str, body: bytes) -> str:
 
 async def approve(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Approve)
-    async with session(root) as opened:
+    async with open_session(root) as opened:
         tests = await opened.rule_on_changes(name, allow=asked.allow, say=asked.say)
     said = f"{'Allowed' if asked.allow else 'Not allowed'}: {', '.join(tests)}."
     return f"{said} {await resume(root, name, b'{}')}"
@@ -132,43 +132,43 @@ async def approve(root: Path, name: str, body: bytes) -> str:
 
 async def plan(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Plan)
-    async with session(root) as opened:
-        waiting = await proposal(opened, name, asked.task)
+    async with open_session(root) as opened:
+        waiting = await find_proposal(opened, name, asked.task)
         own = asked.says == "own"
         approval = waiting.own(asked.text) if own else Approval(asked.says, asked.text)
-        await rule(opened, name, waiting.task, approval)
+        await rule_on_plan(opened, name, waiting.task, approval)
     return f"Said: {name} goes on with the plan of {waiting.task}."
 
 
 async def command(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Command)
-    async with session(root) as opened:
-        await permits.rule(opened, name, asked.allow, asked.say, asked.id)
+    async with open_session(root) as opened:
+        await command_approval.rule_on_command(opened, name, asked.allow, asked.say, asked.id)
     return f"{name} runs the command." if asked.allow else f"{name} does not run the command, and its agent is told."
 
 
 async def rewind(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Rewind)
-    async with session(root) as opened:
+    async with open_session(root) as opened:
         await opened.rewind(name, asked.to, asked.task, asked.say)
     return f"Took {name} back to point {asked.to} of {asked.task}. Resume it to go on from there."
 
 
 async def apply(root: Path, name: str, body: bytes) -> str:
     asked = msgspec.json.decode(body, type=_Apply)
-    async with session(root) as opened:
+    async with open_session(root) as opened:
         view = await opened.view(name)
         if view.status != "completed" and not asked.partial:
             raise UsageError(f"{name} is not completed, so its work is not verified: look at the changes first.")
         changes = await opened.apply(name, asked.edges)
-    return f"Applied {name}: {many(len(changes), 'file')} in your files now."
+    return f"Applied {name}: {pluralize(len(changes), 'file')} in your files now."
 
 
 async def undo(root: Path, name: str, body: bytes) -> str:
     msgspec.json.decode(body, type=_Nothing)
-    async with session(root) as opened:
+    async with open_session(root) as opened:
         changes = await opened.undo(name)
-    return f"Took {name} back out of your files: {many(len(changes), 'file')}."
+    return f"Took {name} back out of your files: {pluralize(len(changes), 'file')}."
 
 
 ACTIONS: dict[str, Act] = {

@@ -14,7 +14,7 @@ import msgspec
 from bough.app import Session
 from bough.core.ids import GOAL
 from bough.interfaces.web import pages
-from bough.interfaces.web.live import LiveRun, Lives
+from bough.interfaces.web.live_run import LiveRun, LiveRuns
 
 STATIC = Path(__file__).parent / "static"
 PROJECT = "export"
@@ -26,42 +26,42 @@ LONG = 20_000
 """Characters of one text."""
 
 
-async def exported(session: Session, name: str) -> dict[str, Any]:
+async def export_run(session: Session, name: str) -> dict[str, Any]:
     """Each address that the pages ask for, and what is answered there."""
-    lives = Lives(session)
+    lives = LiveRuns(session)
     run = await lives.run(name)
-    top = f"/api/{PROJECT}/runs/{_part(run.view.name)}"
+    top = f"/api/{PROJECT}/runs/{_encode_part(run.view.name)}"
     evidence = msgspec.to_builtins(await session.evidence(run.view.name))
     records = await session.store.read(run.view.name, kinds=pages.LADDER_KINDS)
     made: dict[str, Any] = {
-        "start": f"#/run/{PROJECT}/{_part(run.view.name)}",
-        top: {**pages.summary(run), "project": PROJECT, "holder": None},
-        f"{top}/tree": pages.tree(run, 0, len(run.rows)),
-        f"{top}/charts": pages.charts(run, 0, 1200),
+        "start": f"#/run/{PROJECT}/{_encode_part(run.view.name)}",
+        top: {**pages.build_summary(run), "project": PROJECT, "holder": None},
+        f"{top}/tree": pages.build_tree(run, 0, len(run.rows)),
+        f"{top}/charts": pages.build_charts(run, 0, 1200),
         f"{top}/evidence": evidence,
-        f"{top}/ladder": {"rungs": pages.ladder(records)},
-        f"{top}/stats": await pages.statistics(lives, [run.view.name]),
+        f"{top}/ladder": {"rungs": pages.build_ladder(records)},
+        f"{top}/stats": await pages.build_statistics(lives, [run.view.name]),
     }
     begun = [row.task for row in run.rows if row.task.started_at]
     for row in run.rows:
-        made[f"{top}/task{_task(row.task.path)}"] = pages.task(run, row.task.path)
-        made[f"{top}/rounds{_task(row.task.path)}"] = await _rounds(run, session, row.task.path)
+        made[f"{top}/task{_encode_task(row.task.path)}"] = pages.build_task(run, row.task.path)
+        made[f"{top}/rounds{_encode_task(row.task.path)}"] = await _export_rounds(run, session, row.task.path)
     for task in [task for task in begun if task.path == GOAL] + [task for task in begun if task.path != GOAL][:DIFFS]:
         text = await session.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
-        made[f"{top}/diff{_task(task.path)}"] = {"files": pages.files_of(text)}
+        made[f"{top}/diff{_encode_task(task.path)}"] = {"files": pages.split_diff(text)}
     cleaned: dict[str, Any] = {address: pages.clean(answer) for address, answer in made.items()}
     return cleaned
 
 
-async def _rounds(run: LiveRun, session: Session, path: str) -> dict[str, Any]:
+async def _export_rounds(run: LiveRun, session: Session, path: str) -> dict[str, Any]:
     records = await session.store.read(run.view.name, path)
     begun = run.charts.lanes[path].rounds if path in run.charts.lanes else []
     kept = records[-EVENTS:]
     left_out = sum(seq < kept[0].seq for seq in begun) if kept else 0
-    return {"from": left_out, "total": len(begun), "events": pages.told(kept, LONG), "seq": run.seq}
+    return {"from": left_out, "total": len(begun), "events": pages.describe_events(kept, LONG), "seq": run.seq}
 
 
-def page(data: dict[str, Any], title: str) -> bytes:
+def render_page(data: dict[str, Any], title: str) -> bytes:
     """The file. Its own policy lets nothing run but what is in it, and nothing be loaded."""
     style = (STATIC / "app.css").read_bytes()
     script = (STATIC / "app.js").read_bytes()
@@ -87,10 +87,10 @@ def _hash(content: bytes) -> str:
     return f"sha256-{b64encode(sha256(content).digest()).decode()}"
 
 
-def _part(text: str) -> str:
+def _encode_part(text: str) -> str:
     """As `encodeURIComponent` has it."""
     return quote(text, safe="!'()*-._~")
 
 
-def _task(path: str) -> str:
-    return f"?task={_part(path)}"
+def _encode_task(path: str) -> str:
+    return f"?task={_encode_part(path)}"

@@ -68,13 +68,13 @@ class Guard:
                     headers[name] = value
             await send(message)
 
-        answer = self._refusal(scope) or self._entry(scope)
+        answer = self._find_refusal(scope) or self._check_entry(scope)
         await (answer or self._app)(scope, receive, sealed)
 
-    def _refusal(self, scope: Scope) -> Response | None:
+    def _find_refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
-        if not self._known(host):
+        if not self._is_known(host):
             # A name that an attacker made to point here: their page would be of "the same origin".
             return PlainTextResponse("This server does not go by that name.\n", 421)
         if scope["method"] not in ("GET", "HEAD"):
@@ -85,7 +85,7 @@ class Guard:
             return PlainTextResponse("Only the dashboard itself may read this.\n", 403)
         return None
 
-    def _known(self, host: str) -> bool:
+    def _is_known(self, host: str) -> bool:
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         if name.lower() in self._hosts or name.lower() == "localhost":
             return True
@@ -95,7 +95,7 @@ class Guard:
             return False
         return True
 
-    def _entry(self, scope: Scope) -> Response | None:
+    def _check_entry(self, scope: Scope) -> Response | None:
         """Lets in who has the cookie, gives it to who has the token, and turns away everybody else."""
         given = cookie_parser(Headers(scope=scope).get("cookie", "")).get(self._cookie, "")
         if hmac.compare_digest(given.encode(), self._key.encode()):

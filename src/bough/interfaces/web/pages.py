@@ -12,25 +12,25 @@ from typing import Any
 import msgspec
 from msgspec.structs import asdict
 
-from bough.app.proposals import Proposal
+from bough.app.plan_proposals import Proposal
 from bough.core import events as e
-from bough.core.acceptance import Verdict
+from bough.core.acceptance.verdict import Verdict
 from bough.core.errors import NotFound, UsageError
-from bough.core.ids import GOAL, parent
+from bough.core.ids import GOAL, parent_path
 from bough.core.ids import depth as levels
-from bough.core.states import State
-from bough.interfaces.cli.facts import run_facts, task_facts
-from bough.interfaces.stats import KINDS as STATS_KINDS
-from bough.interfaces.stats import stats
-from bough.interfaces.terminal.lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
-from bough.interfaces.terminal.next import next_steps
-from bough.interfaces.terminal.tree import Row, about, stuck_words
-from bough.interfaces.terminal.tree import standing as state_words
-from bough.interfaces.terminal.verdicts import verdict_words
-from bough.interfaces.terminal.words import first_sentence, one_line, plain
-from bough.interfaces.views import RunView
-from bough.interfaces.web.charts import WORK
-from bough.interfaces.web.live import LiveRun, Lives
+from bough.core.tree.task_state import State
+from bough.interfaces.cli.json_output import run_to_dict, task_to_dict
+from bough.interfaces.terminal.event_lines import PATTERNS, RUNGS, STATUS_WORDS, Teller
+from bough.interfaces.terminal.formatting import escape_text, first_sentence, one_line
+from bough.interfaces.terminal.next_steps import list_next_steps
+from bough.interfaces.terminal.run_tree import TaskRow, describe_task, describe_trouble
+from bough.interfaces.terminal.run_tree import describe_standing as state_words
+from bough.interfaces.terminal.verdict_text import describe_verdict
+from bough.interfaces.web.live_run import LiveRun, LiveRuns
+from bough.views.charts import WORK
+from bough.views.run_view import RunView
+from bough.views.stats import KINDS as STATS_KINDS
+from bough.views.stats import compute_stats
 
 Json = dict[str, Any]
 LONG = 3000
@@ -51,36 +51,36 @@ class Raw(str):
 def clean(value: Any) -> Any:
     """Text as the terminal would show it: escape sequences are gone, other control characters are spelt out."""
     if isinstance(value, str):
-        return str(value) if isinstance(value, Raw) else plain(value)
+        return str(value) if isinstance(value, Raw) else escape_text(value)
     if isinstance(value, dict):
-        return {plain(str(key)): clean(inner) for key, inner in value.items()}
+        return {escape_text(str(key)): clean(inner) for key, inner in value.items()}
     return [clean(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 # ── runs ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def runs(project: str, root: Path, lives: Lives, start: int, limit: int) -> Json:
+async def build_runs(project: str, root: Path, lives: LiveRuns, start: int, limit: int) -> Json:
     names = await lives.names()
     found = [await lives.run(name) for name in names[start : start + limit]]
     return {
         "project": project,
-        "root": at_home(root),
+        "root": shorten_home(root),
         "total": len(names),
-        "runs": [{"project": project, **summary(run)} for run in found],
+        "runs": [{"project": project, **build_summary(run)} for run in found],
     }
 
 
-def at_home(root: Path) -> str:
+def shorten_home(root: Path) -> str:
     """`~/shop`, where that is shorter."""
     home = Path(os.environ.get("HOME") or "/nonexistent")
     return f"~/{root.relative_to(home)}" if root.is_relative_to(home) and root != home else str(root)
 
 
-def summary(run: LiveRun) -> Json:
+def build_summary(run: LiveRun) -> Json:
     """A run in a line."""
     view = run.view
-    facts = run_facts(view, run.status, run.holder)
+    facts = run_to_dict(view, run.status, run.holder)
     goal = view.tasks.get(GOAL)  # Its grant follows the plan.
     leaves = [row for row in run.rows if row.leaf]
     settled = (State.COMPLETED, State.SKIPPED)
@@ -97,12 +97,14 @@ def summary(run: LiveRun) -> Json:
         "tasks": len(run.rows),
         "leaves": len(leaves),
         "done": sum(row.task.state in settled for row in leaves),
-        "waiting": waiting(run),
-        "next": [{"command": command, "why": why} for command, why in next_steps(view, run.status, _changed(view))],
+        "waiting": list_waiting(run),
+        "next": [
+            {"command": command, "why": why} for command, why in list_next_steps(view, run.status, _has_changes(view))
+        ],
     }
 
 
-def waiting(run: LiveRun) -> list[Json]:
+def list_waiting(run: LiveRun) -> list[Json]:
     """What a person is asked."""
     tasks = [row.task for row in run.rows]
     asked: list[Json] = [
@@ -112,7 +114,7 @@ def waiting(run: LiveRun) -> list[Json]:
     ]
     if run.holder is not None:
         asked += [
-            {"kind": "plan", "task": Raw(each.task), "question": "Is this plan good?", "plan": _toml(each)}
+            {"kind": "plan", "task": Raw(each.task), "question": "Is this plan good?", "plan": _plan_to_toml(each)}
             for each in run.proposals.open
         ]
         asked += [{"kind": "command", "id": id, "task": GOAL, "question": line} for id, line in run.view.held.items()]
@@ -130,14 +132,14 @@ def waiting(run: LiveRun) -> list[Json]:
     ]
 
 
-def _toml(proposal: Proposal) -> str:
+def _plan_to_toml(proposal: Proposal) -> str:
     try:
         return proposal.text
     except UsageError as error:  # A file cannot say everything that a plan can.
         return f"# {error}\n"
 
 
-def _changed(view: RunView) -> bool:
+def _has_changes(view: RunView) -> bool:
     goal = view.tasks.get(GOAL)
     return goal is not None and goal.tree != goal.base
 
@@ -145,30 +147,30 @@ def _changed(view: RunView) -> bool:
 # ── the tree ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def tree(run: LiveRun, start: int, limit: int) -> Json:
+def build_tree(run: LiveRun, start: int, limit: int) -> Json:
     """A part of the tree's lines, and the order of them all with the first."""
     part = run.rows[start : start + limit]
     more = start + limit if start + limit < len(run.rows) else None
-    made: Json = {"seq": run.seq, "tasks": [line(row) for row in part], "next": more}
+    made: Json = {"seq": run.seq, "tasks": [build_line(row) for row in part], "next": more}
     return {**made, "order": [Raw(row.task.path) for row in run.rows]} if start == 0 else made
 
 
-def line(row: Row) -> Json:
+def build_line(row: TaskRow) -> Json:
     task = row.task
     verdict = task.verdict
     return {
         "path": Raw(task.path),
         "name": row.name,
-        "parent": (above := parent(task.path)) and Raw(above),
+        "parent": (above := parent_path(task.path)) and Raw(above),
         "depth": levels(task.path),
         "leaf": row.leaf,
         "title": first_sentence(task.title),
-        "about": about(task),
+        "about": describe_task(task),
         "state": task.state.value,
         "words": state_words(task),
         "why": one_line(task.why),
         "doing": one_line(task.doing),
-        "stuck": stuck_words(task),
+        "stuck": describe_trouble(task),
         "halted": STATUS_WORDS.get(task.halted, task.halted),
         "role": task.role.replace("_", " "),
         "worker": one_line(task.worker),
@@ -184,16 +186,20 @@ def line(row: Row) -> Json:
     }
 
 
-def change(run: LiveRun, since: int) -> Json:
+def build_change(run: LiveRun, since: int) -> Json:
     """What is different from how it was at an event: for a page that knows the rest."""
-    made: Json = {"seq": run.seq, "run": summary(run), "tasks": [line(row) for row in run.changed_since(since)]}
+    made: Json = {
+        "seq": run.seq,
+        "run": build_summary(run),
+        "tasks": [build_line(row) for row in run.changed_since(since)],
+    }
     return {**made, "order": [Raw(row.task.path) for row in run.rows]} if run.reshaped > since else made
 
 
 # ── charts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def charts(run: LiveRun, start: int, pixels: int) -> Json:
+def build_charts(run: LiveRun, start: int, pixels: int) -> Json:
     view, made = run.view, run.charts
     now = time.time() if run.holder else view.last_at
     lanes = [row.task.path for row in run.rows if row.task.started_at or row.task.path in made.lanes]
@@ -203,14 +209,14 @@ def charts(run: LiveRun, start: int, pixels: int) -> Json:
         "from": view.started_at,
         "to": now,
         "work": list(WORK),
-        "lanes": [_lane(lane) for lane in drawn],
+        "lanes": [_lane_to_dict(lane) for lane in drawn],
         "total": len(lanes),
         "burn": {**made.burn(), "limits": asdict(view.limits)},
         "tests": made.tests_over_time(),
     }
 
 
-def _lane(lane: Json) -> Json:
+def _lane_to_dict(lane: Json) -> Json:
     path = lane["path"]
     return {**lane, "path": Raw(path), "name": path.rpartition("/")[2], "depth": levels(path)}
 
@@ -218,28 +224,28 @@ def _lane(lane: Json) -> Json:
 # ── one task ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def task(run: LiveRun, path: str) -> Json:
+def build_task(run: LiveRun, path: str) -> Json:
     found = next((row for row in run.rows if row.task.path == path), None)
     if found is None:
         raise NotFound(f"{run.view.name} has no task `{path}`: the run's own page lists them.")
     verdict = found.task.verdict
-    children = [line(row) for row in run.rows if row.task.path != path and parent(row.task.path) == path]
+    children = [build_line(row) for row in run.rows if row.task.path != path and parent_path(row.task.path) == path]
     return {
         "seq": run.seq,
-        "line": line(found),
-        "facts": task_facts(found),
-        "verdict": verdict and verdict_facts(verdict),
+        "line": build_line(found),
+        "facts": task_to_dict(found),
+        "verdict": verdict and verdict_to_dict(verdict),
         "report": found.task.report,
         "children": children[:EVENTS],
         "rounds": len(run.charts.lanes[path].rounds) if path in run.charts.lanes else 0,
     }
 
 
-def verdict_facts(verdict: Verdict) -> Json:
-    return {**msgspec.to_builtins(verdict), "words": verdict_words(verdict), "ruling": verdict.ruling}
+def verdict_to_dict(verdict: Verdict) -> Json:
+    return {**msgspec.to_builtins(verdict), "words": describe_verdict(verdict), "ruling": verdict.ruling}
 
 
-async def rounds(run: LiveRun, lives: Lives, path: str, start: int | None) -> Json:
+async def build_rounds(run: LiveRun, lives: LiveRuns, path: str, start: int | None) -> Json:
     """Some rounds of a task's conversation, the last ones unless it is said which."""
     lane = run.charts.lanes.get(path)
     begun = lane.rounds if lane is not None else []
@@ -248,25 +254,25 @@ async def rounds(run: LiveRun, lives: Lives, path: str, start: int | None) -> Js
     until = begun[first + ROUNDS] if first + ROUNDS < len(begun) else None
     records = await lives.journal.store.read(run.view.name, path, since=since, limit=EVENTS)
     kept = [record for record in records if until is None or record.seq < until]
-    return {"from": first, "total": len(begun), "events": told(kept), "seq": run.seq}
+    return {"from": first, "total": len(begun), "events": describe_events(kept), "seq": run.seq}
 
 
-async def events(run: LiveRun, lives: Lives, path: str | None, since: int, limit: int) -> Json:
+async def build_events(run: LiveRun, lives: LiveRuns, path: str | None, since: int, limit: int) -> Json:
     """What happened after an event, in order."""
     most = max(1, min(limit, EVENTS))
     records = await lives.journal.store.read(run.view.name, path, since=since, limit=most)
-    return {"events": told(records), "next": records[-1].seq if len(records) == most else None}
+    return {"events": describe_events(records), "next": records[-1].seq if len(records) == most else None}
 
 
-async def event(run: LiveRun, lives: Lives, seq: int) -> Json:
+async def build_event(run: LiveRun, lives: LiveRuns, seq: int) -> Json:
     """One event, whole."""
     found = await lives.journal.store.read(run.view.name, since=seq - 1, limit=1)
     if not found or found[0].seq != seq:
         raise NotFound(f"{run.view.name} has no event {seq}.")
-    return told(found, None)[0]
+    return describe_events(found, None)[0]
 
 
-def told(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
+def describe_events(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
     """Events with their words; texts that are longer are cut (None: none is)."""
     teller = Teller()
     made = []
@@ -283,25 +289,25 @@ def told(records: Sequence[e.Record], long: int | None = LONG) -> list[Json]:
                 "kind": body.pop("event"),
                 "words": one_line(words),
                 "style": style,
-                "event": body if long is None else _shortened(body, cut, long),
+                "event": body if long is None else _shorten(body, cut, long),
                 **({"cut": cut} if cut else {}),
             }
         )
     return made
 
 
-def _shortened(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any:
+def _shorten(value: Any, cut: dict[str, int], long: int, where: str = "") -> Any:
     if isinstance(value, str) and len(value) > long:
         cut[where] = len(value)
         return value[:long]
     if isinstance(value, dict):
-        return {key: _shortened(inner, cut, long, f"{where}.{key}".lstrip(".")) for key, inner in value.items()}
+        return {key: _shorten(inner, cut, long, f"{where}.{key}".lstrip(".")) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_shortened(inner, cut, long, f"{where}.{number}") for number, inner in enumerate(value)]
+        return [_shorten(inner, cut, long, f"{where}.{number}") for number, inner in enumerate(value)]
     return value
 
 
-def files_of(diff: str) -> list[Json]:
+def split_diff(diff: str) -> list[Json]:
     """A diff, file by file; long ones are cut."""
     parts = re.split(r"^(?=diff --git )", diff, flags=re.MULTILINE)
     made = []
@@ -311,7 +317,7 @@ def files_of(diff: str) -> list[Json]:
         removed = sum(each.startswith("-") and not each.startswith("---") for each in lines)
         made.append(
             {
-                "name": _name(lines),
+                "name": _find_file_name(lines),
                 "added": added,
                 "removed": removed,
                 "lines": lines[:LINES],
@@ -321,7 +327,7 @@ def files_of(diff: str) -> list[Json]:
     return made
 
 
-def _name(lines: Sequence[str]) -> str:
+def _find_file_name(lines: Sequence[str]) -> str:
     for start in ("+++ b/", "--- a/", "rename to "):
         if found := next((each.removeprefix(start) for each in lines if each.startswith(start)), None):
             return found
@@ -333,7 +339,7 @@ def _name(lines: Sequence[str]) -> str:
 LADDER_KINDS = ("SignalRaised", "Escalated", "StateChanged", "PlanRefused", "PersonAnswered", "Reported", "TaskHalted")
 
 
-def ladder(records: Sequence[e.Record]) -> list[Json]:
+def build_ladder(records: Sequence[e.Record]) -> list[Json]:
     """What was stuck, what was tried about it, and what came of that."""
     made: list[Json] = []
     last: dict[str, Json] = {}
@@ -346,7 +352,7 @@ def ladder(records: Sequence[e.Record]) -> list[Json]:
                     "words": PATTERNS.get(signal.pattern, signal.pattern.replace("_", " ")),
                 }
             case e.Escalated(decision=decision, trouble=trouble):
-                _came(last.get(record.task), "did not help: it was stuck again", record.at, helped=False)
+                _set_result(last.get(record.task), "did not help: it was stuck again", record.at, helped=False)
                 made.append(
                     {
                         "seq": record.seq,
@@ -367,11 +373,11 @@ def ladder(records: Sequence[e.Record]) -> list[Json]:
                 )
                 last[record.task] = made[-1]
             case e.StateChanged(to=State.COMPLETED):
-                _came(last.pop(record.task, None), "helped: the task is completed", record.at, helped=True)
+                _set_result(last.pop(record.task, None), "helped: the task is completed", record.at, helped=True)
             case e.StateChanged(to=State.BLOCKED | State.FAILED as to):
-                _came(last.pop(record.task, None), f"did not help: {to.value}", record.at, helped=False)
+                _set_result(last.pop(record.task, None), f"did not help: {to.value}", record.at, helped=False)
             case e.PlanRefused(final=True):
-                _came(last.get(record.task), "did not help: no plan was good enough", record.at, helped=False)
+                _set_result(last.get(record.task), "did not help: no plan was good enough", record.at, helped=False)
             case e.PersonAnswered(text=text):
                 entry = last.get(record.task)
                 if entry is not None and "came" in entry:
@@ -381,7 +387,7 @@ def ladder(records: Sequence[e.Record]) -> list[Json]:
     return made
 
 
-def _came(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
+def _set_result(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
     if entry is not None and entry.get("came") == "under way":
         entry.update(helped=helped, came=words, after=round(at - entry["at"], 1))
 
@@ -389,10 +395,10 @@ def _came(entry: Json | None, words: str, at: float, *, helped: bool) -> None:
 # ── statistics ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-async def statistics(lives: Lives, names: Sequence[str]) -> Json:
+async def build_statistics(lives: LiveRuns, names: Sequence[str]) -> Json:
     records: list[e.Record] = []
     for name in names:
         records += await lives.journal.store.read(name, kinds=STATS_KINDS)
-    made = stats(records)
+    made = compute_stats(records)
     words = {**PATTERNS, **{rung: f"bough {said}" for rung, said in RUNGS.items()}}
     return {"runs": len(names), **msgspec.to_builtins(made), "warnings": made.warnings, "words": words}

@@ -11,47 +11,47 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bough.adapters.verifiers.cases import one_each, plain
-from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said
+from bough.adapters.verifiers.cases import deduplicate, strip_ansi
+from bough.adapters.verifiers.runners.base import ClosingLine, Progress, ProjectCommand, Runner
 from bough.adapters.verifiers.runners.cargo import Cargo
 from bough.adapters.verifiers.runners.dotnet import Dotnet
 from bough.adapters.verifiers.runners.go import Go
 from bough.adapters.verifiers.runners.jest import Jest
 from bough.adapters.verifiers.runners.make import Make
 from bough.adapters.verifiers.runners.mocha import Mocha
-from bough.adapters.verifiers.runners.node import Node
+from bough.adapters.verifiers.runners.nodejs import NodeTestRunner
 from bough.adapters.verifiers.runners.npm import Npm
-from bough.adapters.verifiers.runners.others import Bun, CTest, Deno, Gradle, Maven, Minitest, Mix, Prove, Tap
 from bough.adapters.verifiers.runners.phpunit import PhpUnit
 from bough.adapters.verifiers.runners.pytest import Pytest
 from bough.adapters.verifiers.runners.rspec import RSpec
+from bough.adapters.verifiers.runners.simple import Bun, CTest, Deno, Gradle, Maven, Minitest, Mix, Prove, Tap
 from bough.adapters.verifiers.runners.tox import Nox, Tox
 from bough.adapters.verifiers.runners.unittest import Unittest
 from bough.adapters.verifiers.runners.vitest import Vitest
-from bough.core.acceptance import Case
-from bough.core.commandline import inner, parts, programs
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import find_inner_line, find_programs, split_commands
 
 __all__ = [
     "RUNNERS",
-    "Found",
+    "ClosingLine",
     "Progress",
+    "ProjectCommand",
     "Runner",
-    "Said",
-    "by_name",
-    "cases",
-    "closing",
-    "counting",
-    "cut_short",
+    "count_progress",
+    "find_runner",
+    "has_refused",
     "instrument",
+    "is_cut_short",
+    "make_readable",
     "narrow",
-    "readable",
+    "read_cases",
+    "read_closing",
     "recognise",
-    "refused",
 ]
 
 RUNNERS: tuple[Runner, ...] = (
     *(Unittest(), Pytest(), Tox(), Nox()),
-    *(Npm(), Vitest(), Jest(), Mocha(), Bun(), Deno(), Node()),
+    *(Npm(), Vitest(), Jest(), Mocha(), Bun(), Deno(), NodeTestRunner()),
     *(
         Make(),
         Go(),
@@ -77,7 +77,7 @@ _LONGEST_TAIL = 200_000
 _LONGEST_LINE = 4_000
 
 
-def by_name(runner: str) -> Runner | None:
+def find_runner(runner: str) -> Runner | None:
     return _BY_NAME.get(runner)
 
 
@@ -87,10 +87,12 @@ def recognise(command: str) -> str:
     Of several the last one, whose closing lines end the output. What is behind `make test` or `npm test` cannot be
     seen here; `projects.runner_behind`, which reads package.json, can.
     """
-    for part in reversed(parts(command)):
-        if found := next((r.name for at in programs(part) for r in RUNNERS if r.recognise(part, at) is not None), ""):
+    for part in reversed(split_commands(command)):
+        if found := next(
+            (r.name for at in find_programs(part) for r in RUNNERS if r.recognise(part, at) is not None), ""
+        ):
             return found
-    return next((recognise(line) for part in reversed(parts(command)) if (line := inner(part))), "")
+    return next((recognise(line) for part in reversed(split_commands(command)) if (line := find_inner_line(part))), "")
 
 
 def instrument(command: str, runner: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -102,7 +104,7 @@ def instrument(command: str, runner: str, report: Path, env: Mapping[str, str]) 
     return _BY_NAME.get(runner, _UNKNOWN).instrument(command, report, env)
 
 
-def refused(output: str, exit_status: int | None) -> bool:
+def has_refused(output: str, exit_status: int | None) -> bool:
     """Whether a runner stumbled over what `instrument` added (a version too old for it) and ran nothing: then the
     command is to be run again as it was written."""
     if exit_status in (0, None):
@@ -127,32 +129,32 @@ def read(report: bytes, runner: str, root: str = "") -> tuple[Case, ...] | None:
     return _BY_NAME.get(runner, _UNKNOWN).read(report, root)
 
 
-def closing(lines: Sequence[str], runner: str) -> tuple[str, Said] | None:
+def read_closing(lines: Sequence[str], runner: str) -> tuple[str, ClosingLine] | None:
     """What the closing lines of a runner say, and whose they are; of an unknown runner, the last ones of any."""
     known = (_BY_NAME[runner],) if runner in _BY_NAME else RUNNERS
     found = [(each.name, said) for each in known if (said := each.closing(lines))]
     return max(found, key=lambda each: each[1].line, default=None)
 
 
-def cases(lines: Sequence[str], runner: str, root: str = "") -> tuple[Case, ...]:
+def read_cases(lines: Sequence[str], runner: str, root: str = "") -> tuple[Case, ...]:
     """The tests that the output names, each id once; none when this runner does not name them."""
-    return one_each(_BY_NAME[runner].cases(lines, root)) if runner in _BY_NAME else ()
+    return deduplicate(_BY_NAME[runner].cases(lines, root)) if runner in _BY_NAME else ()
 
 
-def readable(output: str, runner: str) -> str:
+def make_readable(output: str, runner: str) -> str:
     """What people and models are shown of an output."""
     return _BY_NAME[runner].readable(output) if runner in _BY_NAME else output
 
 
-def cut_short(output: str) -> bool:
+def is_cut_short(output: str) -> bool:
     """Whether a runner says that it stopped before all its tests had run: then what failed is not all that fails."""
-    told = plain(output[-_LONGEST_TAIL:])
+    told = strip_ansi(output[-_LONGEST_TAIL:])
     return any(re.search(rf"^(?:{each.stopped})$", told, re.MULTILINE) for each in RUNNERS if each.stopped)
 
 
-def counting(so_far: Progress, line: str, runner: str) -> Progress:
+def count_progress(so_far: Progress, line: str, runner: str) -> Progress:
     """The progress after one more line; the same one when the line says nothing of it."""
-    line = plain(line[:_LONGEST_LINE]).rstrip()
+    line = strip_ansi(line[:_LONGEST_LINE]).rstrip()
     for each in (_BY_NAME[runner],) if runner in _BY_NAME else RUNNERS:
         if (after := each.count(so_far, line)) != so_far:
             return after

@@ -22,9 +22,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.junit import LARGEST, read_junit
-from bough.adapters.verifiers.look import Look
-from bough.core.acceptance import Case
-from bough.core.commandline import Part, insert, parts, programs, scripts
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import Part, find_programs, find_scripts, insert_arguments, split_commands
 
 NEAR_END = 60
 """How many lines from the end a closing line may stand: below it come hints, coverage tables, and make's own errors."""
@@ -32,7 +32,7 @@ MOST_LINES = 60
 """Lines of one test's output that are kept: the last ones."""
 
 
-class Said(NamedTuple):
+class ClosingLine(NamedTuple):
     """What a runner's closing lines say, and where."""
 
     line: int
@@ -61,7 +61,7 @@ class Progress(Struct, frozen=True):
         return f"{tests} test{some}, {self.failed} failure{'' if self.failed == 1 else 's'} so far"
 
 
-class Found(NamedTuple):
+class ProjectCommand(NamedTuple):
     """A project's own test command."""
 
     command: str
@@ -72,7 +72,7 @@ class Found(NamedTuple):
     """Nothing else here could run the tests: it comes before all others."""
 
 
-class Place(NamedTuple):
+class CommandPosition(NamedTuple):
     """Where a runner stands in a command line."""
 
     part: Part
@@ -121,12 +121,12 @@ class Runner:
         """The last word of its name, when the word at `at` starts it."""
         return None
 
-    def place(self, command: str) -> Place | None:
+    def place(self, command: str) -> CommandPosition | None:
         """Where it stands in a command line, the last time."""
-        for part in reversed(parts(command)):
-            for at in programs(part):
+        for part in reversed(split_commands(command)):
+            for at in find_programs(part):
                 if (head := self.recognise(part, at)) is not None:
-                    return Place(part, head)
+                    return CommandPosition(part, head)
         return None
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -144,20 +144,20 @@ class Runner:
     def append(self, command: str, arguments: str) -> str | None:
         """The command with more arguments for this runner, also through a script of package.json."""
         if found := self.place(command):
-            return insert(command, found.part[-1].end, arguments)
-        behind = scripts(command)
+            return insert_arguments(command, found.part[-1].end, arguments)
+        behind = find_scripts(command)
         if len(behind) != 1 or not self.by_arguments:
             return None
         [script] = behind
         dashes = "-- " if script.manager == "npm" and all(word.text != "--" for word in script.part) else ""
-        return insert(command, script.part[-1].end, f"{dashes}{arguments}")
+        return insert_arguments(command, script.part[-1].end, f"{dashes}{arguments}")
 
     def put_in(self, command: str, flag: str) -> str:
         """The command with a flag right behind the runner's name, unless it has it already."""
         found = self.place(command)
         if found is None or any(word.text == flag for word in found.part):
             return command
-        return insert(command, found.part[found.head].end, flag)
+        return insert_arguments(command, found.part[found.head].end, flag)
 
     # What a run said. Everything was written by programs that run the agent's code, so no reader raises.
 
@@ -165,13 +165,13 @@ class Runner:
         """The tests in the report that `instrument` asked for; None when it is none."""
         return read_junit(report, root)
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """What its closing lines say; None when they are not there. A word like OK found anywhere is none."""
         if not self.closes:
             return None
-        where = enumerate(lines) if self.in_parts else tail(lines, self.near_end)
-        found = [_said(at, match) for at, line in where if (match := re.fullmatch(self.closes, line.strip()))]
-        return together(found) if self.in_parts else worst(found)
+        where = enumerate(lines) if self.in_parts else find_last_lines(lines, self.near_end)
+        found = [_read_closing(at, match) for at, line in where if (match := re.fullmatch(self.closes, line.strip()))]
+        return sum_up(found) if self.in_parts else choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> Iterable[Case]:
         """Single tests that its output names."""
@@ -196,15 +196,15 @@ class Runner:
 
     # Projects
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         """The command that runs all tests of the project in this folder; None when it is not one of this runner's."""
         return None
 
-    def file(self, path: str, look: Look, test: str) -> str | None:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         """The command that runs one test file (or one test of it), which need not exist yet."""
         return None
 
-    def home(self, path: str, look: Look) -> str:
+    def home(self, path: str, look: ProjectFiles) -> str:
         """The folder from which a test file is run."""
         return look.home(path, *self.manifests)
 
@@ -212,7 +212,7 @@ class Runner:
 # Reading closing lines
 
 
-def tail(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
+def find_last_lines(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
     """The last lines that say anything, with their numbers, the last first."""
     found: list[tuple[int, str]] = []
     for at in range(len(lines) - 1, -1, -1):
@@ -223,19 +223,19 @@ def tail(lines: Sequence[str], near: int = NEAR_END) -> list[tuple[int, str]]:
     return found
 
 
-def _said(line: int, match: re.Match[str]) -> Said:
+def _read_closing(line: int, match: re.Match[str]) -> ClosingLine:
     def count(kind: str) -> int:
         return sum(int(value or 0) for name, value in match.groupdict().items() if name.rstrip("2") == kind)
 
     failed, skipped = count("failed"), count("skipped")
-    return Said(line, count("passed") or max(count("total") - failed - skipped, 0), failed, skipped)
+    return ClosingLine(line, count("passed") or max(count("total") - failed - skipped, 0), failed, skipped)
 
 
-def worst(found: Sequence[Said]) -> Said | None:
+def choose_worst(found: Sequence[ClosingLine]) -> ClosingLine | None:
     """Several closing lines near the end cannot all be the runner's word on the same tests: the worst count stands."""
     if not found:
         return None
-    return Said(
+    return ClosingLine(
         max(said.line for said in found),
         min(said.passed for said in found),
         max(said.failed for said in found),
@@ -243,24 +243,24 @@ def worst(found: Sequence[Said]) -> Said | None:
     )
 
 
-def together(found: Sequence[Said]) -> Said | None:
+def sum_up(found: Sequence[ClosingLine]) -> ClosingLine | None:
     """Closing lines of a runner that prints one for each part: together they are the run."""
     if not found:
         return None
     line = max(said.line for said in found)
-    return Said(line, sum(s.passed for s in found), sum(s.failed for s in found), sum(s.skipped for s in found))
+    return ClosingLine(line, sum(s.passed for s in found), sum(s.failed for s in found), sum(s.skipped for s in found))
 
 
-def number(text: str, *words: str) -> int:
+def sum_numbers(text: str, *words: str) -> int:
     """The sum of the numbers that stand before these words."""
     return sum(int(each) for each in re.findall(rf"(\d{{1,9}}) (?:{'|'.join(words)})\b", text))
 
 
-def joined(before: str | None, added: str) -> str:
+def join_options(before: str | None, added: str) -> str:
     return f"{before} {added}" if before and before.strip() else added
 
 
-def leaf(id: str) -> str:
+def strip_file(id: str) -> str:
     """A test's id without its file."""
     return id.split("::", 1)[1]
 
@@ -268,7 +268,7 @@ def leaf(id: str) -> str:
 Shape = TypeVar("Shape")
 
 
-def decoded(report: bytes, shape: type[Shape]) -> Shape | None:
+def decode_report(report: bytes, shape: type[Shape]) -> Shape | None:
     """A report that is JSON of this shape; None when it is not."""
     if len(report) > LARGEST:
         return None

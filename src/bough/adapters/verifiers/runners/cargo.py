@@ -10,21 +10,21 @@ from shlex import quote
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.cases import MOST_CASES, make_case
-from bough.adapters.verifiers.look import Look
+from bough.adapters.verifiers.project_files import ProjectFiles
 from bough.adapters.verifiers.runners.base import (
     MOST_LINES,
-    Found,
+    ClosingLine,
     Progress,
+    ProjectCommand,
     Runner,
-    Said,
-    leaf,
-    number,
-    tail,
-    together,
-    worst,
+    choose_worst,
+    find_last_lines,
+    strip_file,
+    sum_numbers,
+    sum_up,
 )
-from bough.core.acceptance import Case, CaseOutcome
-from bough.core.commandline import Part, insert, program, subcommand, text
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, find_subcommand, get_program_name, get_word, insert_arguments
 
 _CLOSING = (
     r"test result: (?:ok|FAILED)\. (\d{1,9}) passed; (\d{1,9}) failed; (\d{1,9}) ignored"
@@ -58,8 +58,8 @@ class Cargo(Runner):
     summary = r"failures:"
 
     def recognise(self, part: Part, at: int) -> int | None:
-        found = subcommand(part, at, "test", "t", "nextest") if program(part, at) == "cargo" else None
-        more = found is not None and part[found].text == "nextest" and text(part, found + 1) == "run"
+        found = find_subcommand(part, at, "test", "t", "nextest") if get_program_name(part, at) == "cargo" else None
+        more = found is not None and part[found].text == "nextest" and get_word(part, found + 1) == "run"
         return found if found is None else found + more
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -69,27 +69,27 @@ class Cargo(Runner):
         found = self.place(command)
         if found is None:
             return None
-        names = sorted({leaf(one) for one in ids})
+        names = sorted({strip_file(one) for one in ids})
         # A documentation test's name ends with its line number, which its id leaves out: then the names are beginnings.
         exact = [] if any(":doc::" in one for one in ids) else ["--exact"]
         dashes = [] if any(word.text == "--" for word in found.part) else ["--"]
-        return insert(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
+        return insert_arguments(command, found.part[-1].end, " ".join([*dashes, *exact, *map(quote, names)]))
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         found = []
-        for at, line in tail(lines):
+        for at, line in find_last_lines(lines):
             if match := re.fullmatch(_NEXTEST_CLOSING, line.strip()):
-                failed = number(match[2], "failed", "timed out", "exec failed")
-                found.append(Said(at, number(match[2], "passed"), failed, number(match[2], "skipped")))
+                failed = sum_numbers(match[2], "failed", "timed out", "exec failed")
+                found.append(ClosingLine(at, sum_numbers(match[2], "passed"), failed, sum_numbers(match[2], "skipped")))
         if found:
-            return worst(found)
+            return choose_worst(found)
         for at, line in enumerate(lines):
             if match := re.fullmatch(_CLOSING, line):
-                found.append(Said(at, int(match[1]), int(match[2]), int(match[3])))
-        return together(found)
+                found.append(ClosingLine(at, int(match[1]), int(match[2]), int(match[3])))
+        return sum_up(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        target, found, traces = "", list[tuple[str, str, CaseOutcome]](), _traces(lines)
+        target, found, traces = "", list[tuple[str, str, CaseOutcome]](), _read_traces(lines)
         seen: set[tuple[str, str]] = set()
         for line in lines:
             if (section := re.fullmatch(_SECTION, line)) is not None:
@@ -102,38 +102,40 @@ class Cargo(Runner):
                 seen.add((test[2], test[3]))  # Failures are named once more in the summary.
                 found.append((test[2].replace("::", ":"), test[3], _OUTCOMES.get(test[1], "failed")))
         # Documentation tests of one item differ by their line alone and come in any order: in that of the file, then.
-        found.sort(key=lambda each: (each[0].endswith(":doc"), _line_of(each[1]) if each[0].endswith(":doc") else 0))
+        found.sort(
+            key=lambda each: (each[0].endswith(":doc"), _parse_line_number(each[1]) if each[0].endswith(":doc") else 0)
+        )
         cases = []
         for target, name, outcome in found[:MOST_CASES]:
             trace = traces.get(name, [])
             # The line number of a documentation test moves with every edit above it.
             stable = re.sub(r" \(line \d+\).*", "", name)
-            cases.append(make_case(f"{target}::{stable}", outcome, _panic(trace), "\n".join(trace), root=root))
+            cases.append(make_case(f"{target}::{stable}", outcome, _find_panic(trace), "\n".join(trace), root=root))
         return cases
 
     def count(self, so_far: Progress, line: str) -> Progress:
         # It says how many there are, and then what failed, again for each of its programs.
         return super().count(replace(so_far, over=False) if re.fullmatch(self.total, line) else so_far, line)
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         if "Cargo.toml" not in look.files:
             return None
         whole = re.search(r"^\[workspace\]", look.text("Cargo.toml"), re.MULTILINE)
-        return Found(f"cargo test{' --workspace' if whole else ''}", "there is a Cargo.toml", "Cargo.toml")
+        return ProjectCommand(f"cargo test{' --workspace' if whole else ''}", "there is a Cargo.toml", "Cargo.toml")
 
-    def file(self, path: str, look: Look, test: str) -> str:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
         where = PurePosixPath(path)
         if where.parts[0] == "tests" and len(where.parts) == 2:
             return f"cargo test --test {quote(where.stem)}"
         return f"cargo test {quote(where.stem)}"
 
 
-def _line_of(name: str) -> int:
+def _parse_line_number(name: str) -> int:
     match = re.search(r"\(line (\d{1,9})\)", name)
     return int(match[1]) if match else 0
 
 
-def _traces(lines: Sequence[str]) -> dict[str, list[str]]:
+def _read_traces(lines: Sequence[str]) -> dict[str, list[str]]:
     """What each failing test printed: `---- name stdout ----` and what follows, up to the next or the list of names."""
     traces: dict[str, list[str]] = {}
     current: list[str] | None = None
@@ -147,7 +149,7 @@ def _traces(lines: Sequence[str]) -> dict[str, list[str]]:
     return traces
 
 
-def _panic(trace: Sequence[str]) -> str:
+def _find_panic(trace: Sequence[str]) -> str:
     for at, line in enumerate(trace):
         if re.match(r"thread '.*' .*panicked at ", line):
             told = [each.strip() for each in trace[at + 1 : at + 4]]

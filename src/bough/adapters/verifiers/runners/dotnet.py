@@ -8,10 +8,10 @@ from pathlib import Path
 from shlex import quote
 
 from bough.adapters.verifiers.cases import make_case
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, together
-from bough.core.acceptance import Case, CaseOutcome
-from bough.core.commandline import Part, insert, program, subcommand
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import MOST_LINES, ClosingLine, ProjectCommand, Runner, sum_up
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
 
 _SHORT = r"(?:Passed|Failed|Skipped)! +- Failed: +(\d{1,9}), Passed: +(\d{1,9}), Skipped: +(\d{1,9}), Total: .*"
 _TOTAL = r"Total tests: (\d{1,9})"
@@ -27,11 +27,13 @@ class Dotnet(Runner):
     bad = frozenset({"Failed"})
 
     def recognise(self, part: Part, at: int) -> int | None:
-        return subcommand(part, at, "test") if program(part, at) == "dotnet" else None
+        return find_subcommand(part, at, "test") if get_program_name(part, at) == "dotnet" else None
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         shows = re.search(r"--logger\b.*console|\s-l\b", command)
-        return command if shows else self._told(command, "--logger 'console;verbosity=normal'") or command, dict(env)
+        return command if shows else self._add_arguments(
+            command, "--logger 'console;verbosity=normal'"
+        ) or command, dict(env)
 
     def can_name(self, id: str) -> bool:
         return True
@@ -39,27 +41,29 @@ class Dotnet(Runner):
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # The arguments of a theory are not part of a test's full name.
         names = sorted({re.sub(r"\(.*", "", one) for one in ids})
-        return self._told(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
+        return self._add_arguments(command, f"--filter {quote('|'.join(f'FullyQualifiedName={one}' for one in names))}")
 
-    def _told(self, command: str, arguments: str) -> str | None:
+    def _add_arguments(self, command: str, arguments: str) -> str | None:
         """With more arguments, before the `--` behind which settings follow."""
         found = self.place(command)
         if found is None:
             return None
         words = [word.text for word in found.part]
         last = words.index("--") - 1 if "--" in words else len(words) - 1
-        return insert(command, found.part[last].end, arguments)
+        return insert_arguments(command, found.part[last].end, arguments)
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """A line or a block of counts for each test project."""
         found = []
         for at, line in enumerate(lines):
             if short := re.fullmatch(_SHORT, line.strip()):
-                found.append(Said(at, int(short[2]), int(short[1]), int(short[3])))
+                found.append(ClosingLine(at, int(short[2]), int(short[1]), int(short[3])))
             elif re.fullmatch(_TOTAL, line.strip()):
                 counts = {m[1]: int(m[2]) for each in lines[at : at + 4] if (m := re.fullmatch(_COUNT, each.rstrip()))}
-                found.append(Said(at, counts.get("Passed", 0), counts.get("Failed", 0), counts.get("Skipped", 0)))
-        return together(found)
+                found.append(
+                    ClosingLine(at, counts.get("Passed", 0), counts.get("Failed", 0), counts.get("Skipped", 0))
+                )
+        return sum_up(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         found: list[tuple[str, CaseOutcome, list[str]]] = []
@@ -71,17 +75,17 @@ class Dotnet(Runner):
             elif found and len(found[-1][2]) < MOST_LINES:
                 found[-1][2].append(line)
         return [
-            make_case(name, outcome, _message(said), "\n".join(said), root=root)
+            make_case(name, outcome, _extract_message(said), "\n".join(said), root=root)
             for name, outcome, said in found
             if name
         ]
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         named = next((path for path in look if path.endswith((".sln", ".slnx")) and "/" not in path), "")
-        return Found("dotnet test", f"there is a {named}", named) if named else None
+        return ProjectCommand("dotnet test", f"there is a {named}", named) if named else None
 
 
-def _message(said: Sequence[str]) -> str:
+def _extract_message(said: Sequence[str]) -> str:
     """What stands between `Error Message:` and `Stack Trace:`."""
     text = "\n".join(said)
     match = re.search(r"^  Error Message:\n(.*?)(?:^  Stack Trace:|\Z)", text, re.MULTILINE | re.DOTALL)

@@ -9,11 +9,11 @@ from shlex import quote
 
 import msgspec
 
-from bough.adapters.verifiers.cases import MOST_CASES, counted, make_case
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, leaf
-from bough.core.acceptance import Case, CaseOutcome
-from bough.core.commandline import Part, insert, program, subcommand
+from bough.adapters.verifiers.cases import MOST_CASES, count_cases, make_case
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import MOST_LINES, ClosingLine, ProjectCommand, Runner, strip_file
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, find_subcommand, get_program_name, insert_arguments
 
 _OK = r"ok  \t\S+\t(?:[\d.]+s|\(cached\))((?:\t|  ?)\S.*)?"
 _NONE = r"(ok|\?)  +\t\S+\t.*\[no test.*\]"
@@ -31,7 +31,7 @@ class Go(Runner):
     bad = frozenset({"FAIL", "fail"})
 
     def recognise(self, part: Part, at: int) -> int | None:
-        return subcommand(part, at, "test") if program(part, at) == "go" else None
+        return find_subcommand(part, at, "test") if get_program_name(part, at) == "go" else None
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         return self.put_in(command, "-json"), dict(env)
@@ -40,17 +40,17 @@ class Go(Runner):
         found = self.place(command)
         if found is None:
             return None
-        names = sorted({leaf(one).split("/")[0] for one in ids})
+        names = sorted({strip_file(one).split("/")[0] for one in ids})
         last = next((at for at, word in enumerate(found.part) if word.text in ("-args", "--args")), len(found.part)) - 1
-        return insert(command, found.part[last].end, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
+        return insert_arguments(command, found.part[last].end, f"-count=1 -run {quote('^(' + '|'.join(names) + ')$')}")
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """One line for each package. Without -v a package says only that its tests passed, which counts as one."""
-        if events := _events(lines):
+        if events := _parse_events(lines):
             # The last word of a package is its own event; without one the run was cut off.
             ended = any(event.Action in _OUTCOMES and not event.Test for event in events)
-            told = counted("closing line", tuple(_from_events(events, "")))
-            return Said(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
+            told = count_cases("closing line", tuple(_read_events(events, "")))
+            return ClosingLine(len(lines) - 1, told.passed, told.failed, told.skipped) if ended else None
         good = [at for at, line in enumerate(lines) if re.fullmatch(_OK, line) and "[no tests to run]" not in line]
         none = [at for at, line in enumerate(lines) if re.fullmatch(_NONE, line)]
         bad = [at for at, line in enumerate(lines) if re.fullmatch(_BAD, line)]
@@ -58,31 +58,31 @@ class Go(Runner):
             return None
         kinds = [match[1] for line in lines if (match := re.fullmatch(_LINE, line))]
         passed = max(kinds.count("PASS"), len(good))
-        return Said(max(good + none + bad), passed, max(kinds.count("FAIL"), len(bad)), kinds.count("SKIP"))
+        return ClosingLine(max(good + none + bad), passed, max(kinds.count("FAIL"), len(bad)), kinds.count("SKIP"))
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
-        events = _events(lines)
-        return _from_events(events, root) if events else _from_text(lines, root)
+        events = _parse_events(lines)
+        return _read_events(events, root) if events else _read_text(lines, root)
 
     def readable(self, output: str) -> str:
         """As `go test -v` would have printed it."""
         shown = []
         for line in output.splitlines(keepends=True):
-            events = _events([line.rstrip("\n")])
+            events = _parse_events([line.rstrip("\n")])
             shown.append(events[0].Output if events else line)
         return "".join(shown)
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         if "go.mod" in look.files and any(path.endswith("_test.go") for path in look):
-            return Found("go test ./...", "there is a go.mod", "go.mod")
+            return ProjectCommand("go test ./...", "there is a go.mod", "go.mod")
         return None
 
-    def file(self, path: str, look: Look, test: str) -> str:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
         folder = str(PurePosixPath(path).parent)
         return f"go test {quote('.' if folder == '.' else f'./{folder}')}"
 
 
-class _Event(msgspec.Struct):
+class _GoTestEvent(msgspec.Struct):
     Action: str
     Package: str = ""
     ImportPath: str = ""
@@ -91,9 +91,9 @@ class _Event(msgspec.Struct):
     Elapsed: float = 0.0
 
 
-def _events(lines: Sequence[str]) -> list[_Event]:
+def _parse_events(lines: Sequence[str]) -> list[_GoTestEvent]:
     """The events of `go test -json` among the lines of an output; what is no event is left out."""
-    decoder = msgspec.json.Decoder(_Event)
+    decoder = msgspec.json.Decoder(_GoTestEvent)
     events = []
     for line in lines:
         if line.startswith("{") and '"Action"' in line:
@@ -104,7 +104,7 @@ def _events(lines: Sequence[str]) -> list[_Event]:
     return events
 
 
-def _from_events(events: Sequence[_Event], root: str) -> list[Case]:
+def _read_events(events: Sequence[_GoTestEvent], root: str) -> list[Case]:
     outcomes: dict[tuple[str, str], tuple[CaseOutcome, float]] = {}
     outputs: dict[tuple[str, str], list[str]] = {}
     for event in events[: MOST_CASES * 10]:
@@ -129,7 +129,7 @@ def _from_events(events: Sequence[_Event], root: str) -> list[Case]:
     return cases
 
 
-def _from_text(lines: Sequence[str], root: str) -> list[Case]:
+def _read_text(lines: Sequence[str], root: str) -> list[Case]:
     """Tests are printed before the line of their package."""
     cases: list[Case] = []
     waiting: list[tuple[str, CaseOutcome, float, list[str]]] = []

@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 from shlex import quote
 from typing import Any
 
-from bough.adapters.verifiers.look import Look, folder_of, last
-from bough.adapters.verifiers.runners.base import Found, Runner
-from bough.core.commandline import Part, program
+from bough.adapters.verifiers.project_files import ProjectFiles, last_segment, parent_folder
+from bough.adapters.verifiers.runners.base import ProjectCommand, Runner
+from bough.core.shell_syntax import Part, get_program_name
 
 SUFFIXES = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
 _NO_TESTS = r"No tests? (?:files )?found, exiting with code [01]"
@@ -22,40 +22,42 @@ class JavaScript(Runner):
     suffixes = SUFFIXES
 
     def recognise(self, part: Part, at: int) -> int | None:
-        if program(part, at) == self.name:
+        if get_program_name(part, at) == self.name:
             return at
-        if program(part, at) in ("node", "nodejs", "tsx"):
+        if get_program_name(part, at) in ("node", "nodejs", "tsx"):
             places = range(at + 1, len(part))
-            return next((index for index in places if re.sub(r"\.m?js$", "", program(part, index)) == self.name), None)
+            return next(
+                (index for index in places if re.sub(r"\.m?js$", "", get_program_name(part, index)) == self.name), None
+            )
         return None
 
-    def chosen(self, look: Look) -> bool:
-        return tool(look) == self.name
+    def chosen(self, look: ProjectFiles) -> bool:
+        return find_test_tool(look) == self.name
 
-    def command(self, look: Look, path: str = "") -> str:
+    def command(self, look: ProjectFiles, path: str = "") -> str:
         """The command for one test file of a package, or for all of them; the path is quoted."""
-        return f"{runs(look)}{self.name}{path}"
+        return f"{make_run_command(look)}{self.name}{path}"
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         """Of a package without a test script."""
         if not self.chosen(look):
             return None
-        nested = {folder_of(path) for path in look if last(path) == "package.json"} - {""}
+        nested = {parent_folder(path) for path in look if last_segment(path) == "package.json"} - {""}
         tests = (path for path in look if _is_test(path))
         own = next((path for path in tests if not any(path.startswith(f"{folder}/") for folder in nested)), None)
-        why = f"{self.name} is in package.json" if tool(look) else f"there are JavaScript tests ({own})"
+        why = f"{self.name} is in package.json" if find_test_tool(look) else f"there are JavaScript tests ({own})"
         kind = "package.json" if "package.json" in look.files else "JavaScript tests"
-        return Found(self.command(look), why, kind) if own else None
+        return ProjectCommand(self.command(look), why, kind) if own else None
 
-    def file(self, path: str, look: Look, test: str) -> str | None:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         return self.command(look, f" {quote(path)}") if self.chosen(look) else None
 
-    def home(self, path: str, look: Look) -> str:
+    def home(self, path: str, look: ProjectFiles) -> str:
         """The nearest package above that has a test tool, else the nearest: workspaces keep their tools at the top."""
         nearest = home = look.home(path, "package.json")
-        while home and not tool(look.inside(home)):
+        while home and not find_test_tool(look.inside(home)):
             home = look.home(home, "package.json")
-        return home if tool(look.inside(home)) else nearest
+        return home if find_test_tool(look.inside(home)) else nearest
 
 
 def _is_test(path: str) -> bool:
@@ -65,7 +67,7 @@ def _is_test(path: str) -> bool:
     return bool(re.search(r"[._-]test$|[._-]spec$|^test-|^test$", where.stem)) or "test" in where.parts[:-1]
 
 
-def package(look: Look) -> dict[str, Any]:
+def read_package(look: ProjectFiles) -> dict[str, Any]:
     """package.json; empty when there is none or it is not an object."""
     try:
         read = json.loads(look.text("package.json") or "null")
@@ -74,19 +76,19 @@ def package(look: Look) -> dict[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
-def table(holder: dict[str, Any], key: str) -> dict[str, Any]:
+def get_table(holder: dict[str, Any], key: str) -> dict[str, Any]:
     value = holder.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def dependencies(look: Look) -> dict[str, Any]:
-    about = package(look)
-    return {**table(about, "dependencies"), **table(about, "devDependencies")}
+def list_dependencies(look: ProjectFiles) -> dict[str, Any]:
+    about = read_package(look)
+    return {**get_table(about, "dependencies"), **get_table(about, "devDependencies")}
 
 
-def manager(look: Look) -> str:
+def find_manager(look: ProjectFiles) -> str:
     """Which package manager a project uses, by what package.json says and by its lock file."""
-    named = str(package(look).get("packageManager", "")).split("@")[0]
+    named = str(read_package(look).get("packageManager", "")).split("@")[0]
     if named in ("npm", "pnpm", "yarn", "bun"):
         return named
     for lock, name in (("pnpm-lock.yaml", "pnpm"), ("yarn.lock", "yarn"), ("bun.lock", "bun"), ("bun.lockb", "bun")):
@@ -95,22 +97,22 @@ def manager(look: Look) -> str:
     return "npm"
 
 
-def runs(look: Look) -> str:
+def make_run_command(look: ProjectFiles) -> str:
     """How the project's package manager runs a program of a dependency."""
-    return {"npm": "npx --no-install ", "pnpm": "pnpm exec ", "yarn": "yarn ", "bun": "bunx "}[manager(look)]
+    return {"npm": "npx --no-install ", "pnpm": "pnpm exec ", "yarn": "yarn ", "bun": "bunx "}[find_manager(look)]
 
 
-def tool(look: Look) -> str:
+def find_test_tool(look: ProjectFiles) -> str:
     """The test tool among a package's dependencies, first the one that its test script names; empty: none."""
-    known, script = dependencies(look), str(table(package(look), "scripts").get("test", ""))
+    known, script = list_dependencies(look), str(get_table(read_package(look), "scripts").get("test", ""))
     tools = [name for name in ("vitest", "jest", "mocha") if name in known]
     return next((name for name in tools if re.search(rf"\b{name}\b", script)), tools[0] if tools else "")
 
 
-def no_tests(line: str) -> bool:
+def says_no_tests(line: str) -> bool:
     return bool(re.fullmatch(_NO_TESTS, line.strip()))
 
 
-def escaped(name: str) -> str:
+def escape_regex(name: str) -> str:
     """A name as a JavaScript regular expression."""
     return re.sub(r"[\\^$.*+?()\[\]{}|/]", r"\\\g<0>", name)

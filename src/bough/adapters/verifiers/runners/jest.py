@@ -9,13 +9,20 @@ from shlex import quote
 
 import msgspec
 
-from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
+from bough.adapters.verifiers.cases import MOST_CASES, deduplicate, make_case
 from bough.adapters.verifiers.junit import MOST_TEXT
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Said, decoded, leaf, number, tail, worst
-from bough.adapters.verifiers.runners.javascript import JavaScript, escaped, no_tests
-from bough.core.acceptance import Case, CaseOutcome
-from bough.core.commandline import Part, program, text
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import (
+    ClosingLine,
+    choose_worst,
+    decode_report,
+    find_last_lines,
+    strip_file,
+    sum_numbers,
+)
+from bough.adapters.verifiers.runners.javascript import JavaScript, escape_regex, says_no_tests
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, get_program_name, get_word
 
 _SUITES = r"Test Suites: +((?:\d{1,9} [a-z]+, )*)(?:\d+ of )?\d{1,9} total"
 _TESTS = r"Tests: +((?:\d{1,9} [a-z]+, )*)\d{1,9} total"
@@ -32,7 +39,7 @@ class Jest(JavaScript):
     bad = frozenset({"✕"})
 
     def recognise(self, part: Part, at: int) -> int | None:
-        if program(part, at) == "react-scripts" and text(part, at + 1) == "test":
+        if get_program_name(part, at) == "react-scripts" and get_word(part, at + 1) == "test":
             return at + 1
         return super().recognise(part, at)
 
@@ -42,10 +49,10 @@ class Jest(JavaScript):
         return self.append(command, f"--json --outputFile={quote(str(report))}") or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, by_name(ids))
+        return self.append(command, make_name_pattern(ids))
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        if (read := decoded(report, _Jest)) is None:
+        if (read := decode_report(report, _Jest)) is None:
             return None
         cases: list[Case] = []
         for file in read.testResults[:MOST_CASES]:
@@ -59,27 +66,27 @@ class Jest(JavaScript):
                 first = next((line for line in trace.split("\n") if line.strip()), "")
                 seconds = (test.duration or 0) / 1000
                 cases.append(make_case(name, _OUTCOMES.get(test.status, "skipped"), first, trace, seconds, root))
-        return one_each(cases)
+        return deduplicate(cases)
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
-        end = tail(lines)
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines)
         found = []
         for at, line in end:
             if match := re.fullmatch(_TESTS, line.strip()):
                 suites = next((m[1] for _, other in end if (m := re.fullmatch(_SUITES, other.strip()))), "")
-                failed = max(number(match[1], "failed"), number(suites, "failed"))
-                skipped = number(match[1], "skipped", "todo", "pending", "disabled")
-                found.append(Said(at, number(match[1], "passed"), failed, skipped))
-            elif no_tests(line):
-                found.append(Said(at, 0, 0))
-        return worst(found)
+                failed = max(sum_numbers(match[1], "failed"), sum_numbers(suites, "failed"))
+                skipped = sum_numbers(match[1], "skipped", "todo", "pending", "disabled")
+                found.append(ClosingLine(at, sum_numbers(match[1], "passed"), failed, skipped))
+            elif says_no_tests(line):
+                found.append(ClosingLine(at, 0, 0))
+        return choose_worst(found)
 
-    def command(self, look: Look, path: str = "") -> str:
+    def command(self, look: ProjectFiles, path: str = "") -> str:
         return super().command(look, f" --runTestsByPath{path}" if path else "")
 
 
-def by_name(ids: Sequence[str]) -> str:
-    names = sorted({escaped(leaf(one)).replace(" > ", "( > | )") for one in ids})
+def make_name_pattern(ids: Sequence[str]) -> str:
+    names = sorted({escape_regex(strip_file(one)).replace(" > ", "( > | )") for one in ids})
     return f"-t {quote('(' + '|'.join(names) + ')$')}"
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, Said, tail
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import ClosingLine, ProjectCommand, Runner, find_last_lines
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")
 """In the order in which make looks for them; it reads the first."""
@@ -20,28 +20,28 @@ _DEEPEST = 4
 class Make(Runner):
     name = "make"
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """make that did nothing at all: a folder has the target's name, or the target has no recipe."""
         idle = r"g?make(?:\[\d+\])?: (?:'.*' is up to date|Nothing to be done for '.*')\."
-        end = tail(lines, 1)
-        return Said(end[0][0], 0, 0) if end and re.fullmatch(idle, end[0][1].strip()) else None
+        end = find_last_lines(lines, 1)
+        return ClosingLine(end[0][0], 0, 0) if end and re.fullmatch(idle, end[0][1].strip()) else None
 
-    def project(self, look: Look) -> Found | None:
-        name, known = targets(look)
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        name, known = find_targets(look)
         target = next((target for target in ("test", "check") if target in known), "")
-        return Found(f"make {target}", f"the target {target} of {name}", name) if target else None
+        return ProjectCommand(f"make {target}", f"the target {target} of {name}", name) if target else None
 
 
-def targets(look: Look) -> tuple[str, frozenset[str]]:
+def find_targets(look: ProjectFiles) -> tuple[str, frozenset[str]]:
     """The Makefile that make would read here, and the targets that it really has: rules, also those of files that it
     includes, and neither words in comments or recipes nor names in .PHONY. Empty when there is none."""
     name = next((name for name in NAMES if name in look.files), "")
-    return name, frozenset(_targets(look, name, 0)) if name else frozenset()
+    return name, frozenset(_list_targets(look, name, 0)) if name else frozenset()
 
 
-def _targets(look: Look, path: str, depth: int) -> Iterator[str]:
+def _list_targets(look: ProjectFiles, path: str, depth: int) -> Iterator[str]:
     inside_define = False
-    for line in _logical_lines(look.text(path)):
+    for line in _join_lines(look.text(path)):
         word = line.split(maxsplit=1)[0] if line.split() else ""
         if inside_define or word == "define":
             inside_define = word != "endef"
@@ -51,12 +51,12 @@ def _targets(look: Look, path: str, depth: int) -> Iterator[str]:
             for name in include[1].split():
                 other = str(PurePosixPath(name))
                 if other in look.files:
-                    yield from _targets(look, other, depth + 1)
+                    yield from _list_targets(look, other, depth + 1)
         elif not line.startswith("\t"):
-            yield from _named(line)
+            yield from _parse_targets(line)
 
 
-def _named(line: str) -> Iterator[str]:
+def _parse_targets(line: str) -> Iterator[str]:
     rule = re.match(_RULE, line)
     # `test: FLAGS = -x` gives a target a variable; it does not make the target.
     if rule is None or re.match(_OWN_VARIABLE, rule["rest"]):
@@ -68,7 +68,7 @@ def _named(line: str) -> Iterator[str]:
             yield name
 
 
-def _logical_lines(text: str) -> Iterator[str]:
+def _join_lines(text: str) -> Iterator[str]:
     """Lines joined where a backslash says so, without comments."""
     held = ""
     for line in text.splitlines():

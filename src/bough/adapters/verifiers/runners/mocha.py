@@ -9,11 +9,11 @@ from shlex import quote
 
 import msgspec
 
-from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
+from bough.adapters.verifiers.cases import MOST_CASES, deduplicate, make_case
 from bough.adapters.verifiers.junit import MOST_TEXT
-from bough.adapters.verifiers.runners.base import Said, decoded, leaf
-from bough.adapters.verifiers.runners.javascript import JavaScript, escaped
-from bough.core.acceptance import Case, CaseOutcome
+from bough.adapters.verifiers.runners.base import ClosingLine, decode_report, strip_file
+from bough.adapters.verifiers.runners.javascript import JavaScript, escape_regex
+from bough.core.acceptance.verdict import Case, CaseOutcome
 
 _COUNTS = r" +(\d{1,9}) (passing|failing|pending)(?: \([\d.]+ ?m?s?\))?"
 
@@ -30,11 +30,11 @@ class Mocha(JavaScript):
         return self.append(command, options) or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        names = sorted({escaped(leaf(one).replace(" > ", " ")) for one in ids})
+        names = sorted({escape_regex(strip_file(one).replace(" > ", " ")) for one in ids})
         return self.append(command, f"--grep {quote('^(' + '|'.join(names) + ')$')}")
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        if (read := decoded(report, _Mocha)) is None:
+        if (read := decode_report(report, _Mocha)) is None:
             return None
         pending = {test.key for test in read.pending}
         failed = {test.key for test in read.failures}
@@ -46,9 +46,9 @@ class Mocha(JavaScript):
             name = f"{test.file}::{f'{group} > ' if group else ''}{test.title}"
             message, trace = str(test.err.get("message", "")), str(test.err.get("stack", ""))[:MOST_TEXT]
             cases.append(make_case(name, outcome, message, trace, (test.duration or 0) / 1000, root))
-        return one_each(cases)
+        return deduplicate(cases)
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         """Its failures follow the counts, so the counts are looked for in the whole output; `passing` begins them."""
         starts = [
             at for at, line in enumerate(lines) if (m := re.fullmatch(_COUNTS, line.rstrip())) and m[2] == "passing"
@@ -59,7 +59,7 @@ class Mocha(JavaScript):
         for line in lines[starts[-1] : starts[-1] + 3]:
             if match := re.fullmatch(_COUNTS, line.rstrip()):
                 counts[match[2]] = int(match[1])
-        return Said(starts[-1], counts["passing"], counts["failing"], counts["pending"])
+        return ClosingLine(starts[-1], counts["passing"], counts["failing"], counts["pending"])
 
 
 class _Test(msgspec.Struct):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner
-from bough.adapters.verifiers.runners.javascript import manager, package, table
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import ProjectCommand, Runner
+from bough.adapters.verifiers.runners.javascript import find_manager, get_table, read_package
 
 _PLACEHOLDER = "no test specified"
 
@@ -14,12 +14,14 @@ class Npm(Runner):
     settings = r"\.npmrc|\.yarnrc.*|\.pnpmfile\.cjs|\.pnp\..*"
     sections = (("package.json", "scripts"), ("package.json", "config"), ("package.json", "imports"))
 
-    def project(self, look: Look) -> Found | None:
-        script = table(package(look), "scripts").get("test")
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        script = get_table(read_package(look), "scripts").get("test")
         if not isinstance(script, str) or not script.strip() or _PLACEHOLDER in script:
             return None
-        by = manager(look)
+        by = find_manager(look)
         command = "bun run test" if by == "bun" else f"{by} test"
         # Without CI set, its test script waits for changes and for keys.
         waits = "react-scripts test" in script
-        return Found(f"env CI=true {command}" if waits else command, "scripts.test in package.json", "package.json")
+        return ProjectCommand(
+            f"env CI=true {command}" if waits else command, "scripts.test in package.json", "package.json"
+        )

@@ -9,10 +9,10 @@ from shlex import quote
 
 from msgspec.structs import replace
 
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, leaf
-from bough.core.acceptance import Case
-from bough.core.commandline import Part, program
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import ProjectCommand, Runner, strip_file
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import Part, get_program_name
 
 
 class PhpUnit(Runner):
@@ -28,9 +28,11 @@ class PhpUnit(Runner):
     )
 
     def recognise(self, part: Part, at: int) -> int | None:
-        if program(part, at) == "php":
-            return next((index for index in range(at + 1, len(part)) if program(part, index) == "phpunit"), None)
-        return at if program(part, at) in ("phpunit", "phpunit.phar") else None
+        if get_program_name(part, at) == "php":
+            return next(
+                (index for index in range(at + 1, len(part)) if get_program_name(part, index) == "phpunit"), None
+            )
+        return at if get_program_name(part, at) in ("phpunit", "phpunit.phar") else None
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         if "--log-junit" in command:
@@ -39,7 +41,7 @@ class PhpUnit(Runner):
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         # `Acme.BufferTest > testInsert with data set "x"` is `Acme\BufferTest::testInsert` here.
-        plain = (leaf(one).split(" with data set ")[0].replace(" > ", "::") for one in ids)
+        plain = (strip_file(one).split(" with data set ")[0].replace(" > ", "::") for one in ids)
         names = sorted({re.escape(name).replace(r"\.", ".") for name in plain})
         return self.append(command, f"--filter {quote('/(' + '|'.join(names) + ')( with data set .*)?$/')}")
 
@@ -50,9 +52,9 @@ class PhpUnit(Runner):
             return None
         return tuple(replace(case, message=(case.trace.split("\n")[1:2] or [case.message])[0]) for case in cases)
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         named = {"phpunit.xml", "phpunit.xml.dist"} & look.files
-        return Found("vendor/bin/phpunit", "there is a phpunit.xml", "phpunit.xml") if named else None
+        return ProjectCommand("vendor/bin/phpunit", "there is a phpunit.xml", "phpunit.xml") if named else None
 
-    def file(self, path: str, look: Look, test: str) -> str:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"vendor/bin/phpunit {quote(path)}"

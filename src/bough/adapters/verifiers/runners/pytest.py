@@ -11,13 +11,22 @@ from shlex import quote
 from msgspec.structs import replace
 
 from bough.adapters.verifiers.cases import make_case
-from bough.adapters.verifiers.junit import plain_id, read_junit
-from bough.adapters.verifiers.look import Look, last
-from bough.adapters.verifiers.runners.base import Found, Progress, Runner, Said, joined, number, tail, worst
-from bough.adapters.verifiers.runners.python import MANIFESTS, module, python_tests
-from bough.adapters.verifiers.runners.tox import handed_on
-from bough.core.acceptance import Case
-from bough.core.commandline import Part, insert, program
+from bough.adapters.verifiers.junit import make_plain_id, read_junit
+from bough.adapters.verifiers.project_files import ProjectFiles, last_segment
+from bough.adapters.verifiers.runners.base import (
+    ClosingLine,
+    Progress,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    find_last_lines,
+    join_options,
+    sum_numbers,
+)
+from bough.adapters.verifiers.runners.python import MANIFESTS, find_module_word, list_python_tests
+from bough.adapters.verifiers.runners.tox import hand_on_variable
+from bough.core.acceptance.verdict import Case
+from bough.core.shell_syntax import Part, get_program_name, insert_arguments
 
 _STOPS_EARLY = r"\s(-[a-zA-Z]*x[a-zA-Z]*|--exitfirst|--maxfail\b.*)(\s|$)"
 _VALUED = frozenset(
@@ -59,13 +68,13 @@ class Pytest(Runner):
     summary = r"=+ (ERRORS|FAILURES|short test summary info|warnings summary) =+"
 
     def recognise(self, part: Part, at: int) -> int | None:
-        if program(part, at) in ("pytest", "py.test", "pytest-3"):
+        if get_program_name(part, at) in ("pytest", "py.test", "pytest-3"):
             return at
-        return module(part, at, "pytest")
+        return find_module_word(part, at, "pytest")
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-        made = handed_on(command, env, "PYTEST_ADDOPTS")
-        made["PYTEST_ADDOPTS"] = joined(env.get("PYTEST_ADDOPTS"), _options(report, command))
+        made = hand_on_variable(command, env, "PYTEST_ADDOPTS")
+        made["PYTEST_ADDOPTS"] = join_options(env.get("PYTEST_ADDOPTS"), _make_options(report, command))
         stops = self.place(command) and re.search(_STOPS_EARLY, command)
         return (self.append(command, "--maxfail=0") or command) if stops else command, made
 
@@ -79,23 +88,23 @@ class Pytest(Runner):
         words = found.part[found.head + 1 :]
         chosen = [word for at, word in enumerate(words) if _selects(word.text, words[at - 1].text if at else "")]
         # From right to left, so that the places of the words further left stay right.
-        line = insert(command, found.part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
+        line = insert_arguments(command, found.part[-1].end, " ".join([*map(quote, ids), "--maxfail=0"]))
         for word in reversed(chosen):
             line = line[: word.start].rstrip(" ") + line[word.end :]
         return line
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        return read_junit(report, root, _id)
+        return read_junit(report, root, _make_id)
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         found = []
-        for at, line in tail(lines):
+        for at, line in find_last_lines(lines):
             if match := re.fullmatch(_CLOSING, line.strip()):
                 counts = re.sub(r"\d+ subtests passed", "", match[1])
-                failed = number(counts, "failed", "errors?", "subtests failed")
-                skipped = number(counts, "skipped", "xfailed", "subtests skipped")
-                found.append(Said(at, number(counts, "passed", "xpassed"), failed, skipped))
-        return worst(found)
+                failed = sum_numbers(counts, "failed", "errors?", "subtests failed")
+                skipped = sum_numbers(counts, "skipped", "xfailed", "subtests skipped")
+                found.append(ClosingLine(at, sum_numbers(counts, "passed", "xpassed"), failed, skipped))
+        return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         """Those that failed, from the short summary that ends the output."""
@@ -114,23 +123,25 @@ class Pytest(Runner):
         failed = marks.count("F") + marks.count("E")
         return replace(so_far, done=so_far.done + len(marks), failed=so_far.failed + failed)
 
-    def project(self, look: Look) -> Found | None:
-        tests, sign = python_tests(look), pytest_sign(look)
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        tests, sign = list_python_tests(look), find_pytest_sign(look)
         doctests = re.search(r"--doctest-(modules|glob)", look.text("pyproject.toml") + look.text("pytest.ini"))
         if tests or (sign and doctests):
-            return Found(f"{look.python()} -m pytest", sign or f"there are Python tests ({tests[0]})", "Python")
+            return ProjectCommand(
+                f"{look.python()} -m pytest", sign or f"there are Python tests ({tests[0]})", "Python"
+            )
         return None
 
-    def file(self, path: str, look: Look, test: str) -> str:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str:
         return f"{look.python()} -m pytest {quote(f'{path}::{test}' if test else path)}"
 
 
-def pytest_sign(look: Look) -> str:
+def find_pytest_sign(look: ProjectFiles) -> str:
     """Where a project shows that it uses pytest, as a phrase for people; empty when nowhere."""
     for name, section in (*Pytest.sections, ("pytest.ini", "pytest"), (".pytest.ini", "pytest")):
         if re.search(rf"^\[{re.escape(section)}[.\]]", look.text(name), re.MULTILINE):
             return f"pytest is configured in {name}"
-    if any(last(path) == "conftest.py" for path in look):
+    if any(last_segment(path) == "conftest.py" for path in look):
         return "there is a conftest.py"
     for path in look:
         if path.count("/") < 2 and re.fullmatch(_DEPENDENCIES, path) and re.search(r"\bpytest\b", look.text(path)):
@@ -138,7 +149,7 @@ def pytest_sign(look: Look) -> str:
     return ""
 
 
-def _options(report: Path, command: str) -> str:
+def _make_options(report: Path, command: str) -> str:
     # xunit1 is the family that names each test's file.
     options = f"{quote(f'--junitxml={report}')} -o junit_family=xunit1 --maxfail=0 --continue-on-collection-errors"
     if "no:cacheprovider" in command:  # Then the next would be an unknown setting.
@@ -159,9 +170,9 @@ def _selects(word: str, before: str) -> bool:
 # pytest's own ids, out of a report that writes modules and classes with dots between all
 
 
-def _id(file: str, group: str, name: str) -> str:
-    if not (file.endswith(".py") or (not file and _dotted(group or name))):
-        return plain_id(file, group, name)
+def _make_id(file: str, group: str, name: str) -> str:
+    if not (file.endswith(".py") or (not file and _is_dotted(group or name))):
+        return make_plain_id(file, group, name)
     dotted = file.removesuffix(".py").replace("/", ".")
     if not group:  # A file that could not be collected: its name stands where the test's would.
         return file or name.replace(".", "/") + ".py"
@@ -170,17 +181,17 @@ def _id(file: str, group: str, name: str) -> str:
     else:
         # No file, or that of a base class in another module, from where the test was inherited.
         segments = group.split(".")
-        end = _module_end(segments) or len(segments)
+        end = _find_module_end(segments) or len(segments)
         file, classes = "/".join(segments[:end]) + ".py", segments[end:]
     return "::".join([file, *filter(None, classes), name])
 
 
-def _dotted(text: str) -> bool:
+def _is_dotted(text: str) -> bool:
     """Whether this is how pytest writes a module and its classes: `tests.test_a.TestX`."""
-    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and _module_end(text.split(".")) > 0
+    return bool(re.fullmatch(r"[\w-]+(\.[\w-]+)*", text)) and _find_module_end(text.split(".")) > 0
 
 
-def _module_end(segments: list[str]) -> int:
+def _find_module_end(segments: list[str]) -> int:
     """How many segments are the module: up to the last that is named like a test file."""
     named = [at for at, segment in enumerate(segments, 1) if re.fullmatch(r"test_.+|.+_test|conftest", segment)]
     return named[-1] if named else 0

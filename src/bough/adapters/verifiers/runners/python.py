@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import re
 
-from bough.adapters.verifiers.look import Look, folder_of, last
-from bough.core.commandline import Part, program, text
+from bough.adapters.verifiers.project_files import ProjectFiles, last_segment, parent_folder
+from bough.core.shell_syntax import Part, get_program_name, get_word
 
 MANIFESTS = ("pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini")
 _PYTHON = r"python(\d(\.\d+)?)?|pypy3?|py|coverage(-?3)?"
 
 
-def module(part: Part, at: int, name: str) -> int | None:
+def find_module_word(part: Part, at: int, name: str) -> int | None:
     """The word that names this module, where the word at `at` is a Python that runs it: `python -m pytest`, also
     through `coverage run -m …`."""
-    if not re.fullmatch(_PYTHON, program(part, at)):
+    if not re.fullmatch(_PYTHON, get_program_name(part, at)):
         return None
     index = at + 1
     while index < len(part):
         word = part[index].text
-        found = text(part, index + 1) if word == "-m" else word[2:] if re.match(r"-m\w", word) else ""
+        found = get_word(part, index + 1) if word == "-m" else word[2:] if re.match(r"-m\w", word) else ""
         if found:
             end = index + (word == "-m")
             if found == name:
                 return end
-            return module(part, end, name) if found == "coverage" else None
+            return find_module_word(part, end, name) if found == "coverage" else None
         by_value = part[index - 1].text in ("-X", "-W", "--source", "--rcfile")
         if not word.startswith("-") and word != "run" and not by_value:
             return None
@@ -32,15 +32,15 @@ def module(part: Part, at: int, name: str) -> int | None:
     return None
 
 
-def python_tests(look: Look) -> list[str]:
+def list_python_tests(look: ProjectFiles) -> list[str]:
     """The files that hold Python tests by their name, but for those of projects nested in this one."""
-    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *_configured_files(look)]))
-    nested = {folder_of(path) for path in look if last(path) in MANIFESTS[:2]} - {""}
-    named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last(path)))
+    wanted = re.compile("|".join([r"test_.*\.py", r".*_test\.py", *_read_file_patterns(look)]))
+    nested = {parent_folder(path) for path in look if last_segment(path) in MANIFESTS[:2]} - {""}
+    named = (path for path in look if path.endswith(".py") and wanted.fullmatch(last_segment(path)))
     return [path for path in named if not any(path.startswith(f"{folder}/") for folder in nested)]
 
 
-def _configured_files(look: Look) -> list[str]:
+def _read_file_patterns(look: ProjectFiles) -> list[str]:
     """pytest's `python_files`, as regular expressions."""
     found: list[str] = []
     for name in ("pyproject.toml", "pytest.ini", "tox.ini", "setup.cfg"):

@@ -9,12 +9,12 @@ from shlex import quote
 
 import msgspec
 
-from bough.adapters.verifiers.cases import MOST_CASES, make_case, one_each
+from bough.adapters.verifiers.cases import MOST_CASES, deduplicate, make_case
 from bough.adapters.verifiers.junit import MOST_TEXT
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Found, Runner, decoded, leaf
-from bough.core.acceptance import Case, CaseOutcome
-from bough.core.commandline import Part, program
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import ProjectCommand, Runner, decode_report, strip_file
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, get_program_name
 
 _OUTCOMES: dict[str, CaseOutcome] = {"passed": "passed", "failed": "failed"}
 
@@ -30,17 +30,17 @@ class RSpec(Runner):
     )
 
     def recognise(self, part: Part, at: int) -> int | None:
-        return at if program(part, at) == "rspec" else None
+        return at if get_program_name(part, at) == "rspec" else None
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         shown = "" if re.search(r"\s(-f|--format)\b", command) else "--format progress "
         return self.append(command, f"{shown}--format json --out {quote(str(report))}") or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, " ".join(f"--example {quote(leaf(one))}" for one in ids))
+        return self.append(command, " ".join(f"--example {quote(strip_file(one))}" for one in ids))
 
     def read(self, report: bytes, root: str = "") -> tuple[Case, ...] | None:
-        if (read := decoded(report, _Report)) is None:
+        if (read := decode_report(report, _Report)) is None:
             return None
         cases = []
         for each in read.examples[:MOST_CASES]:
@@ -51,18 +51,18 @@ class RSpec(Runner):
             cases.append(make_case(name, outcome, message, trace, each.run_time or 0.0, root))
         for number in range(read.summary.errors_outside_of_examples_count):
             cases.append(make_case(f"outside of examples {number + 1}", "error", "\n".join(read.messages)))
-        return one_each(cases)
+        return deduplicate(cases)
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         if any(re.fullmatch(r"spec/.*_spec\.rb", path) for path in look):
-            return Found(f"{bundled(look)}rspec", "there is a spec/", "spec/")
+            return ProjectCommand(f"{make_bundle_prefix(look)}rspec", "there is a spec/", "spec/")
         return None
 
-    def file(self, path: str, look: Look, test: str) -> str | None:
-        return f"{bundled(look)}rspec {quote(path)}" if path.endswith("_spec.rb") else None
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
+        return f"{make_bundle_prefix(look)}rspec {quote(path)}" if path.endswith("_spec.rb") else None
 
 
-def bundled(look: Look) -> str:
+def make_bundle_prefix(look: ProjectFiles) -> str:
     return "bundle exec " if "Gemfile" in look.files else ""
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from bough.adapters.verifiers.look import PATH_PYTHON, Look
-from bough.adapters.verifiers.runners.base import Found, Runner, joined
-from bough.core.commandline import parts, program
+from bough.adapters.verifiers.project_files import PATH_PYTHON, ProjectFiles
+from bough.adapters.verifiers.runners.base import ProjectCommand, Runner, join_options
+from bough.core.shell_syntax import get_program_name, split_commands
 
 _MINORS = range(20, 7, -1)
 """Of Python 3, the newest first."""
@@ -23,7 +23,7 @@ class Tox(Runner):
     settings = r"tox\.(ini|toml)"
     sections = (("pyproject.toml", "tool.tox"), ("setup.cfg", "tox:tox"))
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         """With its environment alone, since the project that is installed there was built from another state of the
         sources. To build it again needs a network; where the checkout's own come first by themselves, it is left out.
         """
@@ -35,10 +35,12 @@ class Tox(Runner):
         ):
             if name in look.files and re.search(section, look.text(name), re.MULTILINE):
                 envs = ("py", *(f"{start}{minor}" for minor in _MINORS for start in ("py3", "3.")))
-                if (used := _used(look, ".tox", envs)) and look.python() == PATH_PYTHON:
+                if (used := _find_used(look, ".tox", envs)) and look.python() == PATH_PYTHON:
                     skip = SKIP_PACKAGE if _comes_first(look) else ""
-                    return Found(f"tox{skip} -e {used}", f"its environment is in .tox/{used}", "tox", alone=True)
-                return Found("tox", f"tox is configured in {name}", "tox")
+                    return ProjectCommand(
+                        f"tox{skip} -e {used}", f"its environment is in .tox/{used}", "tox", alone=True
+                    )
+                return ProjectCommand("tox", f"tox is configured in {name}", "tox")
         return None
 
 
@@ -46,38 +48,40 @@ class Nox(Runner):
     name = "nox"
     settings = r"noxfile\.py"
 
-    def project(self, look: Look) -> Found | None:
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
         if "noxfile.py" not in look.files:
             return None
         named = re.findall(r"^def (\w*test\w*)\(", look.text("noxfile.py"), re.MULTILINE)
         sessions = [f"{name}{version}" for name in named for version in ("", *(f"-3.{minor}" for minor in _MINORS))]
-        if (used := _used(look, ".nox", sessions)) and look.python() == PATH_PYTHON:
+        if (used := _find_used(look, ".nox", sessions)) and look.python() == PATH_PYTHON:
             skip = " -R" if _comes_first(look) else ""
-            return Found(f"nox{skip} -s {used}", f"its environment is in .nox/{_folder(used)}", "nox", alone=True)
-        return Found("nox", "there is a noxfile.py", "nox")
+            return ProjectCommand(
+                f"nox{skip} -s {used}", f"its environment is in .nox/{_name_folder(used)}", "nox", alone=True
+            )
+        return ProjectCommand("nox", "there is a noxfile.py", "nox")
 
 
-def _used(look: Look, folder: str, names: Iterable[str]) -> str:
+def _find_used(look: ProjectFiles, folder: str, names: Iterable[str]) -> str:
     """The first of these that has an environment on the disk; empty: none."""
-    return next((name for name in names if look.text(f"{folder}/{_folder(name)}/pyvenv.cfg")), "")
+    return next((name for name in names if look.text(f"{folder}/{_name_folder(name)}/pyvenv.cfg")), "")
 
 
-def _comes_first(look: Look) -> bool:
+def _comes_first(look: ProjectFiles) -> bool:
     """Whether the project's packages are where PYTHONPATH names them before any installed ones."""
     return any(_PACKAGE.fullmatch(path) and not _BESIDE.match(path) for path in look.files)
 
 
-def _folder(name: str) -> str:
+def _name_folder(name: str) -> str:
     """Where nox keeps a session's environment; tox's names have nothing to replace but the dot of `3.11`."""
     return name.replace(".", "-") if "-" in name else name
 
 
-def handed_on(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
+def hand_on_variable(command: str, env: Mapping[str, str], variable: str) -> dict[str, str]:
     """The environment, so that tox hands a variable on to the runner: it hands on only those that it is told to."""
     made = dict(env)
-    runs_tox = any(program(part, at) == "tox" for part in parts(command) for at in range(len(part)))
+    runs_tox = any(get_program_name(part, at) == "tox" for part in split_commands(command) for at in range(len(part)))
     if runs_tox and "TOX_OVERRIDE" not in env:
         names = f"{variable},PYTHONPATH" if SKIP_PACKAGE in command else variable
         made["TOX_OVERRIDE"] = f"testenv.pass_env+={names}"  # tox 4
-        made["TOX_TESTENV_PASSENV"] = joined(env.get("TOX_TESTENV_PASSENV"), names.replace(",", " "))  # tox 3
+        made["TOX_TESTENV_PASSENV"] = join_options(env.get("TOX_TESTENV_PASSENV"), names.replace(",", " "))  # tox 3
     return made

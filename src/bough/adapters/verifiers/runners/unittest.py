@@ -9,12 +9,19 @@ from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from bough.adapters.verifiers.cases import make_case
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import MOST_LINES, Found, Runner, Said, tail, worst
-from bough.adapters.verifiers.runners.pytest import pytest_sign
-from bough.adapters.verifiers.runners.python import MANIFESTS, module, python_tests
-from bough.core.acceptance import Case, CaseOutcome
-from bough.core.commandline import Part, text
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import (
+    MOST_LINES,
+    ClosingLine,
+    ProjectCommand,
+    Runner,
+    choose_worst,
+    find_last_lines,
+)
+from bough.adapters.verifiers.runners.pytest import find_pytest_sign
+from bough.adapters.verifiers.runners.python import MANIFESTS, find_module_word, list_python_tests
+from bough.core.acceptance.verdict import Case, CaseOutcome
+from bough.core.shell_syntax import Part, get_word
 
 _MOST_READ = 300
 """Files that are looked into to learn what a project's tests are written with."""
@@ -43,8 +50,8 @@ class Unittest(Runner):
     summary = r"={70}"
 
     def recognise(self, part: Part, at: int) -> int | None:
-        end = module(part, at, "unittest")
-        return end if end is None else end + (text(part, end + 1) == "discover")
+        end = find_module_word(part, at, "unittest")
+        return end if end is None else end + (get_word(part, end + 1) == "discover")
 
     def instrument(self, command: str, report: Path, env: Mapping[str, str]) -> tuple[str, dict[str, str]]:
         return self.put_in(command, "-v"), dict(env)
@@ -55,17 +62,17 @@ class Unittest(Runner):
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
         return self.append(command, " ".join(f"-k {quote(one)}" for one in ids))
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
         found = []
-        for (at, end), (_, ran) in pairwise(tail(lines)):
+        for (at, end), (_, ran) in pairwise(find_last_lines(lines)):
             counts, word = re.fullmatch(_RAN, ran.strip()), re.fullmatch(_END, end.strip())
             if counts and word:
                 by_kind = {k: int(n) for k, n in re.findall(r"([a-z ]+?)=(\d+)", (word[2] or "").replace(", ", ","))}
                 failed = sum(by_kind.get(kind, 0) for kind in ("failures", "errors", "unexpected successes"))
                 skipped = by_kind.get("skipped", 0) + by_kind.get("expected failures", 0)
                 failed = max(failed, int(word[1] == "FAILED"))
-                found.append(Said(at, max(int(counts[1]) - failed - skipped, 0), failed, skipped))
-        return worst(found)
+                found.append(ClosingLine(at, max(int(counts[1]) - failed - skipped, 0), failed, skipped))
+        return choose_worst(found)
 
     def cases(self, lines: Sequence[str], root: str) -> list[Case]:
         """The lines of -v tell which tests there were, the blocks below them which went wrong, and how."""
@@ -75,34 +82,36 @@ class Unittest(Runner):
         for line in lines[:blocks]:
             test = re.fullmatch(_TEST, line)
             if test:
-                current = _id(test[1], test[2])
+                current = _make_id(test[1], test[2])
                 # A test that prints breaks its line; it passed unless a block says otherwise.
                 outcomes.setdefault(current, "passed")
             ending = re.fullmatch(_ENDING, test[3] if test else line)
             if ending and current:
                 outcomes[current] = _OUTCOMES.get(ending[1], "skipped")
                 current = ""
-        bad = _blocks(lines[blocks:])
+        bad = _read_blocks(lines[blocks:])
         outcomes.update({name: outcome for name, (outcome, _) in bad.items()})
         cases = []
         for name, outcome in outcomes.items():
             trace = bad[name][1] if name in bad else []
-            cases.append(make_case(name, outcome, _last_error(trace), "\n".join(trace), root=root))
+            cases.append(make_case(name, outcome, _find_last_error(trace), "\n".join(trace), root=root))
         return cases
 
-    def project(self, look: Look) -> Found | None:
-        tests = python_tests(look)
-        command = _discovery(look, tests) if tests and _alone(look, tests[:_MOST_READ]) else ""
-        return Found(command, "the tests are unittest's, and nothing names pytest", "Python") if command else None
+    def project(self, look: ProjectFiles) -> ProjectCommand | None:
+        tests = list_python_tests(look)
+        command = _make_discovery(look, tests) if tests and _is_unittest_only(look, tests[:_MOST_READ]) else ""
+        return (
+            ProjectCommand(command, "the tests are unittest's, and nothing names pytest", "Python") if command else None
+        )
 
-    def file(self, path: str, look: Look, test: str) -> str | None:
+    def file(self, path: str, look: ProjectFiles, test: str) -> str | None:
         named = not test and re.fullmatch(r"[\w/]+\.py", path)
-        return f"{look.python()} -m unittest {quote(path)}" if named and _alone(look, [path]) else None
+        return f"{look.python()} -m unittest {quote(path)}" if named and _is_unittest_only(look, [path]) else None
 
 
-def _alone(look: Look, tests: Sequence[str]) -> bool:
+def _is_unittest_only(look: ProjectFiles, tests: Sequence[str]) -> bool:
     """Whether these tests are unittest's, and nothing shows that the project uses pytest."""
-    if pytest_sign(look):
+    if find_pytest_sign(look):
         return False
     texts = [look.text(test) for test in tests]
     if any(re.search(r"^\s*(import|from) pytest\b|^(async )?def test", text, re.MULTILINE) for text in texts):
@@ -110,7 +119,7 @@ def _alone(look: Look, tests: Sequence[str]) -> bool:
     return any(re.search(r"^\s*(import|from) unittest\b", text, re.MULTILINE) for text in texts)
 
 
-def _discovery(look: Look, tests: Sequence[str]) -> str:
+def _make_discovery(look: ProjectFiles, tests: Sequence[str]) -> str:
     """unittest finds tests only in packages below where it starts, and only by one pattern."""
     named = {"test*.py" if PurePosixPath(path).name.startswith("test") else "*_test.py" for path in tests}
     if len(named) > 1:
@@ -128,13 +137,13 @@ def _discovery(look: Look, tests: Sequence[str]) -> str:
     return ""
 
 
-def _is_package(look: Look, folder: str) -> bool:
+def _is_package(look: ProjectFiles, folder: str) -> bool:
     """Whether each folder on the way down is a package."""
     path = PurePosixPath(folder)
     return all(str(each) == "." or f"{each}/__init__.py" in look.files for each in (path, *path.parents))
 
 
-def _blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
+def _read_blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
     found: dict[str, tuple[CaseOutcome, list[str]]] = {}
     current: list[str] | None = None
     for at, line in enumerate(lines):
@@ -144,7 +153,7 @@ def _blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
             current = current if at and re.fullmatch(_BLOCK, lines[at - 1]) else None
         elif block and at and lines[at - 1] == "=" * 70:
             # Several sub-tests of one test may have failed; the first is told.
-            name = _id(block[2], block[3])
+            name = _make_id(block[2], block[3])
             current = found.setdefault(name, (_OUTCOMES[block[1]], []))[1]
             current = current if not current else []
         elif current is not None and len(current) < MOST_LINES * 3:
@@ -152,7 +161,7 @@ def _blocks(lines: Sequence[str]) -> dict[str, tuple[CaseOutcome, list[str]]]:
     return found
 
 
-def _last_error(trace: Sequence[str]) -> str:
+def _find_last_error(trace: Sequence[str]) -> str:
     """`ValueError: x`: the last line that begins at the margin and names an error."""
     named = [
         line for line in trace if re.match(r"[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt|Warning)?\b(:|$)", line)
@@ -160,7 +169,7 @@ def _last_error(trace: Sequence[str]) -> str:
     return named[-1] if named else ""
 
 
-def _id(name: str, dotted: str) -> str:
+def _make_id(name: str, dotted: str) -> str:
     """`tests.test_a.TestX.test_y`; Python before 3.11 writes the class alone behind the name."""
     dotted = dotted.removeprefix("unittest.loader._FailedTest").removeprefix(".")
     if name in _FIXTURES or dotted == name or dotted.endswith(f".{name}"):

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from bough.adapters.verifiers.look import Look
-from bough.adapters.verifiers.runners.base import Said, number, tail, worst
-from bough.adapters.verifiers.runners.javascript import JavaScript, no_tests, runs
-from bough.adapters.verifiers.runners.jest import by_name
+from bough.adapters.verifiers.project_files import ProjectFiles
+from bough.adapters.verifiers.runners.base import ClosingLine, choose_worst, find_last_lines, sum_numbers
+from bough.adapters.verifiers.runners.javascript import JavaScript, make_run_command, says_no_tests
+from bough.adapters.verifiers.runners.jest import make_name_pattern
 
 _TESTS = r" +Tests  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
 _FILES = r" +Test Files  ((?:\d{1,9} [a-z ]+(?: \| )?)+\(\d{1,9}\)|no tests)"
@@ -33,20 +33,22 @@ class Vitest(JavaScript):
         return self.append(command, options) or command, dict(env)
 
     def narrow(self, command: str, ids: Sequence[str]) -> str | None:
-        return self.append(command, by_name(ids))
+        return self.append(command, make_name_pattern(ids))
 
-    def closing(self, lines: Sequence[str]) -> Said | None:
-        end = tail(lines)
+    def closing(self, lines: Sequence[str]) -> ClosingLine | None:
+        end = find_last_lines(lines)
         found = []
         for at, line in end:
             if match := re.fullmatch(_TESTS, line.rstrip()):
                 files = next((m[1] for _, other in end if (m := re.fullmatch(_FILES, other.rstrip()))), "")
                 errors = sum(int(m[1]) for _, other in end if (m := re.fullmatch(_ERRORS, other.rstrip())))
-                failed = max(number(match[1], "failed"), number(files, "failed"), errors)
-                found.append(Said(at, number(match[1], "passed"), failed, number(match[1], "skipped", "todo")))
-            elif no_tests(line):
-                found.append(Said(at, 0, 0))
-        return worst(found)
+                failed = max(sum_numbers(match[1], "failed"), sum_numbers(files, "failed"), errors)
+                found.append(
+                    ClosingLine(at, sum_numbers(match[1], "passed"), failed, sum_numbers(match[1], "skipped", "todo"))
+                )
+            elif says_no_tests(line):
+                found.append(ClosingLine(at, 0, 0))
+        return choose_worst(found)
 
-    def command(self, look: Look, path: str = "") -> str:
-        return f"{runs(look)}vitest run{path}"
+    def command(self, look: ProjectFiles, path: str = "") -> str:
+        return f"{make_run_command(look)}vitest run{path}"

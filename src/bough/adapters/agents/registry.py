@@ -1,0 +1,101 @@
+"""Outside agents that bough knows by name: how they are started, whom they talk to, and what they can be given."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from bough.core.errors import UsageError
+from bough.core.settings.agent_settings import AgentSettings
+
+
+class KnownAgent(Struct, frozen=True):
+    command: str
+    hosts: str
+    keys: tuple[str, ...]
+    """Variables that it takes its key from; one is enough."""
+    home: str
+    """Where it keeps who is logged in."""
+    install: str
+    mode: str = ""
+    """In which it asks for nothing and confines nothing: bough's sandbox does that, and two do not fit into each other.
+    Only taken where there is one."""
+
+
+KNOWN: dict[str, KnownAgent] = {
+    "claude": KnownAgent(
+        "claude-agent-acp",
+        "allow:api.anthropic.com,console.anthropic.com",
+        ("ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN"),
+        "~/.claude",
+        "npm install -g @agentclientprotocol/claude-agent-acp",
+    ),
+    "codex": KnownAgent(
+        "codex-acp",
+        "allow:api.openai.com,chatgpt.com,auth.openai.com",
+        ("OPENAI_API_KEY", "CODEX_API_KEY"),
+        "~/.codex",
+        "npm install -g @agentclientprotocol/codex-acp",
+        "agent-full-access",
+    ),
+    "gemini": KnownAgent(
+        "gemini --acp",
+        "allow:generativelanguage.googleapis.com,cloudcode-pa.googleapis.com,oauth2.googleapis.com",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        "~/.gemini",
+        "npm install -g @google/gemini-cli",
+    ),
+    "goose": KnownAgent(
+        "goose acp",
+        "allow:api.openai.com,api.anthropic.com",
+        ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+        "~/.config/goose",
+        "npm install -g @aaif/goose",
+    ),
+    "opencode": KnownAgent(
+        "opencode acp",
+        "allow:api.openai.com,api.anthropic.com,opencode.ai,models.dev",
+        ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
+        "~/.local/share/opencode",
+        "npm install -g opencode-ai",
+    ),
+}
+
+
+class Chosen(Struct, frozen=True):
+    """How an agent is started here."""
+
+    argv: tuple[str, ...]
+    network: str
+    env: tuple[str, ...]
+    home: tuple[str, ...]
+    mode: str
+    advice: str
+
+
+def choose_agent(
+    name: str, configured: Mapping[str, AgentSettings], network: str = "", env: tuple[str, ...] = ()
+) -> Chosen:
+    """`network` and `env`: what the person says for this run. An unknown name is a command."""
+    own, known = configured.get(name, AgentSettings()), KNOWN.get(name)
+    line = own.command or (known.command if known else name)
+    try:
+        argv = tuple(shlex.split(line))
+    except ValueError as error:
+        raise UsageError(f"The agent `{name}` cannot be started as `{line}`: {error}.") from None
+    if not argv:
+        raise UsageError("An agent's command is empty: name one (claude, codex, gemini, goose, opencode) or a command.")
+    reach = network or own.network or (known.hosts if known else "off")
+    mode = own.mode if own.mode is not None else known.mode if known else ""
+    return Chosen(argv, reach, (*own.env, *env), own.home, mode, _advise(name, known))
+
+
+def _advise(name: str, known: KnownAgent | None) -> str:
+    if known is None:
+        return "See docs/guides/other-agents.md for what an agent needs."
+    return (
+        f"Install it with `{known.install}`; give it its key with --agent-env {known.keys[0]}, or in your own settings "
+        f"(`bough config`): [agents.{name}] env, home or network."
+    )

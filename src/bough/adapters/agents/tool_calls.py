@@ -1,0 +1,159 @@
+"""What an outside agent does, as the Agent Client Protocol reports it, in the words of bough's own tools: then people,
+stuck detector and prompts see one kind of call, whoever made it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from msgspec import Struct, field
+
+from bough.adapters.tools.output_text import cut_middle, replace_surrogates
+from bough.core.messages import Call
+from bough.core.rules import Rules
+from bough.ports import ToolResult
+
+LOOKING = frozenset({"read", "search", "think", "fetch", "switch_mode"})
+"""Kinds of calls that change nothing, as the agent says."""
+NAMES = {"read": "read", "edit": "edit", "delete": "edit", "move": "edit", "search": "search", "execute": "bash"}
+"""Kinds that bough has a tool for; others keep their own name."""
+LONGEST = 20_000
+"""Characters of a call's arguments that are kept."""
+PRINTED = 2_000_000
+"""Characters of what a command prints that are kept."""
+_OVER = ("completed", "failed")
+
+
+class Deed(Struct):
+    """A call of the agent's, as far as it has been reported."""
+
+    id: str
+    since: float
+    """When it was first reported …"""
+    order: int = 0
+    """… and as which of all reports."""
+    ended: int = 0
+    """As which of all reports it was over; 0: it is not."""
+    title: str = ""
+    kind: str = ""
+    status: str = ""
+    given: Any = None
+    """What it was called with, as the agent has it."""
+    texts: list[str] = field(default_factory=list)
+    files: list[tuple[str, str | None, str]] = field(default_factory=list)
+    """Path, old and new text of what it edits."""
+    places: list[str] = field(default_factory=list)
+    printed: str = ""
+    """What its command has printed, where the agent reports that piece by piece."""
+    returned: Any = None
+    asks: int = 0
+    """Permissions that it waits for."""
+    told: bool = False
+    """The engine knows of it."""
+
+    @property
+    def over(self) -> bool:
+        return self.status in _OVER
+
+    @property
+    def writes(self) -> bool:
+        return self.kind not in LOOKING
+
+    def report(self, update: Any, number: int) -> None:
+        """One more report: what it does not mention stays."""
+        self.order = self.order or number
+        self.title = update.title or self.title
+        self.kind = update.kind or self.kind
+        self.status = update.status or self.status
+        self.given = update.raw_input if update.raw_input not in (None, {}, "") else self.given
+        self.returned = update.raw_output if update.raw_output is not None else self.returned
+        meta = update.field_meta if isinstance(update.field_meta, dict) else {}
+        for key in ("terminal_output", "terminal_output_delta"):
+            if isinstance(piece := meta.get(key), dict) and len(self.printed) < PRINTED:
+                self.printed += str(piece.get("data", ""))
+        if update.locations:
+            self.places = [str(place.path) for place in update.locations]
+        if update.content:
+            self._take(update.content)
+        self.ended = self.ended or (number if self.over else 0)
+
+    def _take(self, content: list[Any]) -> None:
+        self.texts = [part.content.text for part in content if part.type == "content" and part.content.type == "text"]
+        files = [(str(part.path), part.old_text, part.new_text) for part in content if part.type == "diff"]
+        self.files = files or self.files
+
+    def ready(self, now: float, patience: float) -> bool:
+        """Enough is known of it to be told. Some agents report a call before they know what with."""
+        settled = bool(self.asks or self.given or self.status in ("in_progress", *_OVER))
+        return not self.told and (settled or now - self.since >= patience)
+
+
+def find_simultaneous(deeds: list[Deed]) -> list[Deed]:
+    """The first of them, with those that began before one of these was over: the agent did them in one answer."""
+    group: list[Deed] = []
+    for deed in sorted(deeds, key=lambda one: one.order):
+        if any(other.ended and other.ended < deed.order for other in group):
+            break
+        group.append(deed)
+    return group
+
+
+def make_call(deed: Deed, root: str) -> Call:
+    given = deed.given if isinstance(deed.given, dict) else {"input": deed.given} if deed.given else {}
+    runs = deed.kind in ("", "other") and _find_command(given)  # Some do not say what kind of call it is.
+    name = "bash" if runs else NAMES.get(deed.kind) or deed.kind or "other"
+    path = _relative_path(deed.files[0][0] if deed.files else next(iter(deed.places), _find_path(given)), root)
+    if name == "bash":
+        arguments: dict[str, Any] = {"command": _find_command(given) or deed.title}
+    elif name == "edit":
+        old, new = deed.files[0][1:] if deed.files else (given.get("old_string"), given.get("new_string", ""))
+        arguments = {"path": path or deed.title, "old": old or "", "new": new or ""}
+        if deed.files and old is None:
+            name, arguments = "write", {"path": path, "content": new}
+    elif name == "read":
+        known = {key: given[key] for key in ("offset", "limit") if given.get(key) is not None}
+        arguments = {"path": path or deed.title, **known}
+    else:
+        arguments = {"title": deed.title, **given}
+    text = json.dumps(arguments, ensure_ascii=False, default=str).replace(root, ".")
+    if len(text) > LONGEST:
+        text = json.dumps({"path": path, "title": deed.title, "cut": f"{text[:LONGEST]} …"}, ensure_ascii=False)
+    return Call(deed.id, name, replace_surrogates(text))
+
+
+def _find_command(given: dict[str, Any]) -> str:
+    line = given.get("command") or given.get("cmd") or given.get("script") or ""
+    if isinstance(line, list):
+        words = [str(word) for word in line]
+        return words[2] if len(words) == 3 and words[1] in ("-c", "-lc") else " ".join(words)
+    return str(line)
+
+
+def _find_path(given: dict[str, Any]) -> str:
+    return next((str(given[key]) for key in ("file_path", "filePath", "path", "absolute_path") if given.get(key)), "")
+
+
+def _relative_path(path: str, root: str) -> str:
+    return path.removeprefix(root).lstrip("/") if path.startswith(f"{root}/") else path
+
+
+def make_result(deed: Deed, rules: Rules, root: str) -> ToolResult:
+    """What came of it, for the journal: the agent itself has seen it already."""
+    if not deed.over:
+        return ToolResult("(It goes on beside what follows.)")
+    text = "\n".join(part for part in (*deed.texts, deed.printed) if part) or _format_returned(deed.returned)
+    if not text and deed.files:
+        text = "\n".join(f"{_relative_path(path, root)} is written." for path, _, _ in deed.files)
+    text = replace_surrogates(text.replace(root, ".")).strip() or "(no output)"
+    shown, cut = cut_middle(text, rules.shown)
+    return ToolResult(shown, ok=deed.status == "completed", whole=text.encode() if cut else None)
+
+
+def _format_returned(value: Any) -> str:
+    if isinstance(value, dict):
+        for key in ("formatted_output", "aggregated_output", "output", "stdout", "result", "error"):
+            if isinstance(value.get(key), str) and value[key]:
+                return str(value[key])
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,62 @@
+"""What a person has allowed the settings of a repository to ask for, folder by folder. Kept with the person's own state
+and not in the repository, which could otherwise say it for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, field
+
+from bough.core.errors import BoughError
+
+MOST = 1 << 20
+"""Bytes of the file that are read."""
+
+
+class Answers(Struct, omit_defaults=True):
+    """For one folder: wishes (`budget.rounds` and its value) and what was said to them."""
+
+    allowed: dict[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+
+class Consents:
+    def __init__(self, env: Mapping[str, str]) -> None:
+        home, state = Path(env.get("HOME") or "/nonexistent"), Path(env.get("XDG_STATE_HOME") or "")
+        # A path that is not absolute would be in the repository.
+        base = state if state.is_absolute() else home / ".local" / "state"
+        self.path = base / "bough" / "consents.json"
+
+    def of(self, folder: Path) -> Answers:
+        return self._read().get(_folder_key(folder), Answers())
+
+    def keep(self, folder: Path, wishes: Mapping[str, str], allowed: bool) -> None:
+        known = self._read()
+        answers = known.setdefault(_folder_key(folder), Answers())
+        for name, value in wishes.items():
+            (answers.refused if allowed else answers.allowed).pop(name, None)
+            (answers.allowed if allowed else answers.refused)[name] = value
+        beside = self.path.with_name(f"{self.path.name}.{os.getpid()}")
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside.write_bytes(msgspec.json.format(msgspec.json.encode(known)))
+            beside.replace(self.path)
+        except OSError as error:
+            raise BoughError(f"What you allowed cannot be kept in {self.path}: {error.strerror}.") from error
+
+    def _read(self) -> dict[str, Answers]:
+        try:
+            with self.path.open("rb") as file:
+                mine = os.fstat(file.fileno()).st_uid == os.geteuid()
+                return msgspec.json.decode(file.read(MOST), type=dict[str, Answers]) if mine else {}
+        except FileNotFoundError:
+            return {}
+        except (OSError, msgspec.DecodeError) as error:
+            raise BoughError(f"What you allowed before cannot be read from {self.path}: {error}. Remove it.") from error
+
+
+def _folder_key(folder: Path) -> str:
+    return os.path.realpath(folder)

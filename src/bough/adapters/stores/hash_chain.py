@@ -1,0 +1,98 @@
+"""The hash chain of a stream: an event that is changed, moved, left out or slipped in shows when it is read.
+
+Each row has the link of the event before it in its stream, and its own: the hash of that link and of all that the row
+holds. So a row can be checked by itself, in a reading of a few kinds among many, and a reading of a whole stream checks
+that it is whole. Journals from before there were chains get theirs from the next event on; what is older is *unchained*
+and as readable as ever.
+
+There is no key in this. It shows rot, and edits by anybody who does not rewrite every later link too.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from struct import Struct
+from struct import error as StructError
+
+SIZE = 16
+"""Bytes of a link: 128 bits of SHA-256."""
+START = bytes(SIZE)
+"""What comes before the first event of a stream, and before the first that is chained."""
+UNCHAINED = "unchained"
+"""The key in `meta`: the last event that was written before the journal had chains. Later ones without a link are not
+bough's."""
+
+Row = tuple[int, str, int, float, str, bytes, bytes | None]
+"""Of an event: seq, task, version, at, kind, body, and both links."""
+
+_HEAD = Struct(f">{SIZE}sqqd")
+_BEGINNING = (0, START)
+
+
+class BrokenChain(Exception):
+    """The chain does not hold; says where."""
+
+
+def forge_link(previous: bytes, run: str, row: tuple[int, str, int, float, str, bytes]) -> bytes:
+    """What is kept with the event: the link before it and its own."""
+    seq, task, version, at, kind, body = row
+    return (
+        previous
+        + sha256(_HEAD.pack(previous, seq, version, at) + _encode_names(run, task, kind) + body).digest()[:SIZE]
+    )
+
+
+def _encode_names(run: str, task: str, kind: str) -> bytes:
+    """No name has a NUL in it, and all but the body has a fixed size: no two rows look the same."""
+    return f"{run}\0{task}\0{kind}\0".encode()
+
+
+def check_rows(run: str, rows: Iterable[Row], unchained: int, whole: bool) -> Iterator[Row]:
+    """The rows as they are, or `Broken` at the first that is not what was written. `whole`: none is left out on
+    purpose, so that each must follow the one before it in its stream, and the first must be first."""
+    names: defaultdict[str, dict[str, bytes]] = defaultdict(dict)  # they repeat, and every reading goes through here
+    ends: dict[str, tuple[int, bytes]] = {}
+    pack = _HEAD.pack
+    for row in rows:
+        seq, task, version, at, kind, body, links = row
+        previous, own = START, START
+        if links is not None:
+            previous, own = links[:SIZE], links[SIZE:]
+            try:
+                named = names[task].get(kind) or names[task].setdefault(kind, _encode_names(run, task, kind))
+                holds = sha256(pack(previous, seq, version, at) + named + body).digest()[:SIZE] == own
+            except (TypeError, ValueError, StructError) as error:
+                raise BrokenChain(f"event {seq} of run {run} cannot be read: {error}") from error
+            if not holds:
+                raise BrokenChain(f"event {seq} of run {run} has changed since it was written")
+        elif seq > unchained:
+            raise BrokenChain(f"event {seq} of run {run} was not written by bough: it has no link")
+        if whole:
+            before, end = ends.get(task, _BEGINNING)
+            if version != before + 1:
+                raise BrokenChain(f"events of run {run} are missing before event {seq}")
+            if links is not None and previous != end:
+                raise BrokenChain(f"event {seq} of run {run} does not follow the one before it")
+            ends[task] = version, own
+        yield row
+
+
+def is_chained(db: sqlite3.Connection) -> bool:
+    return any(name == "chain" for _, name, *_ in db.execute("PRAGMA table_info(events)"))
+
+
+def add_chain(db: sqlite3.Connection) -> None:
+    """Let a journal from before there were chains have them from here on: in the transaction of its next event, since
+    whoever only looks changes nothing."""
+    if not is_chained(db):
+        db.execute("ALTER TABLE events ADD COLUMN chain BLOB")
+        db.execute("INSERT OR REPLACE INTO meta SELECT ?, coalesce(max(seq), 0) FROM events", (UNCHAINED,))
+
+
+def find_last_unchained(db: sqlite3.Connection) -> int:
+    """The last event from before there was a chain; 0 where there always was one."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (UNCHAINED,)).fetchone()
+    return int(row[0]) if row is not None else 0

@@ -1,0 +1,196 @@
+"""Who holds a claim, and whether that process is still there.
+
+Promises: a worker's name is unique among all processes of all machines, now and after a reboot; `is_alive` says True or
+False only when it is sure, because a claim taken from a live worker would let two of them work on one task. A process
+that is stopped (Ctrl-Z, SIGSTOP, a suspended machine) is alive.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import socket
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+_PROC = Path("/proc")
+_UNKNOWN = "0"
+"""Stands where the system does not tell (no /proc): never taken as evidence."""
+
+
+class _Process(Struct, frozen=True):
+    host: str
+    pid: int
+    started: str
+    """Clock ticks from boot to the start of the process: tells it from a later one with the same number."""
+    boot: str
+    """Changes when the machine is started again."""
+    space: str
+    """The namespace in which the process number means something: containers of one machine have their own."""
+
+    @property
+    def same_machine(self) -> bool:
+        """Of this machine, and since it was started. A machine's name may change meanwhile; this does not."""
+        if _UNKNOWN in (self.boot, _read_boot_id()):
+            return self.host == socket.gethostname()
+        return self.boot == _read_boot_id()
+
+
+def worker_id() -> str:
+    """The name of this process as a worker: `host:pid:start:boot-namespace`."""
+    pid = os.getpid()
+    return f"{socket.gethostname()}:{pid}:{_read_start_time(pid) or _UNKNOWN}:{_read_boot_id()}-{_read_namespace()}"
+
+
+def is_alive(worker: str, folder: Path | None = None) -> bool | None:
+    """Whether this worker is still there; None: nobody here can tell. `folder` is where workers have their `Presence`:
+    the system itself then knows, whichever container of this machine the worker is in."""
+    process = _parse_worker(worker)
+    if process is None:
+        return None
+    present = _is_locked(folder, worker) if folder is not None else None
+    if present or (present is False and process.same_machine):
+        return present
+    if (
+        process.host == socket.gethostname()
+        and _UNKNOWN not in (process.boot, _read_boot_id())
+        and process.boot != _read_boot_id()
+    ):
+        return False  # the machine was restarted since
+    if not process.same_machine or process.space != _read_namespace():
+        return None
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # it is there, and somebody else's
+    now = _read_start_time(process.pid)
+    if now is None or process.started == _UNKNOWN:
+        return None
+    return now == process.started
+
+
+def is_gone(worker: str) -> bool:
+    """Whether this worker has surely ended."""
+    return is_alive(worker) is False
+
+
+def is_stopped(worker: str) -> bool:
+    """Whether this worker is a process of this machine that stands still (Ctrl-Z, SIGSTOP)."""
+    process = _parse_worker(worker)
+    here = process is not None and process.same_machine and process.space == _read_namespace()
+    return process is not None and here and _read_state(process.pid) in ("T", "t")
+
+
+class Presence:
+    """Shows that this process is there, by a lock that the system takes away when it ends, however it ends."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        _sweep(folder)
+        self._path = folder / f"{_mark_name(worker)}-{os.urandom(6).hex()}"  # a process may show itself more than once
+        while True:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(self._fd), self._path.stat()):
+                    return
+            os.close(self._fd)  # somebody swept it away between the two
+
+    def end(self) -> None:
+        self._path.unlink(missing_ok=True)
+        os.close(self._fd)
+
+
+def _mark_name(worker: str) -> str:
+    return hashlib.sha256(worker.encode()).hexdigest()[:24]
+
+
+def _is_locked(folder: Path, worker: str) -> bool | None:
+    """None: this worker shows no presence there."""
+    return max((_is_locked_file(path) for path in folder.glob(f"{_mark_name(worker)}-*")), default=None)
+
+
+def _is_locked_file(path: Path) -> bool:
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # its holder ended in this very moment
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what workers that were killed left behind."""
+    for path in folder.iterdir():
+        with suppress(OSError):
+            fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                path.unlink()
+            finally:
+                os.close(fd)
+
+
+def describe_worker(worker: str) -> str:
+    """The worker as a person would look for it: `process 4242 on this machine (otter)`."""
+    process = _parse_worker(worker)
+    if process is None:
+        return f"worker {worker}"
+    here = f"this machine ({process.host})" if process.host == socket.gethostname() else f"machine {process.host}"
+    stopped = ", which is stopped (Ctrl-Z?)" if is_stopped(worker) else ""
+    return f"process {process.pid} on {here}{stopped}"
+
+
+def _parse_worker(worker: str) -> _Process | None:
+    parts = worker.rsplit(":", 3)
+    if len(parts) != 4 or not re.fullmatch(r"[0-9]{1,9}", parts[1]):
+        return None
+    boot, _, space = parts[3].partition("-")
+    return _Process(parts[0], int(parts[1]), parts[2], boot, space)
+
+
+def _read_start_time(pid: int) -> str | None:
+    """The start time of a process; None when it cannot be seen, `ended` when only its parent has yet to notice."""
+    fields = _read_stat(pid)
+    if not fields:
+        return None
+    return "ended" if fields[0] in "ZX" else fields[19]
+
+
+def _read_state(pid: int) -> str:
+    return next(iter(_read_stat(pid)), "")
+
+
+def _read_stat(pid: int) -> list[str]:
+    try:
+        stat = (_PROC / str(pid) / "stat").read_text("ascii", "replace")
+    except OSError:
+        return []
+    # The second field is the program's name in parentheses, which may itself have spaces and parentheses.
+    return stat.rpartition(")")[2].split()
+
+
+def _read_boot_id() -> str:
+    try:
+        boot = (_PROC / "sys/kernel/random/boot_id").read_bytes().strip()
+    except OSError:
+        return _UNKNOWN
+    return hashlib.sha256(boot).hexdigest()[:12]
+
+
+def _read_namespace() -> str:
+    try:
+        return (_PROC / "self/ns/pid").readlink().name.strip("pid:[]")
+    except OSError:
+        return _UNKNOWN

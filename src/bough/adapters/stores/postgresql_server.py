@@ -1,0 +1,173 @@
+"""Connections to a PostgreSQL server, and what people are told when it is not there.
+
+Promises: `run` commits or raises one sentence; once it has been reached, a server that goes away is waited for; a
+password is in no message.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from bough.core.errors import BoughError, DiskFull, ReadOnly, StoreError, UsageError
+
+if TYPE_CHECKING:
+    import psycopg
+
+T = TypeVar("T")
+Cells = tuple[Any, ...]
+
+SCHEMES = ("postgresql", "postgres")
+INSTALL = "PostgreSQL needs psycopg: run `pip install 'bough[cluster]'`, then try again."
+IDLE = 6
+"""Connections that are kept for the next call."""
+_IDENTIFIER = re.compile("[a-z_][a-z0-9_]{0,40}")
+_PASSING = ("08", "57", "40", "53300", "55P03")
+"""Classes of errors after which the same may work: no connection, shut down, serialisation, too many clients, locks."""
+
+
+def is_address(store: str) -> bool:
+    return store.partition("://")[0] in SCHEMES
+
+
+class Transaction:
+    """Statements of one transaction. `again`: an earlier try may have been committed without word of it."""
+
+    def __init__(self, connection: psycopg.Connection[Cells], again: bool) -> None:
+        self._connection = connection
+        self.again = again
+
+    def run(self, query: str, *values: object) -> None:
+        self._connection.execute(query, values or None)
+
+    def many(self, query: str, rows: Sequence[Cells]) -> None:
+        with self._connection.cursor() as cursor:
+            cursor.executemany(query, rows)
+
+    def one(self, query: str, *values: object) -> Cells | None:
+        return self._connection.execute(query, values or None).fetchone()
+
+    def all(self, query: str, *values: object) -> list[Any]:
+        return self._connection.execute(query, values or None).fetchall()
+
+    def changed(self, query: str, *values: object) -> int:
+        """How many rows the statement changed."""
+        return self._connection.execute(query, values or None).rowcount
+
+
+class Server:
+    """Connections to the schema that an address names. Any number of threads may use it."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            import psycopg
+        except ModuleNotFoundError as error:
+            raise UsageError(INSTALL) from error
+        self._psycopg = psycopg
+        self.url, self.schema = split_schema(url)
+        self.name = strip_password(url)
+        self._idle: list[psycopg.Connection[Cells]] = []
+        self._reached = False
+        self._closed = False
+
+    def run(self, work: Callable[[Transaction], T], patience: float = 0.0) -> T:
+        """The result of `work`, committed. A server that was reached before is waited for, `patience` seconds long."""
+        until = time.monotonic() + patience
+        again, pause = False, 0.05
+        while True:
+            connection = None
+            try:
+                connection = self._connection()
+                result = work(Transaction(connection, again))
+                again = True  # Should word of the commit be lost.
+                connection.commit()
+                self._reached = True
+                self._give_back(connection)
+                return result
+            except BoughError:
+                if connection is not None:
+                    self._undo(connection)
+                raise
+            except self._psycopg.Error as error:
+                if connection is not None:
+                    connection.close()
+                state = error.sqlstate or "08"
+                if not self._reached or not state.startswith(_PASSING) or time.monotonic() > until:
+                    raise self._explain(error) from error
+                time.sleep(pause * random.uniform(0.5, 1.5))  # not all clients at the same moment
+                pause = min(2 * pause, 1.0)
+            except BaseException:
+                if connection is not None:
+                    connection.close()
+                raise
+
+    def _connection(self) -> psycopg.Connection[Cells]:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        connection = self._psycopg.connect(self.url, connect_timeout=10, application_name="bough")
+        try:
+            if connection.execute("SELECT to_regnamespace(%s) IS NULL", (self.schema,)).fetchone() == (True,):
+                connection.execute("SELECT pg_advisory_xact_lock(hashtextextended('bough schema', 0))")
+                connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{self.schema}"'.encode())
+            connection.execute(f'SET search_path TO "{self.schema}"'.encode())
+            connection.commit()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _give_back(self, connection: psycopg.Connection[Cells]) -> None:
+        if len(self._idle) < IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+        if self._closed:
+            self.close()
+
+    def _undo(self, connection: psycopg.Connection[Cells]) -> None:
+        try:
+            connection.rollback()
+        except self._psycopg.Error:
+            connection.close()
+        else:
+            self._give_back(connection)
+
+    def _explain(self, error: psycopg.Error) -> StoreError:
+        state, said = error.sqlstate or "08", " ".join(str(error).split()).rstrip(".")
+        said = said.partition(" Is the server running")[0]  # libpq asks what is asked below
+        if state.startswith("53100"):
+            return DiskFull(f"The disk of {self.name} is full; what was in the journal is not lost: make room there.")
+        if state.startswith(("42501", "25006")):
+            return ReadOnly(f"The journal {self.name} cannot be written by this user: {said}.")
+        if state.startswith(("08", "57", "53", "28", "3D")):
+            return StoreError(f"{self.name} cannot be reached: {said}. Is the server running, and the address right?")
+        return StoreError(f"{self.name} failed: {said}.")
+
+    def close(self) -> None:
+        self._closed = True
+        while self._idle:
+            self._idle.pop().close()
+
+
+def split_schema(url: str) -> tuple[str, str]:
+    """The address for libpq, and the schema that it names beside."""
+    parts = urlsplit(url)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    schema = dict(pairs).get("schema", "bough")
+    if not _IDENTIFIER.fullmatch(schema):
+        raise UsageError(f"`{schema}` is no name of a schema: use small letters, digits and _, at most 41.")
+    rest = urlencode([(name, value) for name, value in pairs if name != "schema"])
+    return urlunsplit(parts._replace(query=rest)), schema
+
+
+def strip_password(url: str) -> str:
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    pairs = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("password", "passfile", "sslkey")]
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}{at}{host}", query=urlencode(pairs, safe="/")))

@@ -1,0 +1,377 @@
+"""The file under `SqliteStore`: opening it, one thread that writes, connections that read, and what people are told.
+
+Promises: `write` returns when its work is on the disk (WAL, `synchronous=FULL`); `read` sees every finished write and
+waits for none; whatever is wrong with the file or the disk is a `StoreError` of one sentence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from bough.core.errors import BoughError, DiskFull, Locked, NotFound, ReadOnly, StoreError
+
+T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+
+BUSY = 10.0
+"""Seconds to wait for another process's write before giving up …"""
+PATIENCE = 60.0
+"""… and where work would be lost."""
+
+_LONGEST_PATH = 500
+"""SQLite's own limit is 512, with `-journal` behind it."""
+_UNWRITABLE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR_SHM")
+
+_FULL = ("SQLITE_FULL", "ENOSPC", "EDQUOT")
+_LOCKED = ("SQLITE_BUSY", "SQLITE_LOCKED")
+_FORBIDDEN = (
+    "SQLITE_READONLY",
+    "SQLITE_CANTOPEN",
+    "SQLITE_PERM",
+    "SQLITE_AUTH",
+    "EACCES",
+    "EPERM",
+    "EROFS",
+    "ENOTDIR",
+    "EEXIST",
+)
+
+_SENTENCES = {
+    _FULL: (
+        "The disk is full, so the journal {path} could not be written; what was in it is not lost: make room, then try "
+        "again."
+    ),
+    _FORBIDDEN: (
+        "The journal {path} cannot be opened or written: make sure that {folder} is a folder that you may write to."
+    ),
+    _LOCKED: ("The journal {path} is locked by another program: wait for it or end it, then try again."),
+    ("SQLITE_IOERR",): (
+        "The disk failed to read or write the journal {path}; what was in it is not lost: check the disk and its free "
+        "space, then try again."
+    ),
+}
+
+
+class Database:
+    """An open file of the given schema and format. `create` says whether a missing one is made or is `NotFound`."""
+
+    def __init__(self, path: Path, *, schema: str, format: int, create: bool) -> None:
+        self.path = path
+        self._schema = schema
+        self._format = format
+        self._frozen: sqlite3.Error | None = None
+        """Why this file can only be read, if so."""
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+        with self._translate_errors():
+            self._writer = _Writer(self._open(create))
+
+    async def write(self, work: Work[T], patience: float = 0.0) -> T:
+        """Run `work` in a transaction and commit. Work that raises a `BoughError` must do so before it writes. With
+        `patience` a locked file is tried again for so many seconds."""
+        if self._frozen is not None:
+            await asyncio.to_thread(self._thaw)
+        until = time.monotonic() + patience
+        while True:
+            try:
+                with self._translate_errors():
+                    return await self.submit(work)
+            except Locked:
+                if time.monotonic() >= until:
+                    raise
+
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        """As `write`, for who does not wait; order is kept."""
+        self._require_open()
+        return self._writer.submit(work)
+
+    async def read(self, work: Work[T]) -> T:
+        """In another thread with a connection of its own, so that neither the loop nor the writer waits for it."""
+        self._require_open()
+
+        def run() -> T:
+            try:
+                db = self._idle.pop()
+            except IndexError:
+                db = self._connect()
+            try:
+                result = work(db)
+            except BaseException:
+                db.close()  # it may be in the middle of a statement
+                raise
+            self._idle.append(db)
+            if self._closed:
+                self._drop_idle()
+            return result
+
+        with self._translate_errors():
+            return await asyncio.to_thread(run)
+
+    async def close(self) -> None:
+        """Finish what is under way and close; a second time does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        self._drop_idle()
+        await asyncio.to_thread(self._writer.stop)
+
+    def _drop_idle(self) -> None:
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    # ── opening ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _open(self, create: bool) -> sqlite3.Connection:
+        waiting = _size(self.path.with_name(self.path.name + "-wal"))
+        length = len(os.fsencode(self.path.absolute()))
+        if length > _LONGEST_PATH:
+            raise StoreError(
+                f"The path of the journal is too long for SQLite ({length} bytes, at most {_LONGEST_PATH}): move the "
+                f"project to a place with a shorter path than {self.path.parent.parent}."
+            )
+        if not self.path.exists():
+            if not create:
+                raise self._make_no_runs_error()
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        elif waiting and not _size(self.path):
+            raise self.damaged(f"it is empty, but {self.path.name}-wal beside it is not")
+        try:
+            return self._open_prepared(create)
+        except sqlite3.OperationalError as error:
+            # What cannot be written (a read-only folder, a full disk) can be read, if nothing waits in the WAL.
+            if create or waiting or not _error_name(error).startswith(_UNWRITABLE):
+                raise
+            self._frozen = error
+            return self._open_prepared(create)
+
+    def _thaw(self) -> None:
+        """What could only be read can perhaps be written by now: somebody made room."""
+        frozen, self._frozen = self._frozen, None
+        try:
+            db = self._open_prepared(create=False)
+        except sqlite3.Error:
+            self._frozen = frozen
+            return
+        self._drop_idle()
+        before, self._writer = self._writer, _Writer(db)
+        before.stop()
+
+    def _open_prepared(self, create: bool) -> sqlite3.Connection:
+        db = self._connect(create)
+        try:
+            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if tables:
+                self._examine(db, tables)
+            elif not create:
+                raise self._make_no_runs_error()
+            if not self._frozen:
+                _switch_to_wal(db)
+            db.execute("PRAGMA synchronous = FULL")
+            db.execute("PRAGMA fullfsync = ON")  # where a plain fsync leaves data in the drive's own memory (macOS)
+            if not tables:
+                self._make(db)
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _examine(self, db: sqlite3.Connection, tables: set[str]) -> None:
+        """Refuse what is not ours, or newer than this bough, before anything is changed in it."""
+        row = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone() if "meta" in tables else None
+        if row is None:
+            raise self.damaged("it is a database without a format number")
+        if not isinstance(row[0], int) or row[0] > self._format:
+            raise StoreError(
+                f"The journal {self.path} was written by a newer bough (its format is {row[0]}, this bough knows "
+                f"{self._format}); upgrade bough."
+            )
+
+    def _make(self, db: sqlite3.Connection) -> None:
+        db.executescript(
+            f"BEGIN IMMEDIATE; {self._schema}; INSERT OR IGNORE INTO meta VALUES ('format', {self._format}); COMMIT"
+        )
+        db.execute("PRAGMA wal_checkpoint(FULL)")
+        for folder in self.path.absolute().parents[:2]:
+            _sync(folder)
+
+    def _connect(self, create: bool = False) -> sqlite3.Connection:
+        mode = "mode=ro&immutable=1" if self._frozen else "mode=rwc" if create else "mode=rw"
+        address = f"{self.path.absolute().as_uri()}?{mode}"
+        return sqlite3.connect(address, uri=True, timeout=BUSY, isolation_level=None, check_same_thread=False)
+
+    # ── what people are told ────────────────────────────────────────────────────────────────────────────────────
+
+    def damaged(self, how: str) -> StoreError:
+        return StoreError(
+            f"The journal {self.path} is damaged, or is not a journal ({how}): put a copy from a backup in its place, "
+            "or move it away to start anew."
+        )
+
+    def _make_no_runs_error(self) -> NotFound:
+        folder = self.path.absolute().parent
+        if folder.name.startswith("."):
+            folder = folder.parent  # what a person knows is the folder around the hidden one
+        return NotFound(f"There are no runs in {folder} yet: start one with `bough run GOAL`.")
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreError(f"The journal {self.path} was closed: open it again.")
+
+    @contextmanager
+    def _translate_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: sqlite3.Error | OSError) -> StoreError:
+        name = _error_name(error)
+        if self._frozen and name.startswith("SQLITE_READONLY"):
+            name = _error_name(self._frozen)
+        for prefixes, sentence in _SENTENCES.items():
+            if name.startswith(prefixes):
+                kind = {_LOCKED: Locked, _FULL: DiskFull, _FORBIDDEN: ReadOnly}.get(prefixes, StoreError)
+                return kind(sentence.format(path=self.path, folder=self.path.parent))
+        return self.damaged(str(error))
+
+
+class _Job(Struct, eq=False):
+    work: Work[Any]
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    result: Any = None
+    error: Exception | None = None
+
+    def settle(self) -> None:
+        if self.future.done():
+            return  # cancelled: nobody waits
+        if self.error is None:
+            self.future.set_result(self.result)
+        else:
+            self.future.set_exception(self.error)
+
+
+class _Writer:
+    """The one thread that writes. It takes all that waits and commits it at once, so that a single fsync serves all."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._serve, name="bough-journal", daemon=True)
+        self._thread.start()
+
+    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._jobs.put(_Job(work, loop, future))
+        return future
+
+    def stop(self) -> None:
+        """Finish what waits, bring the WAL into the main file and end."""
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        running = True
+        while running:
+            waiting = [self._jobs.get()]
+            with suppress(Empty):
+                while True:
+                    waiting.append(self._jobs.get_nowait())
+            jobs = [job for job in waiting if job is not None]
+            running = len(jobs) == len(waiting)
+            self._commit(jobs)
+            _settle(jobs)
+        with suppress(sqlite3.Error):  # then it stays in the WAL, which is as durable
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        self._db.close()
+
+    def _commit(self, jobs: Sequence[_Job]) -> None:
+        """All in one transaction. A `BoughError` answers one job, which has written nothing yet; any other error undoes
+        everything, and then each job is tried alone, so that none fails for another's sake."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            for job in jobs:
+                job.error = error
+            return
+        try:
+            for job in jobs:
+                job.error = None
+                try:
+                    job.result = job.work(self._db)
+                except BoughError as error:
+                    job.error = error
+            self._db.execute("COMMIT")
+        except Exception as error:  # noqa: BLE001 (not swallowed: whoever waits gets it)
+            with suppress(sqlite3.Error):  # SQLite may have undone it already
+                self._db.execute("ROLLBACK")
+            if len(jobs) == 1:
+                jobs[0].error = error
+                return
+            for job in jobs:
+                self._commit([job])
+
+
+def _settle(jobs: Sequence[_Job]) -> None:
+    """Wake each event loop once for all of its jobs."""
+
+    def settle(mine: Sequence[_Job]) -> None:
+        for job in mine:
+            job.settle()
+
+    for loop in {job.loop for job in jobs}:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            loop.call_soon_threadsafe(settle, [job for job in jobs if job.loop is loop])
+
+
+def _switch_to_wal(db: sqlite3.Connection) -> None:
+    """Processes that open a new file at the same moment can meet here, where SQLite does not always wait by itself."""
+    deadline = time.monotonic() + BUSY
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not _error_name(error).startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+
+
+def _error_name(error: sqlite3.Error | OSError) -> str:
+    """`SQLITE_FULL`, `ENOSPC` …"""
+    if isinstance(error, OSError):
+        return errno.errorcode.get(error.errno or 0, "")
+    return str(getattr(error, "sqlite_errorname", ""))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _sync(folder: Path) -> None:
+    """Make the list of the folder's files durable."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # not ours to open, so neither did we make anything in it
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,95 @@
+"""How output is made fit to be read by a model: cleaned of what terminals want, and cut to head and tail."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # colours, cursor moves
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\)"  # window titles, links
+    r"|[PX^_][^\x1b]*\x1b\\"
+    r"|[ -/]*[0-~])"
+)
+_BACKSPACED = re.compile(r"[^\x08\n]\x08")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_HEAD = 0.4
+"""The share of the head: the end of an output mostly says how it went."""
+_SHORTEST = 200
+"""A cut text needs this much room for the line that says so."""
+
+
+def decode_output(raw: bytes) -> str:
+    """Output as `plain` text, whatever its bytes are."""
+    return to_plain_text(raw.decode("utf-8", "replace"))
+
+
+def to_plain_text(text: str) -> str:
+    """Text as a person would have seen it at the end: no colours, and of a progress line only its last state."""
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
+    if "\r" in text:
+        text = "\n".join(map(_keep_last_state, text.replace("\r\n", "\n").split("\n")))
+    if "\b" in text:
+        text = _BACKSPACED.sub("", text)
+    return _CONTROLS.sub("", text)
+
+
+def _keep_last_state(line: str) -> str:
+    """Of a line that was written over and over, what it said last."""
+    if "\r" not in line:
+        return line
+    return next((state for state in reversed(line.split("\r")) if state), "")
+
+
+def cut_middle(text: str, limit: int) -> tuple[str, bool]:
+    """The text in at most `limit` characters, and whether something was left out.
+
+    Cut between lines where there are any nearby; a line in between says how much is missing.
+    """
+    limit = max(limit, _SHORTEST)
+    if len(text) <= limit:
+        return text, False
+    room = limit - 100
+    head = _end_at_line(text, int(room * _HEAD))
+    tail = _start_at_line(text, len(text) - (room - int(room * _HEAD)))
+    gone = text[head:tail]
+    lines = gone.count("\n")
+    what = f"{lines:,} lines, {len(gone):,} characters" if lines else f"{len(gone):,} characters"
+    return f"{text[:head].rstrip(chr(10))}\n[… {what} left out …]\n{text[tail:]}", True
+
+
+def cut_line(line: str, limit: int) -> str:
+    """A line that is too long, as its beginning and its end."""
+    if len(line) <= limit:
+        return line
+    room = max(limit - 50, 20)
+    head = int(room * _HEAD)
+    tail = room - head
+    return f"{line[:head]} […{len(line) - head - tail:,} characters left out…] {line[-tail:]}"
+
+
+def _end_at_line(text: str, at: int) -> int:
+    newline = text.rfind("\n", at * 3 // 4, at)
+    return at if newline < 0 else newline + 1
+
+
+def _start_at_line(text: str, at: int) -> int:
+    newline = text.find("\n", at, at + (len(text) - at) // 4)
+    return at if newline < 0 else newline + 1
+
+
+def replace_surrogates(text: str) -> str:
+    """Without half characters, which a file's name may hold and JSON may not."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def pluralize(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_size(count: int) -> str:
+    """Bytes, for reading."""
+    for unit, name in ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"

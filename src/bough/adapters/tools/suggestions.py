@@ -1,0 +1,97 @@
+"""What the model may have meant: the names nearest to a wrong path, the place nearest to text that is not there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from bough.adapters.tools.paths import WorkspacePath
+from bough.core.spelling import find_similar
+from bough.ports import Workspace
+
+_SEEN = 5_000
+"""Files and folders looked at for a name."""
+_COMPARED = 2_000
+"""Lines compared one by one, when none is equal to one that was sought."""
+_LETTERS = 400
+"""Of a passage, and of a line, that are compared: the cost grows with their square."""
+_CANDIDATES = 10
+_ALIKE = 0.5
+
+
+def suggest_paths(place: WorkspacePath, workspace: Workspace) -> str:
+    """` Did you mean …?`, or nothing."""
+    start = os.path.realpath(workspace.folder)
+    like = [os.path.relpath(f"{place.root}/{name}", start) for name in find_similar_paths(place)]
+    return f" Did you mean {' or '.join(f'`{name}`' for name in like)}?" if like else ""
+
+
+def find_similar_paths(place: WorkspacePath) -> list[str]:
+    """Up to three files or folders like the missing one: of the same name elsewhere, or of a like name nearby."""
+    wanted = place.steps[-1] if place.steps else ""
+    paths = list(_walk(place.root))
+    same = [path for path in paths if path.rpartition("/")[2].lower() == wanted.lower()]
+    near = "/".join(place.steps[:-1])
+    siblings = {path.rpartition("/")[2]: path for path in paths if path.rpartition("/")[0] == near}
+    named = find_similar(wanted, siblings, 3, 0.7)
+    return list(dict.fromkeys([*same[:3], *(siblings[name] for name in named)]))[:3]
+
+
+def _walk(root: str) -> Iterator[str]:
+    """Paths below the root, breadth first, as many as it is worth."""
+    folders, seen = [""], 0
+    for folder in folders:
+        try:
+            entries = sorted(os.scandir(f"{root}/{folder}"), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name == ".git":
+                continue
+            path = f"{folder}/{entry.name}".lstrip("/")
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(path)
+            yield path
+            seen += 1
+            if seen >= _SEEN:
+                return
+
+
+def find_passage(lines: list[str], sought: list[str]) -> tuple[int, int, bool] | None:
+    """Where the lines are most like the sought ones: first line, last line (counted from 0, exclusive), and whether
+    they differ in nothing but white space. None when nothing is like them."""
+    width = len(sought)
+    if not width or not lines:
+        return None
+    squeezed = [" ".join(line.split()) for line in lines]
+    wanted = [" ".join(line.split()) for line in sought]
+    starts = _find_promising(squeezed, wanted)
+    for start in starts:
+        if squeezed[start : start + width] == wanted:
+            return start, start + width, True
+    passages: dict[str, int] = {}
+    for start in starts:
+        passages.setdefault("\n".join(squeezed[start : start + width])[:_LETTERS], start)
+    likest = find_similar("\n".join(wanted)[:_LETTERS], passages, 1, _ALIKE)
+    if not likest:
+        return None
+    start = passages[likest[0]]
+    return start, min(start + width, len(lines)), False
+
+
+def _find_promising(lines: list[str], wanted: list[str]) -> list[int]:
+    """The starts of the windows that share most lines with the wanted ones; else around lines like the longest."""
+    wished = {line for line in wanted if line}
+    width = min(len(wanted), len(lines))
+    shared = sum(line in wished for line in lines[:width])
+    counts = [shared]
+    for start in range(1, len(lines) - width + 1):
+        shared += (lines[start + width - 1] in wished) - (lines[start - 1] in wished)
+        counts.append(shared)
+    best = sorted(range(len(counts)), key=lambda start: (-counts[start], start))[:_CANDIDATES]
+    if counts[best[0]]:
+        return best
+    offset = max(range(len(wanted)), key=lambda i: len(wanted[i]))
+    starting = [line[:_LETTERS] for line in lines[:_COMPARED]]
+    found = set(find_similar(wanted[offset][:_LETTERS], starting, 3, _ALIKE))
+    return [max(i - offset, 0) for i, line in enumerate(starting) if line in found][:_CANDIDATES]

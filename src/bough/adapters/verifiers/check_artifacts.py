@@ -1,0 +1,91 @@
+"""What a check left on disk: its report, and whether the files that it was to judge are still what they were."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from bough.adapters.workspaces import disk
+from bough.ports import Workspace
+
+READ_MOST = 2_000_000
+LARGEST_REPORT = 64 * 1024 * 1024
+
+
+def load_report(path: Path) -> bytes | None:
+    """The report, unless it is something that no runner writes: the tests' own code could have made it."""
+    fd = disk.open_regular(os.fsencode(path))
+    if fd is None:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        return file.read(LARGEST_REPORT) if os.fstat(fd).st_size <= LARGEST_REPORT else None
+
+
+def has_completed(report: Path) -> bool:
+    """pytest writes its cache, which it was told to keep beside the report, as the last thing of a whole session."""
+    return any(report.parent.glob(f"{report.name}.cache-*/v/cache/nodeids"))
+
+
+Mark = tuple[int, int, int]
+"""What changes with a file: when anything about it last did, which it is, and its size. A program can set the time of a
+file's content as it likes, but not this one."""
+
+
+def _make_mark(path: str, root: int) -> Mark | None:
+    try:
+        # From the root's handle: of a long way there, most would be walked again for each of very many files.
+        found = os.stat(path, dir_fd=root, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_ctime_ns, found.st_ino, found.st_size
+
+
+@contextmanager
+def _top(workspace: Workspace) -> Iterator[int]:
+    handle = os.open(workspace.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def mark_files(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
+    with _top(workspace) as root:
+        return {path: _make_mark(path, root) for path in paths}
+
+
+def rewritten_on_disk(
+    workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of the files whose mark changed, what they were and what they are; those that are gone are in the first only."""
+    with _top(workspace) as root:
+        changed = [path for path, mark in marks.items() if mark is None or _make_mark(path, root) != mark]
+    found = {}
+    for path in changed:
+        place = workspace.root / path
+        with suppress(OSError):
+            body = os.fsencode(place.readlink()) if place.is_symlink() else _read_beginning(workspace, path)
+            if body is not None:
+                found[path] = body.decode(errors="replace")
+    return {path: texts[path] for path in changed}, found
+
+
+def _read_beginning(workspace: Workspace, path: str) -> bytes | None:
+    """A check may have made it a terabyte: what is longer than anything that is compared with it is another file. Or a
+    pipe, which is none."""
+    return disk.read_below(os.fsencode(workspace.root), os.fsencode(path), LARGEST_REPORT)
+
+
+def make_reader(workspace: Workspace) -> Callable[[str], str | None]:
+    """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
+    root = workspace.root.resolve()
+
+    def read(path: str) -> str | None:
+        place = (root / path).resolve()
+        if not place.is_relative_to(root) or not place.is_file() or place.stat().st_size > READ_MOST:
+            return None
+        return place.read_text(errors="replace")
+
+    return read

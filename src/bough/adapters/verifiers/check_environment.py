@@ -1,0 +1,89 @@
+"""What a check meets in this project and on this machine beside the files of a tree: its environment, its settings, and
+what to say when something is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bough.adapters.verifiers.baseline import Baseline
+from bough.adapters.verifiers.missing import find_missing, find_missing_network
+from bough.adapters.verifiers.remedies import Remedies
+from bough.adapters.verifiers.rulings import Ran
+from bough.adapters.workspaces.disk import read_plain
+from bough.core.acceptance.verdict import Check
+from bough.core.events import BaseChecked
+
+Read = Callable[[str], str | None]
+SHOWN, SHOWN_LINES = 2_000, 20
+"""Characters and lines of a failing check's output that are told before a run."""
+
+
+class CheckEnvironment(Struct, frozen=True):
+    root: Path | None = None
+    """The person's project."""
+    remedies: Remedies | None = None
+    surroundings: str = ""
+    """What tells this environment from any other."""
+    folder: str = ""
+    """Where the person stood when the run began, relative to the project."""
+    command: str = ""
+    """The project's own check, as the person has set it."""
+    before: str = ""
+    """A command that runs before every check."""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> str:
+        found = self.remedies.environment if self.remedies is not None else None
+        return found.where if found is not None else ""
+
+    def reader(self, texts: Mapping[str, str]) -> Read:
+        """Texts of a tree, and of what lies beside it on the disk: an environment is in no tree."""
+
+        def read(path: str) -> str | None:
+            if path in texts or self.root is None or not path.endswith("/pyvenv.cfg"):
+                return texts.get(path)
+            try:
+                return read_plain(self.root / path).decode(errors="replace")
+            except OSError:
+                return None
+
+        return read
+
+    def examined(self, ran: Ran, manifests: Mapping[str, str], paths: Sequence[str]) -> Baseline:
+        """What is known of the base, with what the check lacks there."""
+        known = ran.known()
+        if known.exit_status == 0 or self.remedies is None:
+            return known
+        said = [case.message for case in ran.report.failing]
+        lacks = find_missing(known.exit_status, ran.text, said, manifests, paths)
+        if lacks is None and not known.report.passed:
+            lacks = find_missing_network(ran.text)
+        known = replace(known, left_out=self.remedies.mentioned(ran.text), said=_take_last_lines(ran.text))
+        return replace(known, lacking=str(lacks), way_out=self.remedies.for_missing(lacks)) if lacks else known
+
+    def told(self, check: Check, known: Baseline, accepts: bool) -> BaseChecked:
+        """`accepts`: tests that fail may keep failing; only a command that does not start at all stands in the way."""
+        report = known.report
+        return BaseChecked(
+            command=check.command,
+            why=check.why,
+            environment=check.environment,
+            exit_status=known.exit_status,
+            passed=report.passed,
+            failed=report.failed,
+            seconds=known.seconds,
+            lacking=known.lacking if not accepts or known.exit_status in (126, 127) else "",
+            way_out=known.way_out,
+            left_out=known.left_out,
+            said=known.said,
+        )
+
+
+def _take_last_lines(text: str) -> str:
+    """The last lines of an output."""
+    return "\n".join(text.rstrip().splitlines()[-SHOWN_LINES:])[-SHOWN:]

@@ -1,0 +1,97 @@
+"""Test runners among the packages that lie in a workspace beside the tree: were they put there by a package manager?
+
+Installed packages are kept for a check, since to make them again would take minutes and a network, and no tree vouches
+for them. A runner that a package manager installed is known by its records: npm's and its relatives' list of what they
+put into `node_modules`, and the hashes that pip and its relatives keep of every file. What has none is no test runner.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+
+from bough.adapters.verifiers.testside import find_loaded_packages
+
+_NODE = ("jest", "vitest", "mocha", "ava", "tap", "playwright", "cypress", "nyc", "c8", "tsx", "ts-node", "tape", "uvu")
+_PYTHON = ("pytest", "py.test", "tox", "nox", "nose2")
+_LISTS = (
+    *(".package-lock.json", ".pnpm/lock.yaml", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"),
+    *("../package-lock.json", "../pnpm-lock.yaml", "../yarn.lock", "../bun.lock", "../bun.lockb"),
+)
+"""Where package managers write down what they installed."""
+_PACKAGES = {"py.test": "pytest"}
+
+
+def find_forged_runners(
+    root: Path, tracked: frozenset[str], texts: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """Programs of a runner's name, and packages that JavaScript tests load, that nothing says to have been installed.
+    `tracked`: the files of the tree, which are for others to judge. `texts`: tests and others, by path."""
+    installed = root / "node_modules"
+    found = list(_list_node_packages(installed, find_loaded_packages(texts))) if installed.is_dir() else []
+    for name in (".venv", "venv", "env"):
+        found += _list_environment_packages(root / name)
+    shown = [(str(place.relative_to(root)), what) for place, what in found]
+    return [f"{what} ({path})" for path, what in shown if path not in tracked]
+
+
+def _list_node_packages(folder: Path, loaded: set[str]) -> Iterator[tuple[Path, str]]:
+    listed = ""
+    for name in _LISTS:
+        with suppress(OSError):
+            listed += (folder / name).read_text(errors="replace")
+    for name in _NODE:
+        program = folder / ".bin" / name
+        if not program.is_file():
+            continue
+        package = folder / ("@playwright/test" if name == "playwright" else name)
+        if name not in listed or not _is_package(package):
+            yield program, f"the test runner {name} was put into node_modules by no package manager"
+    for name in sorted(loaded):
+        if (folder / name).is_dir() and not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", listed):
+            yield folder / name, f"the tests load {name}, which was put into node_modules by no package manager"
+
+
+def _is_package(folder: Path) -> bool:
+    try:
+        said = json.loads((folder / "package.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(said, dict) and bool(said.get("version"))
+
+
+def _list_environment_packages(folder: Path) -> Iterator[tuple[Path, str]]:
+    for name in _PYTHON:
+        program = folder / "bin" / name
+        if program.is_file() and not _is_recorded(folder, _PACKAGES.get(name, name)):
+            yield program, f"the test runner {name} was put into {folder.name} by no package manager"
+    # `python -m pytest` needs no program.
+    for package in folder.glob("lib/python*/site-packages/_pytest"):
+        if not (folder / "bin" / "pytest").is_file() and not _is_recorded(folder, "pytest"):
+            yield package, f"the test runner pytest was put into {folder.name} by no package manager"
+
+
+def _is_recorded(folder: Path, package: str) -> bool:
+    """Every file of the package's code is what was recorded when it was installed."""
+    records = list(folder.glob(f"lib/python*/site-packages/{package}-*.dist-info/RECORD"))
+    return bool(records) and all(_matches_record(record) for record in records)
+
+
+def _matches_record(record: Path) -> bool:
+    try:
+        for line in record.read_text().splitlines():
+            path, hashed, _ = line.rsplit(",", 2)
+            kind, _, wanted = hashed.partition("=")
+            if path.endswith(".py") and kind == "sha256" and ".." not in path:
+                digest = hashlib.sha256((record.parent.parent / path).read_bytes()).digest()
+                if base64.urlsafe_b64encode(digest).decode().rstrip("=") != wanted:
+                    return False
+    except (OSError, ValueError):
+        return False
+    return True

@@ -1,0 +1,149 @@
+"""A project's own test command, found by its manifests, and the command that runs one of its test files.
+
+The runners are asked in the order of their registry: the first that fits counts; the others are named in the reason.
+The nearest project counts: where the person stands, and upward from there. Only when there is none are folders below
+looked at, and then all of them: none of several projects is proven by another's tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from bough.adapters.verifiers.project_files import ProjectFiles, last_segment, parent_folder, run_in_folder
+from bough.adapters.verifiers.runners import RUNNERS, ProjectCommand, find_runner, recognise
+from bough.adapters.verifiers.runners.javascript import SUFFIXES, get_table, read_package
+from bough.adapters.verifiers.runners.make import NAMES
+from bough.core.acceptance.verdict import Check, Dependent
+from bough.core.shell_syntax import find_folder, find_scripts, split_commands
+
+_MANIFESTS = frozenset(
+    {"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini", "noxfile.py", "package.json"}
+    | {"go.mod", "Cargo.toml", "pom.xml", "gradlew", "Gemfile", "phpunit.xml", "mix.exs", *NAMES}
+)
+"""What makes a folder a project of its own."""
+MOST_PROJECTS = 12
+RUNNABLE = tuple(dict.fromkeys(suffix for runner in RUNNERS for suffix in runner.suffixes))
+"""Suffixes of files that can be run as tests, in the order in which they are preferred."""
+
+
+def find_project_check(look: ProjectFiles, start: str = "") -> Check | None:
+    """The check that proves the project around the folder `start`; None when it shows no way to test it."""
+    ways = [] if not start else [start, *(str(parent) for parent in PurePosixPath(start).parents)][:-1]
+    projects = [way for way in ways if _is_project(look, way)]
+    for here in (*projects, ""):
+        if check := _find_check_in(look.inside(here)):
+            where = f", in {here}/" if here else ""
+            others = _list_dependents(look, here) if here else ()
+            places = ", ".join(f"{other.folder}/" for other in others)
+            then = f"; then {places}, which need{'s' if len(others) == 1 else ''} it" if others else ""
+            return Check(
+                run_in_folder(here, check.command), f"{check.why}{where}{then}", check.runner, dependents=others
+            )
+    # Whoever stands in a project that has no tests is not served by another's.
+    return _find_checks_below(look, start) or (_find_checks_below(look, "") if start and not projects else None)
+
+
+def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
+    if not any(last_segment(path) in _MANIFESTS and not path.startswith(f"{here}/") for path in look):
+        return ()
+    from bough.adapters.verifiers.dependents import find_dependents
+
+    checks = ((place, _find_check_in(look.inside(place))) for place in find_dependents(look, here))
+    return tuple(
+        Dependent(place, _make_outside_command(look, place, check), check.runner) for place, check in checks if check
+    )
+
+
+def _make_outside_command(look: ProjectFiles, place: str, check: Check) -> str:
+    """The check of a project that nobody stands in: its own sources are not on the way to Python's modules."""
+    sources = check.runner in ("pytest", "unittest") and any(path.startswith(f"{place}/src/") for path in look)
+    return run_in_folder(place, f'PYTHONPATH="$PWD/src:$PYTHONPATH" {check.command}' if sources else check.command)
+
+
+def _is_project(look: ProjectFiles, folder: str) -> bool:
+    return any(f"{folder}/{name}" in look.files for name in _MANIFESTS)
+
+
+def _find_checks_below(look: ProjectFiles, start: str) -> Check | None:
+    """Of the projects in the folders below, all of them."""
+    inner = look.inside(start)
+    names = sorted(
+        {parent_folder(path) for path in inner if path.count("/") in (1, 2) and last_segment(path) in _MANIFESTS}
+    )
+    tops = [name for name in names if not any(name.startswith(f"{other}/") for other in names)]
+    found = [(name, check) for name in tops if (check := _find_check_in(inner.inside(name)))][:MOST_PROJECTS]
+    prefix = f"{start}/" if start else ""
+    if len(found) == 1:
+        [(name, check)] = found
+        return Check(run_in_folder(prefix + name, check.command), f"{check.why}, in {prefix}{name}/", check.runner)
+    if not found:
+        return None
+    command = " && ".join(f"({run_in_folder(prefix + name, check.command)})" for name, check in found)
+    places = ", ".join(f"{prefix}{name}/" for name, _ in found)
+    return Check(command, f"there are {len(found)} projects ({places}); start in one of them to check only that")
+
+
+def _find_check_in(look: ProjectFiles) -> Check | None:
+    """The check of the project in this very folder, with the command as it is run from there."""
+    found = sorted((hit for runner in RUNNERS if (hit := runner.project(look))), key=lambda hit: not hit.alone)
+    return (
+        Check(found[0].command, _explain_choice(found), find_runner_behind(found[0].command, look)) if found else None
+    )
+
+
+def _explain_choice(found: Sequence[ProjectCommand]) -> str:
+    others = " and ".join(dict.fromkeys(hit.kind for hit in found[1:] if hit.kind != found[0].kind))
+    return f"{found[0].why} (before {others})" if others else found[0].why
+
+
+def find_file_check(path: str, look: ProjectFiles) -> Check | None:
+    """The check that runs the tests of one file; None for a language that bough has no runner for.
+
+    The file need not exist yet: a step may name the test that is still to be written. pytest's `::test` may follow.
+    """
+    file, _, test = path.partition("::")
+    suffix = PurePosixPath(file).suffix.lower()
+    for runner in RUNNERS:
+        if suffix not in runner.suffixes:
+            continue
+        home = runner.home(file, look)
+        inside = str(PurePosixPath(file).relative_to(home)) if home else file
+        made = runner.file(f"./{inside}" if inside.startswith("-") else inside, look.inside(home), test)
+        if made is not None:
+            return Check(run_in_folder(home, made), file, recognise(made))
+    return None
+
+
+def rank_suffix(path: str) -> int:
+    """The place of a file's suffix in `RUNNABLE`, all of JavaScript and TypeScript in one; negative: it cannot run."""
+    suffix = path[path.rfind(".") :].lower()
+    suffix = SUFFIXES[0] if suffix in SUFFIXES else suffix
+    return RUNNABLE.index(suffix) if suffix in RUNNABLE else -1
+
+
+def find_runner_behind(command: str, look: ProjectFiles) -> str:
+    """The runner that a command runs, also behind a script of package.json (`npm test`, `cd web && yarn run unit`)."""
+    runner, run, inside = recognise(command), find_scripts(command), find_folder(command)
+    if runner or len(run) != 1 or inside.startswith(("/", "..")):
+        return runner
+    known = get_table(read_package(look.inside(str(PurePosixPath(inside)) if inside else "")), "scripts")
+    script = known.get(run[0].name)
+    return _find_script_runner(script, known) if isinstance(script, str) else ""
+
+
+def _find_script_runner(script: str, known: dict[str, Any], depth: int = 0) -> str:
+    """The runner behind a script of package.json, looking through `npm run other`; empty when it cannot be told to
+    report from outside."""
+    runner, run = find_runner(recognise(script)), find_scripts(script)
+    if runner is None and len(run) == len(split_commands(script)) == 1 and depth < 3:
+        other = known.get(run[0].part[-1].text)
+        behind = find_runner(_find_script_runner(other, known, depth + 1)) if isinstance(other, str) else None
+        # Arguments do not reach through a second script; the environment does.
+        return behind.name if behind and behind.by_environment else ""
+    if runner is None:
+        return ""
+    # Arguments are added to the end of the script, so it has to be the last command.
+    ends_with_it = recognise(script[split_commands(script)[-1][0].start :]) == runner.name
+    return runner.name if ends_with_it or not runner.by_arguments else ""

@@ -1,0 +1,83 @@
+"""A look at a workspace: which files there are, and what is in them, as seen from one of its folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import PurePosixPath
+from shlex import quote
+
+_NOT_OURS = frozenset(
+    """node_modules .venv venv .git .hg .tox .nox target dist build vendor third_party __pycache__ site-packages
+    .mypy_cache .pytest_cache .ruff_cache .bough .eggs bower_components Pods .next htmlcov""".split()  # noqa: SIM905
+)
+"""Folders whose files are somebody else's, or made."""
+PATH_PYTHON = "python3"
+"""Where a project has no environment of its own."""
+
+
+class ProjectFiles:
+    """The files of a folder of the workspace that are the project's own, and a reader for them."""
+
+    def __init__(self, files: Collection[str], read: Callable[[str], str | None], folder: str = "") -> None:
+        prefix = f"{folder}/" if folder else ""
+        below = (path.removeprefix(prefix) for path in files if path.startswith(prefix))
+        own = [path for path in below if path and _NOT_OURS.isdisjoint(path.split("/")[:-1])]
+        self.folder = folder
+        """Relative to the workspace; empty for the workspace itself."""
+        self.files = frozenset(own)
+        self._in_order = sorted(self.files, key=lambda path: (path.count("/"), path))
+        self._all = files
+        self._read = read
+        self._known: dict[str, str | None] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        """All files: those nearer the top first, then by name."""
+        return iter(self._in_order)
+
+    def text(self, path: str) -> str:
+        """What a file holds; empty when it is not there or cannot be read as text."""
+        if path not in self._known:
+            self._known[path] = self._read(f"{self.folder}/{path}" if self.folder else path)
+        return self._known[path] or ""
+
+    def inside(self, folder: str) -> ProjectFiles:
+        """The same files, seen from a folder below."""
+        if not folder:
+            return self
+        return ProjectFiles(self._all, self._read, f"{self.folder}/{folder}" if self.folder else folder)
+
+    def home(self, path: str, *manifests: str) -> str:
+        """The nearest folder above a file that holds one of the manifests; empty: the top."""
+        for parent in PurePosixPath(path).parents:
+            name = "" if str(parent) == "." else str(parent)
+            if any((f"{name}/{each}" if name else each) in self.files for each in manifests):
+                return name
+        return ""
+
+    def python(self) -> str:
+        """The project's own interpreter when its virtual environment is here, else the one on the path."""
+        up = ""
+        folders = [*self.folder.split("/"), ""] if self.folder else [""]
+        for depth in range(len(folders)):
+            at = "/".join(folders[: len(folders) - 1 - depth])
+            for name in (".venv", "venv"):
+                where = f"{at}/{name}" if at else name
+                if f"{where}/bin/python" in self._all or self._read(f"{where}/pyvenv.cfg") is not None:
+                    return f"{up}{name}/bin/python"
+            up += "../"
+        return PATH_PYTHON
+
+
+def last_segment(path: str) -> str:
+    """The last segment of a path: workspaces are large, and `PurePosixPath` is slow."""
+    return path.rsplit("/", 1)[-1]
+
+
+def parent_folder(path: str) -> str:
+    """The folder of a path; empty at the top."""
+    return path.rpartition("/")[0]
+
+
+def run_in_folder(folder: str, command: str) -> str:
+    """A command as it is run from the workspace for a folder of it."""
+    return f"cd {quote(folder)} && {command}" if folder else command

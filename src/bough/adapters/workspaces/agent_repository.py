@@ -1,0 +1,142 @@
+"""The small git repository of a checkout, for the agent's own use: `git status`, `git diff`, `git log` and even
+`git commit` work in it and change nothing outside it.
+
+It borrows objects: from bough's repository, and from the person's for the history of the project. Borrowed objects are
+only ever read. The history is that of the moment at which the run began, whatever the person commits meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.git_settings import LAST
+from bough.adapters.workspaces.home import ATTRIBUTES
+from bough.core.merge.conflict_hunks import OURS
+
+CONFIG = f"""\
+[core]
+\trepositoryformatversion = 0
+\tbare = false
+\tautocrlf = false
+[gc]
+\tauto = 0
+[commit]
+\tgpgSign = false
+[user]
+\tname = bough
+\temail = bough@localhost
+{LAST}"""
+START = "Where the task starts"
+_LENDERS = 8
+"""Folders that one folder of objects may borrow from."""
+SIDE = "A side of the merge"
+
+
+class History(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the person's project stood when a run began; all empty: it had no history."""
+
+    commit: str = ""
+    tree: str = ""
+    objects: str = ""
+    """The folder of the person's objects."""
+    shallow: str = ""
+    """The file that says where a shallow history ends. It need not be there."""
+
+
+def find_history(git: Git, root: Path, kept: Path) -> History:
+    """The history that a run goes with; found out once, at its beginning, and kept in a file."""
+    try:
+        return _check_history(msgspec.json.decode(kept.read_bytes(), type=History))
+    except FileNotFoundError:
+        found = _read_history(git, root)
+    except msgspec.DecodeError:  # damaged: better none than a wrong one
+        found = History()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    disk.write_whole(kept, msgspec.json.encode(found), durable=False, parts=git.repo / "log")
+    return found
+
+
+def _check_history(past: History) -> History:
+    """It names folders that commands will see: only such as hold git's objects."""
+    objects = Path(past.objects)
+    known = objects.name == "objects" and (objects / "pack").is_dir() and (objects.parent / "HEAD").is_file()
+    return past if known or not past.objects else History()
+
+
+def _read_history(git: Git, root: Path) -> History:
+    asked = ("--show-object-format", "--show-toplevel", "--git-path", "objects", "--git-path", "shallow")
+    status, out, _ = git.ask("rev-parse", *asked, "HEAD", "HEAD^{tree}", folder=root)
+    lines = out.decode(errors="replace").split("\n")
+    # Not a repository, no commit yet, or a path that cannot be written down.
+    if status != 0 or len(lines) != 7 or "\ufffd" in lines[2]:
+        return History()
+    kind, top, objects, shallow, commit, tree = lines[:6]
+    if kind != "sha1" or Path(top).resolve() != root.resolve():
+        return History()
+    return History(commit, tree, str((root / objects).resolve()), str((root / shallow).resolve()))
+
+
+def list_lenders(repository: Path, past: History) -> list[Path]:
+    """The folders that a checkout's repository borrows objects from, and those that they themselves borrow from."""
+    folders = [repository / "objects", *([Path(past.objects)] if past.objects else [])]
+    for folder in folders:  # grows while it is walked
+        with suppress(OSError):
+            lines = (folder / "info" / "alternates").read_text(errors="replace").splitlines()
+            more = [folder / line for line in lines if line and not line.startswith("#")]
+            folders += [place for place in more if place.is_dir() and place not in folders][:_LENDERS]
+    return folders
+
+
+def prepare(
+    checkout: Path,
+    tree: str,
+    branch: str,
+    past: History,
+    *,
+    git: Git,
+    start: Callable[[str, str, str], str],
+    sides: Mapping[str, str],
+) -> Path:
+    """The repository beside its checkout, which need not be there yet; `place` puts it in. `start` makes a commit of a
+    tree, a parent and a message. For a merge it stands on our side, and has all the sides as branches."""
+    part = checkout.parent / f"{checkout.name}.git.part"
+    disk.remove(os.fsencode(part))
+    for name in ("objects/info", f"refs/heads/bough/{branch.partition('/')[0]}", "info"):
+        (part / name).mkdir(parents=True)
+    lenders = ["../../../../../repo.git/objects", *([past.objects] if past.objects else [])]
+    tree = sides.get(OURS, tree)
+    commit = past.commit if past.tree == tree else start(tree, past.commit, START)
+    at = {name: commit if side == tree else start(side, past.commit, SIDE) for name, side in sides.items()}
+    files = {f"refs/heads/{name}": f"{side}\n" for name, side in at.items()} | {
+        "HEAD": f"ref: refs/heads/bough/{branch}\n",
+        "config": CONFIG,
+        "objects/info/alternates": "".join(f"{lender}\n" for lender in lenders),
+        f"refs/heads/bough/{branch}": commit + "\n",
+        "info/attributes": ATTRIBUTES,
+    }
+    for name, text in files.items():
+        (part / name).write_text(text, encoding="utf-8")
+    if past.shallow and Path(past.shallow).is_file():
+        shutil.copyfile(past.shallow, part / "shallow")
+    git.run("read-tree", tree, index=part / "index")
+    return part
+
+
+def is_there(checkout: Path) -> bool:
+    return disk.is_folder(checkout / ".git")
+
+
+def place(part: Path, checkout: Path, excludes: bytes) -> None:
+    """In its checkout, whole; whatever an agent has put there instead goes."""
+    (part / "info" / "exclude").write_bytes(excludes)
+    disk.remove(os.fsencode(checkout / ".git"))
+    part.rename(checkout / ".git")

@@ -1,0 +1,246 @@
+"""What files are below a folder, and the trees that they make. What did not change from one look to the next is shared
+between them, so that a look, a tree and a comparison cost what changed, not what is there."""
+
+# Paths are bytes: a name on disk need not be text.
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from msgspec import Struct, field
+
+from bough.adapters.workspaces.objects import Batch
+
+PLAIN, EXECUTABLE, LINK, FOLDER = b"100644", b"100755", b"120000", b"40000"
+
+
+class Entry(NamedTuple):
+    """What a tree says of one path."""
+
+    mode: bytes
+    id: bytes
+
+
+class File(NamedTuple):
+    """What was found at one path, and what tells whether it is still the same."""
+
+    mode: bytes
+    id: bytes
+    stamp: bytes
+    sure: bool
+    """A later write cannot bear the same stamp: it was not written just before it was read."""
+
+
+class Folder(Struct):
+    """Not to be changed once its tree is known: other looks may share it."""
+
+    files: dict[bytes, File] = field(default_factory=dict)
+    folders: dict[bytes, None] = field(default_factory=dict)
+    """Names of those in it that were looked through, in order."""
+    ignored: set[bytes] = field(default_factory=set)
+    """Names that a rule ignores; a folder's with a slash, since a rule may mean only folders."""
+    shared: bool = False
+    """There is a link in it that bough made."""
+    rules: bytes = b""
+    """Content id of the `.gitignore` in it."""
+    id: bytes | None = None
+    """Of its tree; None for a folder without any kept file."""
+
+    def copy(self) -> Folder:
+        return Folder(dict(self.files), dict(self.folders), set(self.ignored), self.shared, self.rules, self.id)
+
+    @property
+    def bare(self) -> bool:
+        return not (self.files or self.folders or self.ignored or self.shared)
+
+
+class FileIndex(Struct):
+    """All folders by path."""
+
+    folders: dict[bytes, Folder] = field(default_factory=lambda: {b"": Folder()})
+    fresh: set[bytes] = field(default_factory=lambda: {b""})
+    """Folders whose tree is not known, since something in or below them changed. They belong to this look alone."""
+    bare: set[bytes] = field(default_factory=set)
+    """Folders with nothing at all in them."""
+    read: int = 0
+    """Files that had to be read."""
+
+    def copy(self) -> FileIndex:
+        """To be changed in place of this one, which must no longer be used where it has fresh folders."""
+        return FileIndex(dict(self.folders), set(self.fresh), set(self.bare))
+
+    def files(self) -> Iterator[tuple[bytes, File]]:
+        for path, folder in self.folders.items():
+            for name, file in folder.files.items():
+                yield join_path(path, name), file
+
+    def file(self, path: bytes) -> File | None:
+        parent, _, name = path.rpartition(b"/")
+        folder = self.folders.get(parent)
+        return folder.files.get(name) if folder is not None else None
+
+    def put(self, path: bytes, file: File) -> None:
+        parent, _, name = path.rpartition(b"/")
+        self.change(parent).files[name] = file
+        self.bare.discard(parent)
+
+    def remove(self, path: bytes) -> None:
+        """A file that is there."""
+        parent, _, name = path.rpartition(b"/")
+        del self.change(parent).files[name]
+
+    def replace(self, path: bytes, file: File) -> None:
+        """Put a file in its place, whatever was there or on the way there."""
+        parts = path.split(b"/")
+        for above in (b"/".join(parts[:n]) for n in range(1, len(parts))):
+            if self.file(above) is not None:
+                self.remove(above)
+        if path in self.folders:
+            self.drop(path)
+            parent, _, name = path.rpartition(b"/")
+            del self.change(parent).folders[name]
+        self.put(path, file)
+
+    def change(self, path: bytes) -> Folder:
+        """The folder, made where it is missing, to be changed: its tree and those above it are no longer known."""
+        way = []
+        while path not in self.fresh:
+            way.append(path)
+            if not path:
+                break
+            path = path.rpartition(b"/")[0]
+        for path in reversed(way):
+            known = self.folders.get(path)
+            self.folders[path] = known.copy() if known is not None else Folder()
+            self.fresh.add(path)
+            if known is None:
+                parent, _, name = path.rpartition(b"/")
+                self.folders[parent].folders[name] = None
+                self.bare.discard(parent)
+        return self.folders[path]
+
+    def settle(self, path: bytes, folder: Folder, changed: bool) -> None:
+        """A folder as it was found now."""
+        self.folders[path] = folder
+        if changed:
+            self.fresh.add(path)
+            if path:
+                self.change(path.rpartition(b"/")[0])
+        if path and folder.bare:
+            self.bare.add(path)
+        else:
+            self.bare.discard(path)
+
+    def drop(self, path: bytes) -> None:
+        """A folder that is no longer there, with all below it."""
+        waiting = [path]
+        while waiting:
+            path = waiting.pop()
+            folder = self.folders.pop(path, None)
+            self.fresh.discard(path)
+            self.bare.discard(path)
+            waiting += [join_path(path, name) for name in folder.folders] if folder is not None else []
+
+    def take_rules(self) -> None:
+        """No rule has changed since these files were put there."""
+        for folder in self.folders.values():
+            rules = folder.files.get(b".gitignore")
+            folder.rules = rules.id if rules is not None and rules.mode != LINK else b""
+
+    def empty(self) -> list[bytes]:
+        """Folders with nothing in them that is kept, ignored or shared, every one after the one that it is in."""
+        empty: set[bytes] = set()
+        for path in self.bare:
+            while path and path not in empty:
+                folder = self.folders[path]
+                if folder.files or folder.ignored or folder.shared:
+                    break
+                if any(join_path(path, name) not in empty for name in folder.folders):
+                    break  # the last of them to be seen continues from here
+                empty.add(path)
+                path = path.rpartition(b"/")[0]
+        return sorted(empty)
+
+    def hollow(self) -> list[bytes]:
+        """The topmost of the empty folders."""
+        empty = self.empty()
+        inside = set(empty)
+        return [path for path in empty if path.rpartition(b"/")[0] not in inside]
+
+
+class Tracked:
+    """Paths that are kept whatever the ignore rules say, and the folders on the way to them."""
+
+    def __init__(self, paths: Iterable[bytes] = (), base: FileIndex | None = None) -> None:
+        """`base`: what a task started from, whose files are kept too."""
+        self.paths: set[bytes] = set()
+        self.folders: set[bytes] = set()
+        self._base = base
+        self.add(paths)
+
+    def add(self, paths: Iterable[bytes]) -> None:
+        for path in paths:
+            self.paths.add(path)
+            while path := path.rpartition(b"/")[0]:
+                if path in self.folders:
+                    break
+                self.folders.add(path)
+
+    def __contains__(self, path: bytes) -> bool:
+        return path in self.paths or (self._base is not None and self._base.file(path) is not None)
+
+    def keeps(self, path: bytes, is_folder: bool) -> bool:
+        # A folder that is tracked itself is a submodule.
+        if path in self:
+            return True
+        if not is_folder:
+            return False
+        known = self._base.folders.get(path) if self._base is not None else None
+        return path in self.folders or (known is not None and known.id is not None)
+
+
+def join_path(folder: bytes, name: bytes) -> bytes:
+    return b"%s/%s" % (folder, name) if folder else name
+
+
+def write_tree(found: FileIndex, batch: Batch) -> bytes:
+    """The id of what was found as a git tree, whose objects go into the batch."""
+    for path in sorted(found.fresh, key=_depth, reverse=True):
+        folder = found.folders[path]
+        below = ((name, found.folders[join_path(path, name)].id) for name in folder.folders)
+        entries = [(name, file.mode, file.id) for name, file in folder.files.items()]
+        # git sorts a folder as if its name ended in a slash.
+        entries += [(name + b"/", FOLDER, id) for name, id in below if id is not None]
+        entries.sort()
+        body = b"".join(b"%s %s\0%s" % (mode, name.rstrip(b"/"), id) for name, mode, id in entries)
+        folder.id = batch.add(b"tree", body) if body or not path else None
+    found.fresh = set()
+    id = found.folders[b""].id
+    assert id is not None
+    return id
+
+
+def _depth(path: bytes) -> int:
+    return path.count(b"/") + 1 if path else 0
+
+
+_NONE = Folder()
+
+
+def find_differing(one: FileIndex, other: FileIndex) -> Iterator[tuple[bytes, File | None, File | None]]:
+    """The files that the two do not have in common. Folders with the same tree are not entered."""
+    waiting = [b""]
+    while waiting:
+        path = waiting.pop()
+        here, there = one.folders.get(path), other.folders.get(path)
+        here, there = here or _NONE, there or _NONE
+        known = path not in one.fresh and path not in other.fresh
+        if known and here.id is not None and here.id == there.id:
+            continue
+        mine, theirs = here.files, there.files
+        for name in mine.keys() | theirs.keys():
+            was, now = mine.get(name), theirs.get(name)
+            if was is None or now is None or was[:2] != now[:2]:
+                yield join_path(path, name), was, now
+        waiting += [join_path(path, name) for name in here.folders.keys() | there.folders.keys()]

@@ -1,0 +1,201 @@
+"""Running the `git` program. Promises: nothing of the caller's git surroundings leaks in, no prompt, no pager, no hook,
+no localised text, and every failure is one sentence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from bough.core.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    import subprocess
+
+_KEPT = {
+    "GIT_CEILING_DIRECTORIES",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_NOSYSTEM",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
+    "GIT_EXEC_PATH",
+}
+"""How a person set git up. The other GIT_* variables say which repository to work on: inside a hook, the person's."""
+
+_CHUNK = 1 << 20
+
+# A repository's own settings must not start programs while bough only reads it.
+_HARMLESS = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat")
+_LONGEST = 300.0
+"""Seconds that one git program may take: a pipe where it expects a file would hold it for ever."""
+
+
+class Git:
+    """The git program: on bough's own repository (`run`, `blobs`), or on the person's, read only (`ask`)."""
+
+    def __init__(self, repo: Path) -> None:
+        self.repo = repo
+
+    def run(
+        self,
+        *args: str,
+        top: bytes | None = None,
+        index: Path | None = None,
+        feed: bytes = b"",
+        fine: Sequence[int] = (0,),
+        strict: bool = False,
+        objects: bytes | None = None,
+    ) -> bytes:
+        """Standard output of a git command on bough's repository; `top` is the work tree, when it needs one. With
+        `strict` an error that git only mentions counts too: some versions merge as if a folder that they cannot read
+        were empty. New objects go to the folder `objects`, when one is named."""
+        env = self._environment()
+        if index is not None:
+            env["GIT_INDEX_FILE"] = str(index)
+        if objects is not None:
+            env["GIT_OBJECT_DIRECTORY"] = os.fsdecode(objects)
+            env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = str(self.repo / "objects")
+        if top is not None:
+            env["GIT_WORK_TREE"] = os.fsdecode(top)
+        done = _run(["git", *args], os.fsdecode(top) if top is not None else str(self.repo), env, feed)
+        if done.returncode not in fine or (strict and b"error: " in done.stderr):
+            name = next(arg for arg in args if arg[:1] != "-" and "=" not in arg)
+            raise WorkspaceError(f"git {name} failed in {self.repo}: {_extract_reason(done.stderr)}.")
+        return done.stdout
+
+    def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
+        """The contents of these blobs, in order, each in pieces; a large one is never in memory as a whole."""
+        import subprocess
+        import tempfile
+
+        if not ids:
+            return
+        with tempfile.TemporaryFile() as wanted:
+            wanted.write(b"".join(id.hex().encode() + b"\n" for id in ids))
+            wanted.seek(0)
+            argv = ["git", "cat-file", "--batch", "--buffer"]
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    cwd=self.repo,
+                    env=self._environment(),
+                    stdin=wanted,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                )
+            except FileNotFoundError as error:
+                raise _explain_missing(error, self.repo) from error
+        assert process.stdout is not None
+        import threading
+
+        watch = threading.Timer(_LONGEST, process.kill)
+        watch.daemon = True
+        watch.start()
+        with process.stdout as stream:
+            try:
+                for id in ids:
+                    yield from self._read_next(id, stream)
+            finally:
+                watch.cancel()
+                process.kill()
+                process.wait()
+
+    def _read_next(self, id: bytes, stream: IO[bytes]) -> Iterator[Iterator[bytes]]:
+        head = stream.readline().split()
+        if len(head) != 3 or head[1] != b"blob":
+            raise WorkspaceError(f"{self.repo} is damaged: it does not have the file contents {id.hex()}.")
+        pieces = _read_pieces(stream, int(head[2]), self.repo)
+        yield pieces
+        for _ in pieces:  # what the caller did not want
+            pass
+        stream.read(1)
+
+    def _environment(self) -> dict[str, str]:
+        """bough's repository is as bough set it up: a person's settings have no say in it."""
+        alone = {"GIT_DIR": str(self.repo), "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+        # What is larger is passed on in pieces, and compared by its id alone.
+        large = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "32m"}
+        return _make_environment() | alone | large
+
+    def ask(self, *args: str, folder: Path) -> tuple[int, bytes, str]:
+        """Exit status, output and complaint of a reading command on whatever repository `folder` is in."""
+        # A setting of the repository could name any other folder.
+        here = (f"--work-tree={folder}",) if (folder / ".git").exists() else ()
+        done = _run(["git", *_HARMLESS, *here, *args], str(folder), _make_environment(), b"")
+        complaint = _extract_reason(done.stderr)
+        if "dubious ownership" in complaint:
+            raise WorkspaceError(
+                f"git does not read the repository at {folder} because another user owns it: if you trust it, "
+                f"run `git config --global --add safe.directory '{folder}'`, then run bough again."
+            )
+        return done.returncode, done.stdout, complaint
+
+
+def run_remote_git(repo: Path, *args: str) -> bytes:
+    """Standard output of a git command on bough's repository that speaks to another machine, as the person set that up
+    (keys, credentials). No program is started for an address but ssh."""
+    env = _make_environment() | {"GIT_DIR": str(repo), "GIT_ALLOW_PROTOCOL": "file:git:ssh:http:https"}
+    done = _run(["git", *_HARMLESS, *args], str(repo), env, b"")
+    if done.returncode != 0:
+        raise WorkspaceError(f"git {args[0]} failed with {args[-2]}: {_extract_reason(done.stderr)}.")
+    return done.stdout
+
+
+def find_git_version() -> tuple[int, ...]:
+    """Of the git program: (2, 39, 5)."""
+    out = _run(["git", "version"], "/", _make_environment(), b"").stdout.split()
+    numbers = out[2].split(b".") if len(out) > 2 else []
+    return tuple(int(part) for part in numbers if part.isdigit())
+
+
+def has_git() -> bool:
+    """Whether there is a git program at all."""
+    return shutil.which("git") is not None
+
+
+def _read_pieces(stream: IO[bytes], size: int, repo: Path) -> Iterator[bytes]:
+    while size:
+        piece = stream.read(min(size, _CHUNK))
+        if not piece:
+            raise WorkspaceError(f"git stopped in the middle of reading from {repo}: run bough again.")
+        size -= len(piece)
+        yield piece
+
+
+def _run(argv: list[str], folder: str, env: dict[str, str], feed: bytes) -> subprocess.CompletedProcess[bytes]:
+    import subprocess
+
+    try:
+        return subprocess.run(argv, cwd=folder, env=env, input=feed, capture_output=True, check=False, timeout=_LONGEST)
+    except subprocess.TimeoutExpired as error:
+        raise WorkspaceError(
+            f"git took more than {_LONGEST:g} s in {folder}: look for pipes, endless files or a slow disk there."
+        ) from error
+    except FileNotFoundError as error:
+        raise _explain_missing(error, Path(folder)) from error
+
+
+def _explain_missing(error: FileNotFoundError, folder: Path) -> WorkspaceError:
+    """A program that is not there and a folder that is not there look alike to the system."""
+    if not has_git():
+        return WorkspaceError("git was not found on PATH: install git, then run bough again.")
+    return WorkspaceError(f"The folder {folder} is gone: {error.strerror}.")
+
+
+def _make_environment() -> dict[str, str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT}
+    return env | {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_NO_LAZY_FETCH": "1",
+    }
+
+
+def _extract_reason(stderr: bytes) -> str:
+    """git's own first words, without its prefixes."""
+    lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if line.strip()]
+    fatal = [line for line in lines if line.startswith(("fatal:", "error:"))] or lines or ["it gave no reason"]
+    return fatal[0].removeprefix("fatal:").removeprefix("error:").strip().rstrip(".")

@@ -1,0 +1,92 @@
+"""The person's own repository, only ever read: which files they track, and what they ignore outside `.gitignore`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.file_index import join_path
+from bough.adapters.workspaces.git_program import Git
+from bough.adapters.workspaces.home import JUNK
+from bough.adapters.workspaces.scan import HOME
+from bough.core.errors import WorkspaceError
+
+
+def find_own_excludes(git: Git, root: Path) -> Path | None:
+    """The file of ignore rules of the repository that the files are in; None when they are in none. An error when git
+    cannot say."""
+    status, out, complaint = git.ask("rev-parse", "--is-inside-work-tree", "--git-path", "info/exclude", folder=root)
+    inside, _, name = out.partition(b"\n")
+    if status == 0 and inside == b"true":
+        return root / os.fsdecode(name.removesuffix(b"\n"))
+    if status == 0:
+        raise WorkspaceError(f"{root} is the inside of a git repository: run bough in a working tree of it.")
+    if "not a git repository" in complaint and not (root / ".git").exists():
+        return None
+    raise WorkspaceError(f"git cannot read the repository at {root}: {complaint}.")
+
+
+def list_tracked(git: Git, root: Path) -> list[bytes]:
+    status, out, complaint = git.ask("ls-files", "-z", folder=root)
+    if status != 0:
+        raise WorkspaceError(f"git cannot list the files of {root}: {complaint}.")
+    paths = _split(out)
+    if any(path.startswith(HOME + b"/") or path == HOME for path in paths):
+        raise WorkspaceError(
+            f"This repository has {HOME.decode()} under version control, which is bough's private folder: "
+            f"run `git rm -r -q --cached {HOME.decode()}` and move it elsewhere, then run bough again."
+        )
+    return paths
+
+
+def list_ignored(git: Git, root: Path) -> list[str]:
+    """What of the person's is ignored, topmost paths; a folder's with a slash. Nothing when git cannot say."""
+    asked = ("ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z")
+    status, out, _ = git.ask(*asked, folder=root)
+    return [os.fsdecode(path) for path in _split(out)] if status == 0 else []
+
+
+def list_embedded(git: Git, root: Path, folder: bytes) -> list[bytes]:
+    """What a submodule or an embedded repository tracks, as paths from the root.
+
+    When git cannot say, its files are untracked ones: kept unless a rule ignores them.
+    """
+    status, out, _ = git.ask("ls-files", "-z", folder=root / os.fsdecode(folder))
+    return [join_path(folder, path) for path in _split(out)] if status == 0 else []
+
+
+def find_global_excludes(git: Git, root: Path) -> Path:
+    """The file of the person's ignore rules for all projects."""
+    unset, name, _ = git.ask("config", "--path", "--get", "core.excludesFile", folder=root)
+    settings = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"))  # noqa: PTH111 - never fails
+    return settings / "git" / "ignore" if unset else root / os.fsdecode(name.removesuffix(b"\n"))
+
+
+def join_rules(*files: Path | None) -> bytes:
+    """The ignore rules beside those in `.gitignore`: bough's own, and those in the files; later ones are stronger."""
+    return b"\n".join([JUNK.encode(), *(path.read_bytes() for path in files if path is not None and path.is_file())])
+
+
+def _split(out: bytes) -> list[bytes]:
+    return [path for path in out.split(b"\0") if path]
+
+
+MANY = 1_000
+"""Empty folders that come along at most."""
+
+
+def save_empty_folders(repository: Path, folders: Sequence[bytes]) -> None:
+    """Remember the person's empty folders: no tree of git's holds them, and programs write into them."""
+    body, place = b"\0".join(folders[:MANY]), repository / "empty"
+    if (place.read_bytes() if place.exists() else b"") != body:
+        disk.write_whole(place, body, durable=False)
+
+
+def load_empty_folders(repository: Path) -> list[bytes]:
+    try:
+        body = (repository / "empty").read_bytes()
+    except FileNotFoundError:
+        return []
+    return [path for path in body.split(b"\0") if path and b".." not in path.split(b"/")]

@@ -1,0 +1,214 @@
+"""Checkouts that are set up before they are used: a set-up command has run in them, and their services are up.
+
+Wraps other workspaces. A service lives as long as its checkout, and at most as long as bough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.surroundings import find_free_port
+from bough.core.active_files import Edge
+from bough.core.errors import SetupFailed
+from bough.core.settings.service import ENDING, Service
+from bough.ports import Contents, FileChange, Finished, Merged, Mount, Sandbox, Workspace, Workspaces
+
+LIMIT = 20_000_000
+SHOWN = 2_000
+"""Characters of a failed set-up's output that are told."""
+LISTENS = "exec 3<>/dev/tcp/127.0.0.1/$PORT"
+"""For bash: whether somebody listens there, as the commands of the checkout see it."""
+
+
+class ProvisionedWorkspace:
+    """A checkout with its set-up done. All else is the inner one's."""
+
+    def __init__(self, inner: Workspace, owner: ProvisionedWorkspaces, scratch: Path | None = None) -> None:
+        """`scratch`: other temporary files than the inner one's."""
+        self._inner = inner
+        self._owner = owner
+        self.root, self.folder, self.scratch = inner.root, inner.folder, scratch or inner.scratch
+        self.mounts = inner.mounts
+        self.env: Mapping[str, str] = inner.env
+        self.services: list[asyncio.Task[Finished]] = []
+
+    async def own(self, mount: Mount) -> bool:
+        return await self._inner.own(mount)
+
+    async def furnish(self) -> None:
+        await self._inner.furnish()
+        await self._owner.set_up(self)
+
+    async def snapshot(self) -> str:
+        return await self._inner.snapshot()
+
+    async def restore(self, tree: str, exact: bool = False) -> None:
+        await self._inner.restore(tree, exact)
+
+    async def checkpoint(self, tree: str, message: str) -> str:
+        return await self._inner.checkpoint(tree, message)
+
+
+class ProvisionedWorkspaces:
+    def __init__(
+        self,
+        inner: Workspaces,
+        sandbox: Sandbox,
+        setup: str | None,
+        services: Mapping[str, Service],
+        timeout: float,
+    ) -> None:
+        self._inner = inner
+        self._sandbox = sandbox
+        self._setup = setup
+        self._services = services
+        self._timeout = timeout
+        self._open: dict[tuple[str, str], ProvisionedWorkspace] = {}
+
+    async def open(
+        self, run: str, task: str, tree: str, folder: str, sides: Mapping[str, str] | None = None
+    ) -> Workspace:
+        opened = ProvisionedWorkspace(await self._inner.open(run, task, tree, folder, sides), self)
+        earlier = self._open.get((run, task))
+        if earlier is not None:
+            opened.services, opened.env = earlier.services, earlier.env
+        else:
+            await self._start_services(opened)
+        self._open[run, task] = opened
+        await self.set_up(opened)
+        return opened
+
+    async def discard(self, run: str, task: str) -> None:
+        await self._end_services(self._open.pop((run, task), None))
+        await self._inner.discard(run, task)
+
+    async def close(self) -> None:
+        for opened in list(self._open.values()):
+            await self._end_services(opened)
+
+    async def set_up(self, workspace: ProvisionedWorkspace) -> None:
+        if self._setup:
+            await self._run_once(workspace, self._setup, "[workspace] setup", {}, self._timeout)
+
+    # ── services ────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def _start_services(self, workspace: ProvisionedWorkspace) -> None:
+        try:
+            for name, service in self._services.items():
+                await self._start_service(workspace, name, service)
+        except BaseException:
+            await self._end_services(workspace)
+            raise
+
+    async def _start_service(self, workspace: ProvisionedWorkspace, name: str, service: Service) -> None:
+        # Temporary files of its own, since those of the checkout are cleared away before every check.
+        beside = ProvisionedWorkspace(workspace, self, _service_folder(workspace) / name)
+        port, data = find_free_port(), beside.scratch
+        disk.remove(bytes(data))
+        data.mkdir(parents=True)
+        own = {"PORT": str(port), "DATA": str(data)}
+        if service.before:
+            await self._run_once(beside, service.before, f"[services.{name}] before", own, service.timeout)
+        argv = _make_shell_argv(service.run)
+        running = await self._sandbox.serve(argv, workspace=beside, limit=LIMIT, env=own)
+        workspace.services.append(running)
+        await self._wait_until_ready(beside, name, service, running, own)
+        given = {key: value.replace("$PORT", str(port)) for key, value in service.env.items()}
+        workspace.env = {**workspace.env, f"{name.upper().replace('-', '_')}_PORT": str(port), **given}
+
+    async def _wait_until_ready(
+        self,
+        beside: ProvisionedWorkspace,
+        name: str,
+        service: Service,
+        running: asyncio.Task[Finished],
+        own: Mapping[str, str],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + service.timeout
+        while loop.time() < end:
+            if running.done():
+                said = running.result().output.decode(errors="replace").strip()[-SHOWN:]
+                raise SetupFailed(
+                    f"The service {name} ended before it was ready ({service.run}): {said or 'it said nothing'}"
+                )
+            tried = await self._command(beside, service.ready or LISTENS, own, service.timeout)
+            if tried.exit_status == 0:
+                return
+            await asyncio.sleep(0.1)
+        raise SetupFailed(f"The service {name} is not ready after {service.timeout:g} s ([services.{name}] timeout).")
+
+    async def _end_services(self, workspace: ProvisionedWorkspace | None) -> None:
+        if workspace is None or not self._services:
+            return
+        for running in workspace.services:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+        workspace.services = []
+        await asyncio.to_thread(disk.remove, bytes(_service_folder(workspace)))
+
+    async def _run_once(
+        self, workspace: ProvisionedWorkspace, command: str, what: str, env: Mapping[str, str], timeout: float
+    ) -> None:
+        done = await self._command(workspace, command, env, timeout)
+        if done.exit_status != 0:
+            how = f"was killed {done.killed}" if done.killed else f"ended with exit status {done.exit_status}"
+            said = done.output.decode(errors="replace").strip()[-SHOWN:]
+            raise SetupFailed(f"{what} ({command}) {how}: {said or 'it said nothing'}")
+
+    async def _command(
+        self, workspace: ProvisionedWorkspace, command: str, env: Mapping[str, str], timeout: float
+    ) -> Finished:
+        return await self._sandbox.run(
+            _make_shell_argv(command), workspace=workspace, timeout=timeout, limit=LIMIT, env=env
+        )
+
+    # ── about trees, not checkouts ──────────────────────────────────────────────────────────────────────────────
+
+    async def take(self) -> str:
+        return await self._inner.take()
+
+    async def sweep(self, run: str, mark: str) -> None:
+        await self._inner.sweep(run, mark)
+
+    async def changes(self, base: str, tree: str) -> list[FileChange]:
+        return await self._inner.changes(base, tree)
+
+    async def paths(self, tree: str) -> list[str]:
+        return await self._inner.paths(tree)
+
+    async def texts(self, tree: str, paths: Sequence[str]) -> dict[str, str]:
+        return await self._inner.texts(tree, paths)
+
+    async def contents(self, tree: str) -> Contents:
+        return await self._inner.contents(tree)
+
+    async def graft(self, tree: str, base: str, paths: Sequence[str], texts: Mapping[str, str]) -> str:
+        return await self._inner.graft(tree, base, paths, texts)
+
+    async def diff(self, base: str, tree: str, stat: bool = False) -> str:
+        return await self._inner.diff(base, tree, stat)
+
+    async def merge(self, base: str, ours: str, theirs: str) -> Merged:
+        return await self._inner.merge(base, ours, theirs)
+
+    async def edges(self, base: str, tree: str) -> list[Edge]:
+        return await self._inner.edges(base, tree)
+
+    async def apply(self, base: str, tree: str) -> list[FileChange]:
+        return await self._inner.apply(base, tree)
+
+
+def _service_folder(workspace: ProvisionedWorkspace) -> Path:
+    """Where the services of a checkout keep their files."""
+    return workspace.scratch.with_name(f"{workspace.scratch.name}{ENDING}")
+
+
+def _make_shell_argv(command: str) -> list[str]:
+    return [shutil.which("bash") or "sh", "-c", command]

@@ -1,0 +1,225 @@
+"""The Python environment of a project, as it lies on the disk: in the project, or where its tool keeps it.
+
+Nothing is run: each tool's own rule says where its environments are. An environment is used as it is, whether or not it
+is activated.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from bough.adapters.workspaces.disk import read_plain
+
+IN_PROJECT = (".venv", "venv", "env", ".env")
+"""Names that tools and people give an environment inside a project; one is known by what it holds."""
+_DEEPEST = 2
+"""Folders below the project in which one is looked for, when there is none above."""
+_PASSED = frozenset({"node_modules", "site-packages", "target", "vendor", "build", "dist"})
+
+
+class Environment(Struct, frozen=True):
+    prefix: Path
+    """Its folder, on the disk."""
+    inside: str
+    """The same relative to the project; empty when it lies elsewhere."""
+    by: str = ""
+    """The tool that keeps it, or what names it: `Poetry`, `$VIRTUAL_ENV`; empty when it simply lies in the project."""
+
+    @property
+    def where(self) -> str:
+        """For people: `the environment in .venv`, `Poetry's environment in ~/.cache/…`."""
+        place = self.inside or _shorten(self.prefix)
+        if self.by.startswith("$"):
+            return f"the environment in {place} ({self.by})"
+        return f"{self.by}'s environment in {place}" if self.by else f"the environment in {place}"
+
+    def variables(self, root: Path, path: str) -> dict[str, str]:
+        """What activating it in a checkout at `root` would set, on top of this PATH."""
+        prefix = root / self.inside if self.inside else self.prefix
+        conda = (self.prefix / "conda-meta").is_dir()
+        first = str(prefix / "bin")
+        return {"PATH": os.pathsep.join([first, path]), "CONDA_PREFIX" if conda else "VIRTUAL_ENV": str(prefix)}
+
+
+def find_environment(root: Path, folder: str, env: Mapping[str, str]) -> Environment | None:
+    """The environment of whoever stands in a folder of the project at `root`; None when there is none to be seen."""
+    here = root / folder
+    active = _find_active(env)
+    if active is not None and active.is_relative_to(root):
+        return Environment(active, active.relative_to(root).as_posix(), "$VIRTUAL_ENV")
+    for place in (here, *here.parents):
+        if not place.is_relative_to(root):
+            break
+        if (found := _find_in_folder(place)) is not None:
+            return Environment(found, found.relative_to(root).as_posix())
+        if (kept := _find_kept_elsewhere(place, env)) is not None:
+            return kept
+    if active is not None and active != Path(sys.prefix).resolve():
+        return Environment(active, "", "$VIRTUAL_ENV")
+    below = list(_list_below(here))
+    return Environment(below[0], below[0].relative_to(root).as_posix()) if len(below) == 1 else None
+
+
+def has_interpreter(prefix: Path) -> bool:
+    """Whether this folder is an environment that could be used."""
+    known = (prefix / "pyvenv.cfg").is_file() or (prefix / "conda-meta").is_dir()
+    return known and os.access(prefix / "bin" / "python", os.X_OK)
+
+
+def _find_in_folder(folder: Path) -> Path | None:
+    return next((folder / name for name in IN_PROJECT if has_interpreter(folder / name)), None)
+
+
+def _list_below(folder: Path) -> Iterator[Path]:
+    folders = [(folder, 0)]
+    for place, depth in folders:  # grows while it is walked
+        try:
+            names = sorted(os.listdir(place)) if depth < _DEEPEST else []  # noqa: PTH208
+        except OSError:
+            continue
+        for name in names:
+            child = place / name
+            if name.startswith(".") or name in _PASSED or child.is_symlink() or not child.is_dir():
+                continue
+            if (found := _find_in_folder(child)) is not None:
+                yield found
+            else:
+                folders.append((child, depth + 1))
+
+
+def _find_active(env: Mapping[str, str]) -> Path | None:
+    """What the person activated; conda's base environment is nobody's in particular."""
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        value = env.get(name, "")
+        base = name == "CONDA_PREFIX" and env.get("CONDA_DEFAULT_ENV") == "base"
+        if value and not base and has_interpreter(Path(value)):
+            return Path(value).absolute()
+    return None
+
+
+_MAPPING = re.compile(r"^MAPPING[^=\n]*= (\{.*\})$", re.MULTILINE)
+
+
+def find_editable_sources(environment: Environment, root: Path) -> tuple[str, ...]:
+    """Folders of the project that are installed there as editable, relative to its `root`: a checkout has them too, and
+    its own are meant, not the person's."""
+    places: list[Path] = []
+    for site in environment.prefix.glob("lib/python*/site-packages"):
+        for file in sorted(site.glob("*.pth")):
+            places += [Path(line.strip()) for line in _read_text(file).splitlines() if line.startswith("/")]
+        for finder in sorted(site.glob("__editable__*finder.py")):
+            places += _read_mapped_folders(_read_text(finder))
+    inside = [place.relative_to(root).as_posix() for place in places if place.is_relative_to(root)]
+    return tuple(dict.fromkeys(inside))
+
+
+def _read_mapped_folders(finder: str) -> list[Path]:
+    """The folders whose packages an editable install of setuptools names one by one."""
+    found = _MAPPING.search(finder)
+    try:
+        mapping = ast.literal_eval(found[1]) if found else {}
+    except (SyntaxError, ValueError):
+        return []
+    pairs = mapping.items() if isinstance(mapping, dict) else ()
+    places = [(name, Path(place)) for name, place in pairs if isinstance(place, str)]
+    return [place.parent for name, place in places if place.stem == name.split(".")[-1]]
+
+
+# ── kept elsewhere ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _find_kept_elsewhere(project: Path, env: Mapping[str, str]) -> Environment | None:
+    home = Path(env.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - never fails
+    for by, found in (
+        ("uv", _find_uv(project, env)),
+        ("PDM", _find_pdm(project)),
+        ("Poetry", _find_poetry(project, env, home)),
+        ("Hatch", _find_hatch(project, env, home)),
+        ("Pipenv", _find_pipenv(project, env, home)),
+        ("conda", _find_conda(project, env, home)),
+    ):
+        if found is not None and has_interpreter(found):
+            return Environment(found, "", by)
+    return None
+
+
+def _find_uv(project: Path, env: Mapping[str, str]) -> Path | None:
+    named = env.get("UV_PROJECT_ENVIRONMENT", "")
+    return project / named if named and (project / "uv.lock").is_file() else None
+
+
+def _find_pdm(project: Path) -> Path | None:
+    try:
+        return Path(read_plain(project / ".pdm-python").decode().strip()).parent.parent
+    except (OSError, ValueError):
+        return None
+
+
+def _find_poetry(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
+    text = _read_text(project / "pyproject.toml")
+    if "[tool.poetry" not in text and not (project / "poetry.lock").is_file():
+        return None
+    name = re.search(r"""^name\s*=\s*["']([^"']+)["']""", text, re.MULTILINE)
+    cut = re.sub(r'[ $`!*@"\\\r\n\t]', "_", name[1].lower())[:42] if name else "non-package-mode"
+    caches = [Path(env.get("POETRY_CACHE_DIR") or home / ".cache" / "pypoetry") / "virtualenvs"]
+    if env.get("POETRY_VIRTUALENVS_PATH"):
+        caches.insert(0, Path(env["POETRY_VIRTUALENVS_PATH"]))
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8]
+    return next((found for cache in caches for found in sorted(cache.glob(f"{cut}-{digest}-py*"), reverse=True)), None)
+
+
+def _find_hatch(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
+    if "[tool.hatch" not in _read_text(project / "pyproject.toml") and not (project / "hatch.toml").is_file():
+        return None
+    kept = Path(env.get("HATCH_DATA_DIR") or home / ".local" / "share" / "hatch") / "env" / "virtual"
+    digest = base64.urlsafe_b64encode(hashlib.sha256(os.fsencode(project.resolve())).digest()).decode()[:8]
+    # Its own tests run in `hatch-test*`; what people work in bears the project's name.
+    places = [
+        place for name in (digest, digest.lower()) for each in kept.glob("*") for place in (each / name).glob("*")
+    ]
+    made = [place for place in places if not place.name.endswith("-build") and has_interpreter(place)]
+    return min(made, key=_rank_tests_first, default=None)
+
+
+def _rank_tests_first(place: Path) -> tuple[bool, str]:
+    return not place.name.startswith("hatch-test"), place.name
+
+
+def _find_pipenv(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
+    if not (project / "Pipfile").is_file():
+        return None
+    kept = Path(env.get("WORKON_HOME") or home / ".local" / "share" / "virtualenvs")
+    digest = hashlib.sha256(os.fsencode(project.resolve() / "Pipfile")).digest()[:6]
+    ending = base64.urlsafe_b64encode(digest).decode()[:8]
+    return next(iter(sorted(kept.glob(f"*-{ending}"))), None)
+
+
+def _find_conda(project: Path, env: Mapping[str, str], home: Path) -> Path | None:
+    text = _read_text(project / "environment.yml") or _read_text(project / "environment.yaml")
+    name = re.search(r"^name:\s*([\w.-]+)", text, re.MULTILINE)
+    if name is None:
+        return None
+    tops = [Path(env["CONDA_EXE"]).parent.parent] if env.get("CONDA_EXE") else []
+    tops += [home / each for each in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda")]
+    return next((top / "envs" / name[1] for top in tops if has_interpreter(top / "envs" / name[1])), None)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return read_plain(path).decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def _shorten(path: Path) -> str:
+    home = os.path.expanduser("~")  # noqa: PTH111 - never fails
+    return f"~{str(path).removeprefix(home)}" if str(path).startswith(f"{home}/") else str(path)

@@ -1,0 +1,143 @@
+"""Heavy folders that are ignored (installed packages) are shared with a workspace by a link, not copied.
+
+Only for a sandbox that denies writing through the link. A link of this kind is known by where it points, so nothing has
+to be remembered: it never enters a tree, and restoring or discarding never follows it. Folders that their own tool
+writes to on every use (`.tox`, `target`, caches) are shared only where the sandbox lays a layer of the workspace's own
+over them: read-only they would break what works without them.
+"""
+
+# Paths are bytes: a name on disk need not be text.
+# ruff: noqa: PTH103, PTH108, PTH115, PTH120, PTH211
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from functools import partial
+
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.file_index import join_path
+from bough.adapters.workspaces.scan import HOME
+
+NAMES = frozenset(
+    b".bundle .direnv .eggs .venv .yarn Pods __pypackages__ bower_components env jspm_packages node_modules vendor "
+    b"venv".split()
+)
+BUILT = frozenset(b".tox .nox target".split())
+"""Only where what commands write goes to a layer of their own."""
+_DEEPEST = 2
+"""Folders below the top in which one is looked for: `packages/web/node_modules`."""
+
+
+def find_candidates(top: bytes, layered: bool = False) -> Iterator[bytes]:
+    """Paths of real folders with such a name. `layered`: the sandbox can lay a layer over them."""
+    names = NAMES | BUILT if layered else NAMES
+    folders: list[tuple[bytes, int]] = [(b"", 0)]
+    for folder, depth in folders:  # grows while it is walked
+        try:
+            entries = disk.list_entries(join_path(top, folder) if folder else top)
+        except OSError:  # not readable: then it has nothing that could be shared
+            continue
+        for entry in entries:
+            if entry.name in (b".git", HOME) or not entry.is_dir(follow_symlinks=False):
+                continue
+            path = join_path(folder, entry.name)
+            if entry.name in names and _is_kept_current(entry):
+                yield path
+            elif depth < _DEEPEST and not entry.name.startswith(b"."):
+                folders.append((path, depth + 1))
+
+
+def _is_kept_current(folder: os.DirEntry[bytes]) -> bool:
+    """Cargo rebuilds what a checkout has changed; others may keep using what was made of a file that is gone."""
+    return folder.name != b"target" or os.path.lexists(join_path(folder.path, b".rustc_info.json"))
+
+
+def is_shared(person: bytes, path: bytes, link: bytes) -> bool:
+    """Whether the link at `path` of a workspace is one of these: it points to the same place of the person's."""
+    try:
+        return os.readlink(link) == join_path(person, path)
+    except OSError:
+        return False
+
+
+def share(person: bytes, top: bytes, paths: list[bytes]) -> list[bytes]:
+    """Link these folders of the person's into a workspace where nothing has their place; returns what is shared."""
+    made = []
+    for path in paths:
+        link = join_path(top, path)
+        if not is_real_folder(top, path.rpartition(b"/")[0]):
+            continue
+        if not os.path.lexists(link):
+            if _leads_out(join_path(person, path)):
+                _spread(join_path(person, path), link)
+                made.append(path)
+                continue
+            disk.retry_with_access(partial(os.symlink, join_path(person, path), link), os.path.dirname(link))
+        if is_shared(person, path, link):
+            made.append(path)
+    return made
+
+
+def unshare(person: bytes, top: bytes) -> None:
+    """Remove such links: the sandbox of this run would let an agent write through them."""
+    folders: list[tuple[bytes, int]] = [(b"", 0)]
+    for folder, depth in folders:
+        place = join_path(top, folder) if folder else top
+        disk.ensure_access(place)
+        for entry in disk.list_entries(place):
+            path = join_path(folder, entry.name)
+            if entry.is_symlink():
+                if is_shared(person, path, entry.path):
+                    os.unlink(entry.path)
+            elif entry.is_dir(follow_symlinks=False) and depth < _DEEPEST and entry.name not in (b".git", *NAMES):
+                folders.append((path, depth + 1))
+
+
+def _list_packages(folder: bytes) -> Iterator[tuple[bytes, os.DirEntry[bytes]]]:
+    """The packages of a `node_modules` by name, also those of a scope (`@scope/name`)."""
+    for entry in disk.list_entries(folder):
+        if entry.name.startswith(b"@") and entry.is_dir(follow_symlinks=False):
+            for inner in disk.list_entries(entry.path):
+                yield join_path(entry.name, inner.name), inner
+        else:
+            yield entry.name, entry
+
+
+def _leads_out(folder: bytes) -> bool:
+    """Whether it holds packages of the project itself, as links: seen through a link they would be the person's."""
+    if folder.rpartition(b"/")[2] != b"node_modules":
+        return False
+    try:
+        return any(_leads_outward(name, entry) for name, entry in _list_packages(folder))
+    except OSError:
+        return False
+
+
+def _leads_outward(name: bytes, entry: os.DirEntry[bytes]) -> bool:
+    """A relative link out of `node_modules`: `../packages/web`, and one step more from inside a scope."""
+    up = b"../" * (1 + name.count(b"/"))
+    return entry.is_symlink() and os.readlink(entry.path).startswith(up)
+
+
+def _spread(source: bytes, target: bytes) -> None:
+    """A folder of the workspace's own with a link for every installed package; those of the project are its own."""
+    disk.retry_with_access(partial(os.mkdir, target), os.path.dirname(target))
+    for name, entry in _list_packages(source):
+        if b"/" in name:
+            os.makedirs(os.path.dirname(join_path(target, name)), exist_ok=True)
+        own = _leads_outward(name, entry)
+        os.symlink(os.readlink(entry.path) if own else entry.path, join_path(target, name))
+
+
+def is_real_folder(top: bytes, path: bytes) -> bool:
+    """A folder that is reached without going through a link."""
+    while path:
+        try:
+            if not stat.S_ISDIR(os.lstat(join_path(top, path)).st_mode):
+                return False
+        except OSError:
+            return False
+        path = path.rpartition(b"/")[0]
+    return True

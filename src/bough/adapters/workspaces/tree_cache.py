@@ -1,0 +1,71 @@
+"""The files of trees, and what differs between them. The latest few are remembered: mostly those of the base and of the
+present are asked for, again and again, and what bough has just written it need not ask git for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from bough.adapters.workspaces.apply import Move
+from bough.adapters.workspaces.calm import calm
+from bough.adapters.workspaces.file_index import LINK, Entry, File, FileIndex, find_differing
+
+Listing = Mapping[bytes, Entry]
+REMEMBERED = 8
+
+
+class TreeCache:
+    """`ask` finds the files of a tree that is not remembered."""
+
+    def __init__(self, ask: Callable[[str], FileIndex]) -> None:
+        self._ask = ask
+        self._remembered: dict[str, FileIndex] = {}
+        self._listed: dict[str, Listing] = {}
+        self._lock = threading.Lock()
+
+    def know(self, tree: str, found: FileIndex) -> None:
+        """That these are the files of a tree; they no longer change."""
+        with self._lock:
+            self._remembered.pop(tree, None)
+            self._remembered[tree] = found
+            while len(self._remembered) > REMEMBERED:
+                oldest = next(iter(self._remembered))
+                del self._remembered[oldest]
+                self._listed.pop(oldest, None)
+
+    def know_of(self, *trees: str) -> bool:
+        return all(tree in self._remembered for tree in trees)
+
+    def found(self, tree: str) -> FileIndex:
+        found = self._remembered.get(tree) or self._ask(tree)
+        self.know(tree, found)
+        return found
+
+    def of(self, tree: str) -> Listing:
+        """All of its files, in the order of paths: what takes longer the more there are."""
+        found = self.found(tree)
+        if (listed := self._listed.get(tree)) is None:
+            with calm():
+                listed = MappingProxyType({path: Entry(file.mode, file.id) for path, file in sorted(found.files())})
+            with self._lock:
+                if tree in self._remembered:
+                    self._listed[tree] = listed
+        return listed
+
+
+def find_moves(base: FileIndex, tree: FileIndex) -> list[Move]:
+    """What differs, in the order of paths."""
+    found = [make_move(path, _to_entry(was), _to_entry(now)) for path, was, now in find_differing(base, tree)]
+    return sorted(found, key=lambda move: move.path)
+
+
+def _to_entry(file: File | None) -> Entry | None:
+    return Entry(file.mode, file.id) if file is not None else None
+
+
+def make_move(path: bytes, base: Entry | None, target: Entry | None) -> Move:
+    """The kinds are git's: added, deleted, modified, of another type."""
+    if base is None or target is None:
+        return Move("A" if base is None else "D", path, base, target)
+    return Move("T" if LINK in (base.mode, target.mode) and base.mode != target.mode else "M", path, base, target)

@@ -1,0 +1,204 @@
+"""What works here and what is missing: `bough doctor`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.app.choices import Choices, RunObserver
+from bough.app.session import require_folder
+from bough.app.settings_consent import make_consent
+from bough.core.errors import BoughError, Unavailable
+from bough.core.settings.agent_settings import OWN
+
+if TYPE_CHECKING:
+    from bough import config as settings
+    from bough.core.events import BaseChecked
+
+
+class Diagnosis(Struct, frozen=True):
+    """One thing that a run needs or can use, and whether it is there."""
+
+    what: str
+    ok: bool
+    says: str
+    needed: bool = True
+    """Without it no run can start."""
+
+
+async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
+    """What works here. Nothing is written, and no model is asked anything."""
+    from bough import config as settings
+    from bough.adapters.workspaces.home import find_root
+
+    env = dict(os.environ)
+    root = find_root(require_folder(folder))
+    findings = [await _diagnose_journal(root)]
+    ignored: dict[str, str] = {}
+    try:
+        config = settings.load_config(root, env, make_consent(root, env, tell=ignored.update))
+    except BoughError as error:
+        return [*findings, Diagnosis("settings", False, str(error))]
+    if ignored:
+        listed = ", ".join(f"{name} = {value}" for name, value in ignored.items())
+        says = f"bough.toml asks for {listed}, which you have not allowed: `bough run --trust-config` does"
+        findings.append(Diagnosis("settings", False, says, needed=False))
+    findings.append(await _diagnose_sandbox(config.sandbox, env))
+    findings += _examine_agents(config, env)
+    models = await _diagnose_models(config, choices, env)
+    if (config.builders.main or OWN) != OWN:  # It answers bough's own questions too.
+        models = [replace(found, needed=False) for found in models]
+    return [*findings, *models]
+
+
+def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Diagnosis]:
+    """Outside agents that are installed, or configured and missing."""
+    import shutil
+    from importlib.util import find_spec
+
+    from bough.adapters.agents.registry import KNOWN, choose_agent
+
+    there, missing = [], []
+    wanted = {*config.agents, *config.builders.named().values()} - {OWN}
+    for name in dict.fromkeys((*KNOWN, *sorted(wanted))):
+        program = choose_agent(name, config.agents).argv[0]
+        if shutil.which(program, path=env.get("PATH")):
+            there.append(name)
+        elif name in wanted:
+            missing.append(f"{name} needs `{program}`, which is not on your PATH")
+    library = "" if find_spec("acp") else "; they need pip install 'bough[acp]'"
+    says = f"--agent can be {', '.join(there)}{library}"
+    found = [Diagnosis("agents", not library, says, needed=False)] if there else []
+    return found + [Diagnosis("agents", False, lacking, needed=False) for lacking in missing]
+
+
+async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, str]) -> Diagnosis:
+    from bough.adapters.sandboxes.env import make_env
+    from bough.adapters.sandboxes.network import parse_network
+    from bough.adapters.sandboxes.process import make_sandbox
+    from bough.app.sandbox_breakout import try_to_break_out
+
+    try:
+        sandbox = make_sandbox(chosen.mode, make_env(env), network=parse_network(chosen.network, env))
+        tried, found = await try_to_break_out(sandbox)
+    except BoughError as error:
+        return Diagnosis("sandbox", False, str(error))
+    level = sandbox.level
+    led = f"commands could {', '.join(found)}" if found else "none led out"
+    tests = f"{tried} ways out were tried, {led}"
+    if level.name == "none":
+        return Diagnosis("sandbox", False, f"switched off: {tests}", needed=False)
+    if level.name == "seatbelt":
+        return Diagnosis("sandbox", False, f"sandbox-exec: commands can {'; '.join(level.gaps)}. {tests}", needed=False)
+    if level.name == "landlock":
+        why = f"Landlock {level.abi} only, because there are no namespaces ({level.why_not_more})"
+        return Diagnosis("sandbox", False, f"{why}: commands can {'; '.join(level.gaps)}. {tests}", needed=False)
+    says = f"namespaces, seccomp and Landlock {level.abi or '(none)'}; {sandbox.network.says}; {tests}"
+    return Diagnosis("sandbox", not found, says)
+
+
+async def _diagnose_journal(root: Path) -> Diagnosis:
+    from bough.app.journal_location import find_address, open_store
+
+    home = root / ".bough"
+    if not os.access(home if home.exists() else root, os.W_OK):
+        return Diagnosis("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
+    if not find_address(root) and not (home / "journal.db").exists():
+        return Diagnosis("journal", True, f"none in {root} yet; it can be made")
+    try:
+        store = open_store(root, home, create=False)
+        try:
+            runs = await store.runs()
+            events, unchained = await store.verify()
+        finally:
+            await store.close()
+    except BoughError as error:
+        return Diagnosis("journal", False, str(error))
+    whole = f"{store.path} opens, runs: {len(runs)}; all {events:,} events and their blobs are as written"
+    older = f", as far as can be told: {unchained:,} events are unchained, from before bough chained them"
+    return Diagnosis("journal", True, whole + (older if unchained else ""))
+
+
+async def _diagnose_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Diagnosis]:
+    from bough.adapters.models.providers import PROVIDERS, probe_model
+    from bough.adapters.models.wire import Client
+
+    variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
+    says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
+    findings = [Diagnosis("keys", bool(variables), says, needed=False)]
+    try:
+        names = choices.models(config.models)
+    except Unavailable as error:
+        return [*findings, Diagnosis("model", False, str(error))]
+    client = Client()
+    try:
+        for name in dict.fromkeys(names.values()):
+            probe = await probe_model(name, base_url=choices.base_url or config.models.base_url, client=client, env=env)
+            findings.append(Diagnosis("model", probe.ok, probe.sentence, needed=name == names["main"]))
+    finally:
+        await client.close()
+    return findings
+
+
+async def run_check(folder: Path | str) -> BaseChecked:
+    """What the project's check says of the files as they are. Where bough has kept nothing yet, nothing stays."""
+    from bough.adapters.workspaces import disk
+    from bough.adapters.workspaces.home import find_root
+    from bough.app.session import open_session
+    from bough.core.planning.plan import build_goal_step
+
+    home = find_root(require_folder(folder)) / ".bough"
+    is_new = not home.exists()
+    try:
+        async with open_session(folder, create=True) as opened:
+            return await opened.check(build_goal_step("Check it."), Choices(), RunObserver())
+    finally:
+        if is_new:
+            disk.remove(bytes(home))
+
+
+async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis]:
+    """Ask the model to do three tiny tasks, and say how it is spoken to and what came of it."""
+    from bough import config as settings
+    from bough.adapters.models.wire import Client
+    from bough.adapters.workspaces.home import find_root
+    from bough.app.model_knowledge import gather_knowledge
+    from bough.app.model_trial import MINUTES, ROUNDS, TASKS, try_model
+
+    env = dict(os.environ)
+    root = find_root(require_folder(folder))
+    config = settings.load_config(root, env, make_consent(root, env))
+    base_url = choices.base_url or config.models.base_url
+    client = Client()
+    try:
+        name = choices.models(config.models)["main"]
+        setting = choices.protocol or config.models.protocol
+        known = await gather_knowledge(
+            [name], home=root / ".bough", base_url=base_url, client=client, env=env, setting=setting
+        )
+    finally:
+        await client.close()
+    spoken = known.protocols.of(next((at for at in known.said if "@" not in at), name.partition("@")[0]))
+    window = known.window(name, config.models.window)
+    tried = replace(
+        choices, model=name, base_url=base_url, protocol=spoken.protocol, flat=True, rounds=ROUNDS, minutes=MINUTES
+    )
+    if spoken.may_change:  # Which one it gets shows in the trial.
+        tried = replace(tried, protocol="auto")
+    trial = await try_model(tried, root / ".bough")
+    done = len(trial.solved)
+    left = f"; not: {', '.join(trial.failed)}" if trial.failed else ""
+    says = f"{done} of {len(TASKS)} tiny tasks solved{left} ({trial.rounds} rounds, {trial.tokens:,} tokens)"
+    shown = (
+        f"{window:,} tokens at once" if window else "how much it can be shown at once is not known: set [models] window"
+    )
+    return [
+        Diagnosis("protocol", True, f"{trial.protocol}: {trial.why or spoken.why}"),
+        Diagnosis("window", bool(window), shown, needed=False),
+        Diagnosis("trial", done > 0, says, needed=False),
+    ]

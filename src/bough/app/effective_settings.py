@@ -1,0 +1,71 @@
+"""Which settings are in force in a project, and where each comes from: `bough config`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bough import config
+from bough.app.session import require_folder
+from bough.app.settings_consent import make_consent
+
+DEFAULT = "default"
+
+
+class Setting(Struct, frozen=True):
+    name: str
+    value: str
+    source: str
+    """A file, a variable, or `default`."""
+
+
+class EffectiveSettings(Struct, frozen=True):
+    person_file: str
+    """Where the person's own settings are, or would be."""
+    project_file: str
+    settings: tuple[Setting, ...]
+    ignored: dict[str, str]
+    """What the repository asks for and does not get, because the person has not allowed it."""
+
+
+def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
+    """What is set, or (`everything`) also what is not."""
+    from bough.adapters.workspaces.home import find_root
+
+    env = dict(os.environ)
+    root = find_root(require_folder(folder))
+    ignored: dict[str, str] = {}
+    found = config.list_layers(root, env, make_consent(root, env, tell=ignored.update))
+    sources: dict[tuple[str, str], str] = {}
+    for place, table in found:
+        for section, values in table.items():
+            for key in values:
+                variable = f"${config.make_variable_name(section, key)}"
+                sources[section, key] = variable if place == "environment" else place
+    loaded = config.load_config(root, env, make_consent(root, env))
+    named = _list_everything(loaded) if everything else sources
+    settings = tuple(
+        Setting(f"{section}.{key}", _render_value(loaded, section, key), sources.get((section, key), DEFAULT))
+        for section, key in named
+    )
+    return EffectiveSettings(found[0][0], found[1][0], settings, ignored)
+
+
+def _list_everything(loaded: config.Config) -> Iterator[tuple[str, str]]:
+    for section, keys in config.SECTIONS.items():
+        yield from ((section, key) for key in keys)
+    for section in sorted(config.NAMED):
+        yield from ((section, key) for key in getattr(loaded, section))
+
+
+def _render_value(loaded: config.Config, section: str, key: str) -> str:
+    """As it is written in a file."""
+    within: Any = getattr(loaded, section)
+    value = within[key] if isinstance(within, dict) else getattr(within, key)
+    plain = msgspec.to_builtins(value)
+    return "" if plain is None else msgspec.json.encode(plain).decode()

@@ -1,0 +1,72 @@
+"""A run that follows up on a finished one: it begins where that one ended, and knows what that one knew."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from bough import config as settings
+from bough.app.session import Journal
+from bough.core.conversation import context
+from bough.core.errors import UsageError
+from bough.core.ids import GOAL
+from bough.core.tree import task_result
+from bough.core.tree.inherited import Inherited
+
+if TYPE_CHECKING:
+    from bough.core.journal.run_fold import Run
+    from bough.core.tree.task import Task
+
+ENDS = {
+    "completed": "which is completed",
+    "not_verified": "which is finished and was not verified",
+    "failed": "which was given up",
+}
+
+
+class Followed(Struct, frozen=True):
+    """What a finished run leaves to the one that follows up on it."""
+
+    run: str
+    base: str
+    """Where it begins; empty: at the person's files, which have the work already."""
+    origin: str
+    """The person's files, as the earlier run found them: what the work of both is a change of."""
+    inherited: Inherited
+    models: settings.Models
+    endpoints: dict[str, str]
+    check: str | None
+
+
+async def load_followed(journal: Journal, name: str) -> Followed:
+    run = await journal.run(name)
+    if run.end is None:
+        raise UsageError(
+            f'{name} is not over: `bough resume {name}` goes on with it, `bough say {name} "…"` tells its agents '
+            "something."
+        )
+    task = await journal.task(name, GOAL)
+    applied = run.applied == task.tree
+    return Followed(
+        run=name,
+        base="" if applied else task.tree,
+        origin="" if applied or task.tree == task.base else run.origin or task.base,
+        inherited=_build_inherited(run, task),
+        models=settings.Models(run.models.get("main"), run.models.get("fast"), run.models.get("strong")),
+        endpoints=run.endpoints,
+        check=run.plan.goal.test_command,
+    )
+
+
+def _build_inherited(run: Run, task: Task) -> Inherited:
+    assert run.end is not None
+    earlier = f"a follow-up on an earlier request, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
+    said = task_result.render_task_result(task) or task.report or run.end.summary
+    files = f" (changed {', '.join(task.files)})" if task.files else ""
+    return Inherited(
+        above=(*task.inherited.above, earlier),
+        results=(*task.inherited.results, f"{run.name}: {said}{files}"),
+        dead_ends=context.list_lessons(task),
+        decisions=context.list_decisions(task),
+    )

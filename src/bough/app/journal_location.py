@@ -1,0 +1,79 @@
+"""Where the journal of a project is: in its `.bough`, or in PostgreSQL, where several machines share it.
+
+By `--store` or the variable `BOUGH_STORE`; who has started a run so in a folder need not say it there again. That is
+remembered among the person's own files, without the password: an address that came with a repository is never used.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bough.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from bough.adapters.stores.postgresql import PostgresStore
+    from bough.adapters.stores.sqlite import SqliteStore
+
+VARIABLE = "BOUGH_STORE"
+LOCAL = "local"
+"""`--store local`: in the folder again."""
+
+
+def find_address(root: Path) -> str:
+    """The address of a project's journal; empty: it is in its folder."""
+    chosen = os.environ.get(VARIABLE, "").strip() or _read_remembered().get(str(root), "")
+    if chosen in ("", LOCAL):
+        return ""
+    if chosen.partition("://")[0] not in ("postgresql", "postgres"):
+        raise UsageError(
+            f"`{chosen.partition('://')[0]}` is no journal: give `postgresql://USER@HOST/DATABASE`, or `{LOCAL}` for "
+            "the one in the project's folder."
+        )
+    return chosen
+
+
+def open_store(root: Path, home: Path, *, create: bool) -> SqliteStore | PostgresStore:
+    if not (chosen := find_address(root)):
+        from bough.adapters.stores.sqlite import SqliteStore
+
+        return SqliteStore(home / "journal.db", create=create)
+    from bough.adapters.stores.postgresql import PostgresStore
+
+    return PostgresStore(chosen, create=create)
+
+
+def remember_store(root: Path) -> None:
+    """What was said by `--store` or the variable holds in this folder from now on."""
+    chosen = os.environ.get(VARIABLE, "").strip()
+    known = _read_remembered()
+    if chosen and chosen != LOCAL:
+        from bough.adapters.stores.postgresql_server import strip_password
+
+        chosen = strip_password(chosen)
+    if not chosen or known.get(str(root), LOCAL) == chosen or "\n" in str(root):
+        return
+    known[str(root)] = chosen
+    lines = [f"{url}\t{root}\n" for root, url in known.items() if url != LOCAL]
+    file = _get_file_path()
+    with suppress(OSError):  # Where it cannot be kept, the person says it each time.
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = file.with_suffix(f".{os.getpid()}")
+        new.write_text("".join(lines), "utf-8")
+        new.replace(file)
+
+
+def _get_file_path() -> Path:
+    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
+    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "stores"
+
+
+def _read_remembered() -> dict[str, str]:
+    try:
+        lines = _get_file_path().read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    pairs = (line.partition("\t") for line in lines)
+    return {root: url for url, _, root in pairs if url and root}

@@ -1,0 +1,50 @@
+"""The projects that the person has run bough in: a list of folders, for `bough serve --all`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+MOST = 200
+
+
+def _get_list_path() -> Path:
+    home, state = os.environ.get("HOME") or "/nonexistent", Path(os.environ.get("XDG_STATE_HOME") or "")
+    return (state if state.is_absolute() else Path(home, ".local", "state")) / "bough" / "projects"
+
+
+def list_known_projects() -> list[Path]:
+    """Those that are still there, the latest first."""
+    try:
+        lines = _get_list_path().read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [root for root in map(Path, lines) if root.is_absolute() and (root / ".bough").is_dir() and _has_runs(root)]
+
+
+def _has_runs(root: Path) -> bool:
+    from bough.app.journal_location import find_address
+
+    return (root / ".bough" / "journal.db").is_file() or find_address(root) != ""
+
+
+def remember_project(root: Path) -> None:
+    """Put it first. Where the list cannot be kept (no home, a read-only one), runs continue without it."""
+    known = list_known_projects()
+    if known[:1] == [root] or "\n" in str(root):
+        return
+    file = _get_list_path()
+    with suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new = file.with_suffix(f".{os.getpid()}")
+        new.write_text("".join(f"{each}\n" for each in [root, *(p for p in known if p != root)][:MOST]), "utf-8")
+        new.replace(file)
+
+
+def find_project_root(folder: Path) -> Path:
+    """The top of the project around a folder."""
+    from bough.adapters.workspaces.home import find_root
+    from bough.app.session import require_folder
+
+    return find_root(require_folder(folder))

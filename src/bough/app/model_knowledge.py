@@ -1,0 +1,91 @@
+"""What is known of the models of a run before the first of them is asked: how they act, and what they can be shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from bough.adapters.models.absent import NOBODY
+from bough.adapters.models.capabilities import Capabilities, read_capabilities
+from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.protocols import KnownProtocols, Setting
+from bough.adapters.models.providers import PROVIDERS, REPLAY, find_endpoint, parse_model_name
+from bough.core.settings.agent_settings import MODEL
+
+if TYPE_CHECKING:
+    from bough.adapters.models.wire import Client
+
+MEMORY = "models.json"
+"""Beside the journal: what runs learned of models."""
+
+
+class Knowledge(Struct, frozen=True):
+    protocols: KnownProtocols
+    said: Mapping[str, Capabilities]
+    """What servers say, by model."""
+
+    @property
+    def unreachable(self) -> str:
+        """Why one of them cannot be asked at all."""
+        return next((found.unreachable for found in self.said.values() if found.unreachable), "")
+
+    def window(self, name: str, configured: int) -> int:
+        """Tokens: what the server says, unless the person wants less of it used; 0: not known."""
+        asked = self.said[name].window if name in self.said else 0
+        return min(asked, configured) if asked and configured else asked or configured
+
+    def images(self, name: str, setting: Literal["auto", "on", "off"]) -> bool | None:
+        """Whether it takes them; None: nobody says."""
+        if setting != "auto":
+            return setting == "on"
+        return self.said[name].images if name in self.said else None
+
+
+async def gather_knowledge(
+    names: Iterable[str],
+    *,
+    home: Path,
+    base_url: str | None,
+    endpoints: Mapping[str, str] = MappingProxyType({}),
+    client: Client,
+    env: Mapping[str, str],
+    setting: Setting,
+    given: Iterable[str] = (),
+) -> Knowledge:
+    """Servers that a person runs are asked; the large providers are not, they are known. `given`: models of the
+    caller's own, which act as the caller says, else by tools. `endpoints`: where models are asked, by name."""
+    said: dict[str, Capabilities] = {}
+    settings: dict[str, Setting] = {} if setting == "auto" else dict.fromkeys(given, setting)
+    places: dict[str, Endpoint] = {}
+    for name in dict.fromkeys(names):
+        if name == NOBODY:
+            continue
+        if name.startswith(MODEL):
+            settings[name] = "text"
+            continue
+        settings[name] = setting
+        where = endpoints.get(name) or base_url
+        if parse_model_name(name, where, env)[0] == REPLAY:
+            continue
+        at = find_endpoint(name, where, env)
+        settings[name] = settings[at.name] = setting
+        if at.base_url != PROVIDERS[_get_provider(at)].base_url or _get_provider(at) == "ollama":
+            places[name] = at
+    asked = (read_capabilities(client, at, _is_ollama(at)) for at in places.values())
+    for (name, at), found in zip(places.items(), await asyncio.gather(*asked), strict=True):
+        said[name] = said[at.name] = found
+    elsewhere = frozenset(at.name for at in places.values())
+    return Knowledge(KnownProtocols(home / MEMORY, settings, said, elsewhere), said)
+
+
+def _get_provider(at: Endpoint) -> str:
+    return at.name.partition(":")[0]
+
+
+def _is_ollama(at: Endpoint) -> bool:
+    return _get_provider(at) == "ollama" or ":11434" in at.host

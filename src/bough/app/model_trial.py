@@ -1,0 +1,98 @@
+"""Try a model on three tiny tasks, as runs of their own in a folder that is thrown away: can it be worked with, and how
+is it best spoken to?"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from msgspec import Struct
+
+from bough.adapters.models.protocols import KnownProtocols
+from bough.app.choices import Choices, RunObserver
+from bough.app.model_knowledge import MEMORY
+from bough.app.session import open_session
+from bough.core import events as e
+from bough.core.planning.plan import build_goal_step
+
+ROUNDS = 6
+MINUTES = 5.0
+
+
+class Tiny(Struct, frozen=True):
+    """A task of one file that its test tells right from wrong."""
+
+    name: str
+    goal: str
+    before: str
+    test: str
+
+
+TASKS = (
+    Tiny(
+        "repair a line",
+        "Make add in calc.py add, so that the test in test_calc.py passes.",
+        "def add(a, b):\n    return a - b\n",
+        "self.assertEqual(calc.add(2, 3), 5)",
+    ),
+    Tiny(
+        "write a function",
+        "Write the function initials in calc.py, so that the test in test_calc.py passes.",
+        'def initials(name):\n    """The first letter of each word, in capitals."""\n    raise NotImplementedError\n',
+        "self.assertEqual(calc.initials('ada king lovelace'), 'AKL')",
+    ),
+    Tiny(
+        "change what a function does",
+        "Let shorten in calc.py end a text that it cuts in '...', so that the test in test_calc.py passes.",
+        "def shorten(text, limit):\n    return text[:limit]\n",
+        "self.assertEqual((calc.shorten('abcdefgh', 6), calc.shorten('abc', 6)), ('abc...', 'abc'))",
+    ),
+)
+TEST = "import unittest\n\nimport calc\n\n\nclass Test(unittest.TestCase):\n    def test_it(self):\n        {test}\n"
+
+
+class Trial(Struct, frozen=True):
+    """What came of it."""
+
+    solved: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    protocol: str = ""
+    """Which one it was spoken to in at the end."""
+    why: str = ""
+    rounds: int = 0
+    tokens: int = 0
+
+
+async def try_model(choices: Choices, memory: Path) -> Trial:
+    """`memory`: the project's own folder, where what is learned of the model is kept."""
+    solved: list[str] = []
+    protocol, why, rounds, tokens = "tools", "", 0, 0
+    with tempfile.TemporaryDirectory(prefix="bough-doctor-") as place:
+        folder = Path(place)
+        (folder / "calc.py").write_text("")
+        for tiny in TASKS:
+            (folder / "calc.py").write_text(tiny.before)
+            (folder / "test_calc.py").write_text(TEST.format(test=tiny.test))
+            async with open_session(folder, create=True) as opened:
+                goal = build_goal_step(tiny.goal, check="python3 -m unittest -q test_calc")
+                outcome = await opened.start(goal, choices, RunObserver())
+                records = await opened.store.read(outcome.run, kinds=("AttemptStarted", "Escalated"))
+            begun = [record.event.protocol for record in records if isinstance(record.event, e.AttemptStarted)]
+            protocol = begun[-1] if begun else protocol
+            why = next((said for record in records if (said := _explain_change(record.event))), why)
+            rounds, tokens = rounds + outcome.spend.rounds, tokens + outcome.spend.tokens
+            if outcome.completed:
+                solved.append(tiny.name)
+        _keep_lessons(folder / ".bough" / MEMORY, memory / MEMORY)
+    failed = tuple(tiny.name for tiny in TASKS if tiny.name not in solved)
+    return Trial(tuple(solved), failed, protocol, why, rounds, tokens)
+
+
+def _explain_change(event: e.AnyEvent) -> str:
+    changed = isinstance(event, e.Escalated) and event.decision.rung == "other_protocol"
+    return event.decision.reason if isinstance(event, e.Escalated) and changed else ""
+
+
+def _keep_lessons(learned: Path, memory: Path) -> None:
+    for model, lesson in KnownProtocols(learned, {}, {}).learned.items():
+        KnownProtocols(memory, {}, {}).learn(model, lesson.protocol, lesson.why)

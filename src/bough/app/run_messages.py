@@ -1,0 +1,89 @@
+"""What a person says to a run from any process: it is posted to the journal, and whoever carries the run out hears it.
+
+Nothing here needs the run to be under way. What nobody has heard yet is heard when the run is resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+
+from bough.app.session import Journal
+from bough.core import events as e
+from bough.core.errors import NotFound, UsageError
+from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.tree.task_state import SETTLED
+
+LONGEST = 20_000
+"""Characters of what is said: more than that belongs into a file of the project."""
+
+
+def find_person() -> str:
+    """The person, as the system knows them."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"user {os.getuid()}"
+
+
+async def say_to_run(journal: Journal, name: str, text: str, task: str = "", by: str = "") -> str | None:
+    """Tell the agents of a run something. Returns who carries the run out, or None when nobody does: then it is heard
+    when the run is resumed."""
+    words = _clean_words(text)
+    run = await journal.run(name)
+    if run.end is not None:
+        raise UsageError(f'{name} is over: `bough run --continue {name} "…"` follows up on it.')
+    if task:
+        await _check_task(journal, name, task)
+    await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person(), task))
+    return await journal.store.holder(name, RUN)
+
+
+async def answer_question(journal: Journal, name: str, text: str, by: str = "") -> str | None:
+    """Answer the open question of a run. Returns the process that runs it, or None: then the answer waits for
+    `resume`."""
+    words = _clean_words(text)
+    if (await journal.run(name)).end is not None:
+        raise UsageError(f'{name} is over: `bough run --continue {name} "…"` follows up on it.')
+    asked = (await journal.view(name)).question
+    if asked and not await find_question(journal, name):
+        raise UsageError(f"{name} is answered already: `bough resume {name}` goes on with it.")
+    if not asked:
+        raise UsageError(f'{name} has no open question: `bough say {name} "…"` tells its agents something.')
+    await journal.store.post(name, CONTROL, e.PersonSaid(words, by or find_person()))
+    return await journal.store.holder(name, RUN)
+
+
+async def find_question(journal: Journal, name: str) -> str:
+    """What the run has asked and nobody has answered; empty when there is nothing."""
+    asked = (await journal.view(name)).question
+    if not asked:
+        return ""
+    since = max(record.seq for record in await journal.store.read(name, kinds=("QuestionAsked",)))
+    said = await journal.store.read(name, CONTROL, since=since, kinds=("PersonSaid",))
+    return "" if said else asked
+
+
+async def pause_run(journal: Journal, name: str, by: str = "") -> str | None:
+    """Pause a live run after its current effect. Returns the process that runs it, or None."""
+    holder = await journal.store.holder(name, RUN)
+    if holder is not None:
+        await journal.store.post(name, CONTROL, e.PauseRequested(by or find_person()))
+    return holder
+
+
+def _clean_words(text: str) -> str:
+    words = text.strip()
+    if not words:
+        raise UsageError("There is nothing to say: write it in quotes after the run.")
+    if len(words) > LONGEST:
+        raise UsageError(f"That is {len(words):,} characters, more than {LONGEST:,}: put it into a file and name that.")
+    return words
+
+
+async def _check_task(journal: Journal, name: str, task: str) -> None:
+    found = (await journal.view(name)).tasks.get(task)
+    if found is None:
+        raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+    if found.state in SETTLED and task != GOAL:
+        raise UsageError(f"{task} of {name} is over ({found.state}): nobody works on it any more.")

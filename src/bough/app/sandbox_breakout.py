@@ -1,0 +1,110 @@
+"""`bough doctor` tries to get out of the sandbox that runs would have here, and says what it found."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from bough.ports import Mount, Sandbox
+
+_SECRET = "bough-doctor-canary"
+
+
+class BareWorkspace(Struct):
+    """A workspace that is nothing but its folders."""
+
+    root: Path
+    folder: Path
+    scratch: Path
+    mounts: tuple[Mount, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    async def own(self, mount: Mount) -> bool:
+        return False
+
+    async def furnish(self) -> None: ...
+
+    async def snapshot(self) -> str:
+        return ""
+
+    async def restore(self, tree: str, exact: bool = False) -> None: ...
+
+    async def checkpoint(self, tree: str, message: str) -> str:
+        return ""
+
+
+async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
+    """How many ways were tried, and those that led out, as what commands can do."""
+    with (
+        tempfile.TemporaryDirectory(prefix="bough-doctor-") as top,
+        closing(socket.create_server(("127.0.0.1", 0))) as server,
+        _start_bystander() as bystander,
+    ):
+        try:
+            return await _try_escapes(sandbox, Path(top), server, bystander)
+        finally:
+            bystander.kill()
+
+
+def _start_bystander() -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
+
+
+async def _try_escapes(
+    sandbox: Sandbox, top: Path, server: socket.socket, bystander: subprocess.Popen[bytes]
+) -> tuple[int, list[str]]:
+    mine, token = top / "mine.txt", f"7{os.getpid()}"
+    mine.write_text(_SECRET)
+    mine.chmod(0o600)
+    root = top / "workspace"
+    root.mkdir()
+    server.settimeout(0.1)
+    port = server.getsockname()[1]
+    attempts: list[tuple[str, str, Callable[[bytes], bool]]] = [
+        ("read your files", f"cat {mine}", lambda said: _SECRET.encode() in said),
+        ("write outside of the workspace", f"echo x > {mine}", lambda said: mine.read_text() != _SECRET),
+        ("change modes of your files", f"chmod 666 {mine}", lambda said: mine.stat().st_mode & 0o777 != 0o600),
+        ("reach services on this machine", f"exec 3<>/dev/tcp/127.0.0.1/{port}", lambda said: _was_reached(server)),
+        ("end your processes", f"kill -9 {bystander.pid}", lambda said: bystander.poll() is not None),
+        ("see your processes", f"cat /proc/{bystander.pid}/cmdline", lambda said: b"sleep" in said),
+        ("outlive their call", f"setsid sleep {token} & exit 0", lambda said: _is_alive(token)),
+        ("be root in a namespace of their own", "unshare -Ur cat /proc/self/uid_map", lambda said: b" 0 " in said),
+        ("leave set-user-ID files", "cp /bin/true t; chmod u+s t", lambda said: _is_special(root / "t")),
+    ]  # fmt: skip
+    found = []
+    for can, line, succeeded in attempts:
+        finished = await sandbox.run(
+            ["bash", "-c", line], workspace=BareWorkspace(root, root, top / "scratch"), timeout=20, limit=100_000
+        )
+        if succeeded(finished.output):
+            found.append(can)
+    return len(attempts), found
+
+
+def _was_reached(server: socket.socket) -> bool:
+    try:
+        server.accept()[0].close()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _is_alive(token: str) -> bool:
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if token.encode() in place.read_bytes().split(b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def _is_special(path: Path) -> bool:
+    return path.is_file() and bool(path.stat().st_mode & 0o4000)

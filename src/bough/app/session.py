@@ -1,0 +1,1119 @@
+"""An open project: its journal and its runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+import bough
+from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
+from bough.app.cluster import find_clock, open_workspaces, start_dispatch
+from bough.app.settings_consent import Ask, Tell, make_consent
+from bough.core import events as e
+from bough.core.active_files import Edge
+from bough.core.agent_choice import all_outside, list_named_agents
+from bough.core.budget.ledger import Limits
+from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
+from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
+from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
+from bough.core.settings.agent_settings import MODEL, OWN, title_of
+from bough.core.tree.inherited import Inherited
+from bough.core.workflow.keys import needs_models
+from bough.ports import Claim, Fence, FileChange, Inbox, Model, Ports, Store, Tools, nothing_runs
+from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, make_outcome, view_run
+
+if TYPE_CHECKING:
+    from bough import config as settings
+    from bough.adapters.executors.dbos import DbosExecutor
+    from bough.adapters.models.wire import Client
+    from bough.adapters.sandboxes.levels import SandboxLevel
+    from bough.adapters.sandboxes.network import Network
+    from bough.adapters.telemetry import Spans
+    from bough.adapters.verifiers.check_environment import CheckEnvironment
+    from bough.adapters.workspaces.git import GitWorkspaces
+    from bough.adapters.workspaces.surroundings import Surroundings
+    from bough.app.agent_pool import Agents
+    from bough.core.acceptance.evidence_table import Proof, Table
+    from bough.core.acceptance.probes import Probe
+    from bough.core.journal.run_fold import Run
+    from bough.core.tree.task import Task
+    from bough.views.details import Point, TaskDetail
+
+T = TypeVar("T")
+EDGES_SHOWN = 8
+Outside = tuple[Mapping[str, str], tuple[str, ...], str, Step]
+"""Outside agents by role or tier, the variables they see and what they reach in this run; and the plan, which may name
+others."""
+
+
+def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
+    """Agents that may work at once: as many as the workers have slots, where there are workers. What they make is
+    merged by git, which could not always do that."""
+    jobs = asked or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
+    if jobs > 1:
+        from bough.adapters.workspaces.git_program import find_git_version
+        from bough.adapters.workspaces.merge import NEEDS
+
+        if (there := find_git_version()) < NEEDS:
+            if asked is None:
+                return 1
+            named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
+            raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")
+    return jobs
+
+
+class Journal(Struct, frozen=True):
+    """A project's journal, to look at."""
+
+    root: Path
+    store: Store
+
+    async def find(self, name: str | None) -> str:
+        """The run that a name, a unique beginning of one, `latest` or nothing means."""
+        runs = await self.store.runs()
+        if not runs and (lost := self._list_work_folders()):
+            raise StoreError(
+                f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but there is work of "
+                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or take both from a backup."
+            )
+        if not runs:
+            raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
+        if name in (None, "latest"):
+            return runs[-1]
+        if name in runs:
+            return str(name)
+        matches = [run for run in runs if run.startswith(str(name))]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise UsageError(f"`{name}` could be {', '.join(matches)}: say more of it.")
+        raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
+
+    def _list_work_folders(self) -> list[str]:
+        from bough.app.journal_location import find_address
+
+        folder = self.root / ".bough" / "repo.git" / "histories"
+        if find_address(self.root):  # Its work may be known on other machines alone.
+            return []
+        return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
+
+    async def run(self, name: str) -> Run:
+        from bough.core.journal.run_fold import fold_run
+
+        return fold_run(name, await self.store.read(name, RUN))
+
+    async def task(self, name: str, task: str = GOAL) -> Task:
+        records = await self.store.read(name, task)
+        if not records:
+            raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+        from bough.core.journal.task_fold import fold_task
+
+        return fold_task(task, records)
+
+    async def work(self, name: str) -> Task:
+        """The goal as the change that it is of the person's files: with that of a run which it follows up on."""
+        task = await self.task(name)
+        return replace(task, base=(await self.run(name)).origin or task.base)
+
+    async def view(self, name: str) -> RunView:
+        run = view_run(name, await self.store.read(name, kinds=KINDS))
+        for path in run.unsure:
+            run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
+        return run
+
+    async def outcome(self, name: str) -> Outcome:
+        return make_outcome(await self.view(name))
+
+    async def evidence(self, name: str) -> Table:
+        """What speaks for each thing that the goal of a run asks."""
+        from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
+        from bough.core.acceptance.evidence_table import build_table
+
+        found = build_table(await self.store.read(name, kinds=OF_EVIDENCE))
+        named: dict[str, tuple[str, ...]] = {}
+        for proof in (proof for row in found.rows for proof in row.proofs):
+            if proof.task not in named:
+                named[proof.task] = await self._list_tests(proof)
+
+        def with_tests(proof: Proof) -> Proof:
+            return replace(proof, tests=named[proof.task])
+
+        rows = tuple(replace(row, proofs=tuple(map(with_tests, row.proofs))) for row in found.rows)
+        return replace(found, rows=rows)
+
+    async def _list_tests(self, proof: Proof) -> tuple[str, ...]:
+        """The tests that are new; in old journals, those that passed in test files that a task changed."""
+        if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
+            return proof.verdict.added if proof.verdict is not None else ()
+        import msgspec
+
+        try:
+            cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
+        except (NotFound, msgspec.DecodeError):
+            return ()
+        from bough.core.acceptance.probes import is_test_path
+
+        files = [file for file in proof.files if is_test_path(file)]
+        stems = tuple(stem for file in files for stem in (file, file.removesuffix(".py").replace("/", ".")))
+        passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
+        old = {*proof.verdict.mended}
+        return tuple(id for id in passed if id not in old and id.startswith(stems))
+
+    async def points(self, name: str, task: str = GOAL) -> list[Point]:
+        """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
+        from bough.core.journal.task_fold import list_points
+        from bough.views.details import point_of
+
+        return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
+
+    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
+        """One task, also one that has not begun."""
+        from bough.core.journal.task_fold import fold_task
+        from bough.views.details import detail_of
+
+        return detail_of(fold_task(task, await self.store.read(name, task)))
+
+
+class Session(Journal, frozen=True):
+    """A project that is open for work: where it is, its settings, its journal and its trees."""
+
+    home: Path
+    folder: str
+    """Where the person stands, relative to the root."""
+    config: settings.Config
+    workspaces: GitWorkspaces
+    surroundings: Surroundings
+    """What of the person's set-up comes along into checkouts."""
+    env: Mapping[str, str]
+    client: Client
+    """The HTTP client of all its runs, so that they share connections."""
+
+    @property
+    def level(self) -> SandboxLevel:
+        """How commands are confined."""
+        from bough.adapters.sandboxes.levels import find_level
+
+        return find_level(self.config.sandbox.mode)
+
+    @property
+    def confinement(self) -> str:
+        """The same in words, with what commands reach."""
+        from bough.adapters.sandboxes.network import describe_confinement
+
+        return describe_confinement(self.level, self.network)
+
+    @property
+    def network(self) -> Network:
+        """What commands reach."""
+        from bough.adapters.sandboxes.network import Network, parse_network
+
+        return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
+
+    # ── carrying out ────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def as_begun(self, name: str, choices: Choices) -> Session:
+        """The session for resuming that run: commands reach what the person opened for it, unless they say
+        otherwise now."""
+        network = choices.network or (await self.run(name)).network
+        sandboxed = replace(self.config.sandbox, network=network or self.config.sandbox.network)
+        return replace(self, config=replace(self.config, sandbox=sandboxed))
+
+    async def start(self, goal: Step | Plan, choices: Choices, watch: RunObserver) -> Outcome:
+        """Start a run and drive it to its end or to a halt. A goal may be planned first; a plan runs as it is
+        written."""
+
+        rules = choices.rules(self.config.limits)
+        configured, earlier = self.config.models, None
+        if choices.continues:
+            from bough.app.follow_up import load_followed
+
+            earlier = await load_followed(self, choices.continues)
+            configured = earlier.models
+            if not isinstance(goal, Plan):
+                goal = replace(goal, test_command=goal.test_command or earlier.check)
+        plan = validate_plan(goal if isinstance(goal, Plan) else Plan(choices.attempts(mark_plan_first(goal, rules))))
+        agents = choices.agents(self.config.builders.named())
+        models = choices.models(configured, _find_substitute_model(plan.goal, agents))
+        # What carries runs out is loaded while the person's files are read: each takes a tenth of a second.
+        endpoints = self._endpoints(models, choices, earlier.endpoints if earlier else {})
+        watch = watch.or_later(choices.ask_later)
+        outside = (agents, choices.agent_env, choices.agent_network or "", plan.goal)
+        executor = await start_dispatch(self, choices)
+        async with (
+            _run_beside(self.workspaces.take()) as taking,
+            self._ports(models, choices, watch, endpoints, executor=executor, outside=outside) as ports,
+        ):
+            from bough.engine import run_loop
+
+            for url in endpoints.values():  # The HTTP library too, where there is somebody to ask.
+                self.client.link(url)
+            limits = choices.ledger(self.config.budget, plan.goal)
+            self._check_prices(models, endpoints, limits, choices, _list_outside_agents(outside))
+            grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
+            first = e.RunStarted(
+                plan=plan,
+                base=(earlier.base if earlier else "") or await taking,
+                folder=self.folder,
+                models=models,
+                limits=limits,
+                rules=rules,
+                version=bough.__version__,
+                jobs=_choose_jobs(choices.jobs or choices.best_of, plan.goal, executor.slots if executor else 0),
+                grows=grows,
+                fresh=choices.fresh,
+                endpoints=endpoints,
+                ask_later=choices.ask_later,
+                network=choices.network or "",
+                agents=agents,
+                agent_env=choices.agent_env,
+                agent_network=choices.agent_network or "",
+                continues=earlier.run if earlier else "",
+                origin=earlier.origin if earlier else "",
+                inherited=earlier.inherited if earlier else Inherited(),
+            )
+            name = await self._begin(first, ports)
+            await run_loop.continue_run(name, ports)
+        return await self.outcome(name)
+
+    async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
+        """What the goal's check would say of the files as they are. No run is begun, and no model is asked."""
+        from bough.adapters.models.absent import NOBODY
+        from bough.core.journal.run_fold import Run
+        from bough.engine.base_check import check_base
+
+        rules = choices.rules(self.config.limits)
+        found = e.BaseChecked()
+        async with self._ports({"main": NOBODY}, choices, watch) as ports:
+            base = await self.workspaces.take()
+            run = Run(f"check-{os.getpid()}", plan=Plan(step), base=base, folder=self.folder, rules=rules)
+            async for events in check_base(run, ports):
+                for event in events:
+                    watch.recorded(e.Record(0, run.name, "", 0, time.time(), event))
+                    found = event if isinstance(event, e.BaseChecked) else found
+        return found
+
+    async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
+        """Judge the work of a run that is over once more, by its own check or another."""
+        from bough.adapters.models.absent import NOBODY
+
+        if not await self.store.read(name, GOAL):
+            raise UsageError(f"{name} has not begun to work: there is nothing to verify.")
+        async with (
+            self._hold(name) as (claim, run),
+            self._ports({"main": NOBODY}, choices, watch, {}, run.folder) as ports,
+        ):
+            task = await self.task(name)
+            step = replace(task.step, test_command=choices.check or task.step.test_command)
+            accepts = choices.accept_failing or task.rules.accept_failing
+            task = replace(task, step=step, rules=replace(task.rules, accept_failing=accepts))
+            check = await ports.verifier.find(task)
+            workspace = await ports.workspaces.open(name, f"{GOAL}@verify", task.tree, run.folder)
+            try:
+                judged = await ports.verifier.judge(
+                    run, task, check, workspace, lambda line: watch.progress(GOAL, line)
+                )
+            finally:
+                await ports.workspaces.discard(name, f"{GOAL}@verify")
+            event = e.Judged(judged.verdict)
+            events: list[e.AnyEvent] = [event]
+            if run.end is not None:
+                end: e.End = "completed" if judged.verdict.ruling == "passed" else "not_verified"
+                events.append(e.RunFinished(end, judged.verdict.reason))
+            for record in await self.store.append(claim, events, run.version):
+                watch.recorded(record)
+        return event
+
+    async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
+        """Plan a goal. Nothing runs, and nothing is kept."""
+        from bough.core.journal.run_fold import Run
+        from bough.engine.propose_plan import propose_plan
+
+        rules = choices.rules(self.config.limits)
+        rules = replace(rules, planning=replace(rules.planning, flat=False))
+        agents = choices.agents(self.config.builders.named())
+        models = choices.models(self.config.models, _find_substitute_model(step, agents))
+        outside = (agents, choices.agent_env, choices.agent_network or "", step)
+        async with self._ports(models, choices, watch, outside=outside) as ports:
+            run = Run("plan", plan=Plan(step), base=await self.workspaces.take(), folder=self.folder, rules=rules)
+            task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)
+        if task.halt is not None:
+            raise Unavailable(f"The goal could not be planned: {task.halt.message}.")
+        several = tuple(one.text for one in task.requirements) if task.steps and len(task.requirements) > 1 else ()
+        goal = replace(step, steps=task.steps, parallel=bool(task.steps), criteria=step.criteria or several)
+        return PlannedGoal(Plan(goal), task.estimate, refused, task.spend, task.requirements)
+
+    async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
+        """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
+        from bough import config as settings
+        from bough.app.run_messages import find_person
+        from bough.engine import run_loop
+
+        run = await self.run(name)
+        if run.end is not None:
+            return await self.outcome(name)
+        main, fast, strong = (run.models.get(tier) for tier in ("main", "fast", "strong"))
+        before = settings.Models(main, fast, strong, presets=self.config.models.presets)
+        models = choices.models(before)
+        agents = choices.agents(run.agents)
+        agent_env = choices.agent_env or run.agent_env
+        reach = choices.agent_network or run.agent_network
+        try:
+            async with self._hold(name):
+                await self._take_back(name)
+        except DiskFull:
+            await self._make_room(name)
+            async with self._hold(name):
+                await self._take_back(name)
+        endpoints = self._endpoints(models, choices, run.endpoints)
+        watch = watch.or_later(choices.ask_later or run.ask_later)
+        outside = (agents, agent_env, reach, run.plan.goal)
+        executor = await start_dispatch(self, choices)
+        async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside) as ports:
+            accepts = True if choices.accept_failing else None
+            goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
+            limits = choices.limits(goal.limits if goal is not None and goal.created else run.limits)
+            if goal is not None and goal.granted:  # A ledger that has followed its plan does not shrink.
+                limits = replace(limits, rounds=max(limits.rounds, goal.limits.rounds))
+            if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
+                self._check_prices(models, endpoints, limits, choices, _list_outside_agents(outside))
+            said = choices.network or ""
+            again = e.RunResumed(
+                ports.worker,
+                limits,
+                models,
+                endpoints,
+                choices.check,
+                accepts,
+                said,
+                agents=agents,
+                agent_env=agent_env,
+                agent_network=reach,
+                by=find_person(),
+            )
+            await run_loop.resume_run(name, again, ports)
+        return await self.outcome(name)
+
+    async def _make_room(self, name: str) -> None:
+        """A command of the run may have filled the disk: its checkouts and temporary files go. Nothing is lost, since
+        all that counts is in trees, and what is needed is made again."""
+        if await self.store.holder(name, RUN) is None:
+            await self.workspaces.sweep(name, "")
+
+    def _check_prices(
+        self,
+        models: dict[str, str],
+        endpoints: Mapping[str, str],
+        limits: Limits,
+        choices: Choices,
+        outside: Collection[str] = (),
+    ) -> None:
+        """A limit of cost that could not be kept is refused before anything is spent."""
+        if limits.cost is None or choices.allow_unpriced:
+            return
+        from bough.adapters.models.providers import has_price
+
+        for agent in sorted(outside):
+            raise UsageError(
+                f"What {title_of(agent)} costs is known only as far as it reports it, so a limit of ${limits.cost:g} "
+                "may not be kept: limit it with --rounds or --max-minutes, or give --allow-unpriced to count what it "
+                "reports."
+            )
+        given, prices = choices.given(), self.config.prices
+        for name in dict.fromkeys(models.values()):
+            short = name.partition("@")[0]
+            if name.startswith(MODEL):
+                continue
+            if name not in given and short not in prices and not has_price(name, endpoints.get(name), self.env):
+                raise UsageError(
+                    f"Nobody knows what {short} costs, so a limit of ${limits.cost:g} cannot be kept: write its price "
+                    f'for a million tokens into bough.toml ([prices] "{short}" = {{input = 3, output = 15}}), '
+                    "limit it with --max-tokens instead, or give --allow-unpriced."
+                )
+
+    def _endpoints(
+        self, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
+    ) -> dict[str, str]:
+        """Where each model is asked. A run that is resumed asks where it asked before, unless the person says else."""
+        from bough.adapters.models.providers import find_model_address
+
+        given, chosen = choices.given(), choices.base_url
+        found = {}
+        for name in dict.fromkeys(models.values()):
+            base_url = chosen or before.get(name) or self.config.models.base_url
+            if (
+                name not in given
+                and not name.startswith(MODEL)
+                and (at := find_model_address(name, base_url, self.env))
+            ):
+                found[name] = at
+        return found
+
+    @asynccontextmanager
+    async def _ports(
+        self,
+        models: dict[str, str],
+        choices: Choices,
+        watch: RunObserver,
+        endpoints: Mapping[str, str] = MappingProxyType({}),
+        folder: str | None = None,
+        executor: DbosExecutor | None = None,
+        outside: Outside | None = None,
+    ) -> AsyncIterator[Ports]:
+        from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
+        from bough.adapters.models.first_contact import FirstContact
+        from bough.adapters.models.providers import list_secrets, make_model
+        from bough.adapters.sandboxes.approval import require_approval
+        from bough.adapters.sandboxes.env import make_env
+        from bough.adapters.sandboxes.process import make_sandbox
+        from bough.adapters.stores.liveness import worker_id
+        from bough.adapters.tools.workbench import WorkbenchTools
+        from bough.adapters.verifiers.verifier import ProjectVerifier
+        from bough.app.command_approval import AskAnywhere
+        from bough.app.model_knowledge import gather_knowledge
+        from bough.app.run_messages import find_person
+
+        rules, sandboxed = self.config.limits, self.config.sandbox
+        base_url = choices.base_url or self.config.models.base_url
+        hidden = list_secrets(self.env, models.values())
+        env = make_env(self.env, hidden, sandboxed.env)
+        commands = make_sandbox(
+            sandboxed.mode,
+            env,
+            [Path(folder).expanduser() for folder in sandboxed.writable],
+            readable=[Path(folder).expanduser() for folder in sandboxed.readable],
+            hidden=[self.root],
+            network=self.network,
+        )
+        commands.start()
+        fence = Fence()
+        inbox, seen_first = Inbox(), self.config.approve
+        asks = None
+        if watch.permit or seen_first.wait:
+            asks = AskAnywhere(inbox, watch.permit, seen_first.wait, find_person(), watch.recorded)
+        permitted = require_approval(commands, seen_first.commands, asks)
+        sandbox, workspaces = fence_sandbox(permitted, fence), fence_workspaces(self.workspaces, fence)
+        given = choices.given()
+        known = await gather_knowledge(
+            [name for name in models.values() if name not in given],
+            home=self.home,
+            base_url=base_url,
+            endpoints=endpoints,
+            client=self.client,
+            env=self.env,
+            setting=choices.protocol or self.config.models.protocol,
+            given=given,
+        )
+
+        agents = self._open_agents(outside, watch) if outside and _list_outside_agents(outside) else None
+
+        def make(name: str) -> Model:
+            if name.startswith(MODEL) and agents is not None:
+                return agents.model(name, self.home / "desk", rules)
+            model = given.get(name) or FirstContact(
+                make_model(
+                    name,
+                    base_url=endpoints.get(name) or base_url,
+                    client=self.client,
+                    timeout=rules.model_timeout,
+                    longest=rules.model_longest,
+                    env=self.env,
+                    window=known.window(name, self.config.models.window),
+                    images=known.images(name, self.config.models.images),
+                    own_price=self.config.prices.get(name.partition("@")[0]),
+                )
+            )
+            if not choices.record:
+                return model
+            from bough.adapters.models.recording import RecordingModel
+
+            return RecordingModel(model, choices.record, secrets=hidden)
+
+        made = {name: make(name) for name in dict.fromkeys(models.values())}
+        from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
+
+        if self.config.services and self.level.name == "landlock" and self.network.mode != "on":
+            raise UsageError(
+                "[services] in bough.toml need namespaces, and there are none here "
+                f"({self.level.why_not_more}), or the machine's own loopback: give --network on."
+            )
+        furnished = ProvisionedWorkspaces(
+            workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
+        )
+        tools: Tools = WorkbenchTools(sandbox)
+        servers = None
+        if outside is not None and self.config.mcp:  # They start when an agent is first asked.
+            from bough.app.servers import make_servers
+
+            servers = make_servers(
+                self.config.mcp,
+                tools,
+                env=self.env,
+                hidden=hidden,
+                mode=sandboxed.mode,
+                confines=self.level.confines,
+                root=self.root,
+            )
+        verifier = ProjectVerifier(sandbox, furnished, self.home, self._build_door(env, folder))
+        spans = _open_spans(self.env)
+
+        def recorded(record: e.Record) -> None:
+            if spans is not None:
+                spans.recorded(record)
+            watch.recorded(record)
+
+        try:
+            ports = Ports(
+                store=self.store,
+                models={tier: fence_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
+                tools=fence_tools(servers or tools, fence),
+                workspaces=furnished,
+                sandbox=sandbox,
+                verifier=verifier,
+                clock=find_clock(self.store),
+                worker=worker_id(),
+                prompt=self._prompts(),
+                protocols=known.protocols,
+                agent=agents.of if agents is not None else None,
+                leave=servers.leave if servers is not None else nothing_runs,
+                prepare=servers.prepare if servers is not None else None,
+                stop=watch.stop,
+                inbox=inbox,
+                fence=fence,
+                progress=watch.progress,
+                recorded=recorded,
+                approve=watch.approve,
+                ask=watch.ask,
+                person=find_person(),
+                unreachable=known.unreachable,
+                executor=executor,
+            )
+            if executor is not None:
+                executor.ports = ports
+            yield ports
+        finally:
+            if executor is not None:
+                await executor.close()
+            if servers is not None:
+                await servers.close()
+            await verifier.close()
+            await furnished.close()
+            for model in made.values():
+                await model.close()
+            if spans is not None:
+                await asyncio.to_thread(spans.close)
+
+    def _open_agents(self, outside: Outside, watch: RunObserver) -> Agents:
+        """The agents that are not bough's own, looked for before anything begins."""
+        from bough.app.agent_pool import Agents
+
+        _, passed, network, _ = outside
+        sandboxed = self.config.sandbox
+        agents = Agents(
+            self.config.agents,
+            env=self.env,
+            extra=sandboxed.env,
+            passed=passed,
+            network=network,
+            mode=sandboxed.mode,
+            confines=self.level.confines,
+            readable=[Path(folder).expanduser() for folder in sandboxed.readable],
+            writable=[Path(folder).expanduser() for folder in sandboxed.writable],
+            hidden=[self.root],
+            patterns=self.config.approve.commands,
+            permit=watch.permit,
+        )
+        agents.check(sorted(_list_outside_agents(outside)))
+        return agents
+
+    def _build_door(self, env: Mapping[str, str], folder: str | None) -> CheckEnvironment:
+        """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
+        person stood, when that is not where they stand now."""
+        from bough.adapters.verifiers.check_environment import CheckEnvironment
+        from bough.adapters.verifiers.remedies import Remedies
+        from bough.adapters.workspaces.fingerprint import fingerprint_environment
+
+        check, around = self.config.check, self.surroundings
+        settings = (self.config.workspace.setup, self.config.services, self.config.sandbox)
+        chosen = (check.before, sorted(check.env.items()), *settings)
+        return CheckEnvironment(
+            root=self.root,
+            remedies=Remedies(self.root, around.environment, self.workspaces.ignored),
+            surroundings=fingerprint_environment(self.root, env, around, chosen),
+            folder=self.folder if folder is None else folder,
+            command=check.command or "",
+            before=check.before or "",
+            env=check.env,
+        )
+
+    def _prompts(self) -> Callable[[str], str]:
+        rules = self.config.limits.planning
+        if rules.prompts == "plain":
+            return load_prompt
+        from bough.app.optimise import prompts_of
+
+        return prompts_of(rules, self.home)
+
+    async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
+        """Record the beginning of a run under a name that nobody else has taken, and return that."""
+        import secrets
+
+        from bough.engine import run_loop
+
+        while True:
+            taken = set(await self.store.runs())
+            name = make_run_name(secrets.randbelow(RUN_NAMES * (1 + len(taken) // (RUN_NAMES // 2))))
+            try:
+                if name not in taken:
+                    await run_loop.begin_run(name, first, ports)
+                    return name
+            except (ClaimHeld, VersionConflict):
+                continue  # Somebody else took it just now.
+
+    # ── looking ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def diff(self, name: str, stat: bool = False) -> str:
+        """All that the run changed so far, finished or not."""
+        if not await self.store.read(name, GOAL):
+            return ""
+        task = await self.work(name)
+        return await self.workspaces.diff(task.base, task.tree, stat)
+
+    # ── a person's hand ─────────────────────────────────────────────────────────────────────────────────────────
+
+    async def edges(self, name: str) -> list[Edge]:
+        """What of a run's changes takes effect before anybody runs it."""
+        task = await self.work(name)
+        return await self.workspaces.edges(task.base, task.tree)
+
+    async def apply(
+        self, name: str, edges: bool = False, commit: bool = False, *, steps: bool = False, with_probes: bool = False
+    ) -> list[FileChange]:
+        """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
+        is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `steps`: a commit
+        for each step. `with_probes`: with the probes that the work has passed, as tests."""
+        from bough.app.run_messages import find_person
+
+        task = await self.work(name)
+        if not edges and (found := await self.edges(name)):
+            listed = "; ".join(f"{edge.path} {edge.why}" for edge in found[:EDGES_SHOWN])
+            more = f"; and {len(found) - EDGES_SHOWN} more" if len(found) > EDGES_SHOWN else ""
+            raise UsageError(
+                f"Nothing is applied yet, because some changes take effect by themselves: {listed}{more}. Look at them "
+                f"with `bough diff {name}`, then take them with `bough apply {name} --edges`."
+            )
+        async with self._hold(name) as (claim, run):
+            if run.applied == task.tree:
+                raise UsageError(f"{name} is applied already: `bough undo {name}` takes it back out.")
+            tree = await self._add_probes(name, task) if with_probes else task.tree
+            if commit and steps:
+                await self._require_base(name, task)
+            before = await self.workspaces.take()
+            changes = await self._bring(task.base, tree, before)
+            made = await self._commit(name, task, changes, steps) if commit and changes else ""
+            files = tuple(change.path for change in changes)
+            applied = e.Applied(tree, files, before, await self.workspaces.take(), made, find_person())
+            await self.store.append(claim, [applied], run.version)
+        return changes
+
+    async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool) -> str:
+        """Commit what was just brought into the person's files."""
+        from bough.adapters.workspaces import deliver
+
+        if steps:
+            return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
+        paths = [change.path for change in changes]
+        return await asyncio.to_thread(deliver.commit, self.root, paths, await self._render_message(name))
+
+    async def _bring(self, base: str, tree: str, now: str) -> list[FileChange]:
+        from bough.adapters.workspaces.apply import ApplyConflict
+
+        try:
+            return await self.workspaces.apply(base, tree)
+        except ApplyConflict:
+            merged = await self.workspaces.merge(base, now, tree)
+            if merged.conflicts:
+                raise
+            return await self.workspaces.apply(now, merged.tree)
+
+    async def undo(self, name: str) -> list[FileChange]:
+        """Take what was applied back out of the person's files."""
+        from bough.app.run_messages import find_person
+
+        async with self._hold(name) as (claim, run):
+            applied = run.application
+            if applied is None or not applied.before:
+                raise UsageError(f"{name} is not applied: there is nothing to undo.")
+            changes = await self._bring(applied.after, applied.before, await self.workspaces.take())
+            undone = e.Undone(tuple(change.path for change in changes), find_person())
+            await self.store.append(claim, [undone], run.version)
+        return changes
+
+    async def remove(self, name: str) -> None:
+        """Remove a run with its work, which is not in the person's files unless it was applied. Files first: after a
+        crash it can be removed again."""
+        async with self._hold(name) as (claim, _):
+            await self.workspaces.forget(name)
+            (self.home / f"pr-{name}.md").unlink(missing_ok=True)
+            await self.store.forget(claim)
+
+    def size(self) -> int:
+        """Bytes that bough keeps for this project."""
+        found = 0
+        for folder, _, files in os.walk(self.home):
+            for name in files:
+                with suppress(OSError):  # gone meanwhile
+                    found += os.lstat(os.path.join(folder, name)).st_blocks * 512  # noqa: PTH118
+        return found
+
+    async def tidy(self) -> bool:
+        """Remove the contents that no run needs any longer; False when a run is live, which may be writing some."""
+        for name in await self.store.runs():
+            if await self.store.holder(name, RUN) is not None:
+                return False
+        await self.workspaces.compact(await self.store.compact())
+        return True
+
+    async def branch(self, name: str, branch: str, *, steps: bool = False) -> str:
+        """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
+        their files stay as they are. The last commit."""
+        from bough.adapters.workspaces import deliver
+
+        task = await self.work(name)
+        if not await self.workspaces.changes(task.base, task.tree):
+            raise UsageError(f"{name} changed nothing: there is nothing to make a branch of.")
+        await self._require_base(name, task)
+        commits = await self._build_commits(name, task, steps)
+        return await asyncio.to_thread(deliver.create_branch, self.root, branch, commits)
+
+    async def _require_base(self, name: str, task: Task) -> None:
+        """What the run changed is in the last commit as the run found it: only then are its commits its changes."""
+        from bough.adapters.workspaces import deliver
+
+        paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
+        base = await self.workspaces.files(task.base, paths)
+        head = await asyncio.to_thread(deliver.read_texts_at_head, self.root, paths)
+        differ = [path for path in paths if head[path] != (base[path][1] if path in base else None)]
+        if differ:
+            raise UsageError(
+                f"The last commit does not have {differ[0]} as the run found it: commit your changes first, or use "
+                f"`bough apply {name}`."
+            )
+
+    async def _build_commits(
+        self, name: str, task: Task, steps: bool
+    ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
+        """The changes of a run as commits, each with the files that it changes and its message."""
+        from bough.core.journal.settled_steps import list_settled_steps
+
+        points = [
+            (one.tree, _render_step_message(name, one)) for one in list_settled_steps(await self.store.read(name, GOAL))
+        ]
+        made, before = [], task.base
+        for tree, message in [*(points if steps else []), (task.tree, await self._render_message(name))]:
+            paths = [change.path for change in await self.workspaces.changes(before, tree)]
+            files = await self.workspaces.files(tree, paths) if paths else {}
+            if paths:
+                made.append(({path: files.get(path) for path in paths}, message))
+            before = tree
+        return made
+
+    async def _render_message(self, name: str) -> str:
+        """What a commit of the run's work says: the goal, and the evidence as trailers."""
+        run, task = await self.run(name), await self.task(name)
+        goal = run.plan.goal.instructions.strip()
+        title = goal.splitlines()[0] if goal else name
+        title = title if len(title) <= 72 else f"{title[:69].rstrip()}…"
+        lines = [title, ""]
+        if len(goal.splitlines()) > 1 or len(goal) > 72:
+            lines += [goal, ""]
+        lines.append(f"Bough-Run: {name}")
+        if task.verdict is not None and task.verdict.command:
+            lines.append(f"Bough-Check: {task.verdict.command}")
+            lines.append(f"Bough-Verdict: {task.verdict.ruling}: {task.verdict.reason}")
+        return "\n".join(lines) + "\n"
+
+    async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
+        """Decide about the tests that a run wants to change, and return their names. `bough resume` continues it."""
+        from bough.app.run_messages import find_person
+        from bough.core.acceptance.changed_tests import list_pending_changes
+        from bough.engine.change_approval import rule_by_person
+
+        tests: list[str] = []
+        async with self._hold(name):
+            for path, line in (await self.view(name)).tasks.items():
+                if line.verdict is None or line.verdict.ruling != "needs_approval":
+                    continue
+                async with self._hold_task(name, path) as (held, task):
+                    if left := list_pending_changes(task):
+                        tests += [one.test for one in left]
+                        ruled = rule_by_person(task, allow=allow, said=say.strip(), person=find_person())
+                        await self.store.append(held, [ruled], task.version)
+        if not tests:
+            raise UsageError(f"No test of {name} waits for your approval: `bough status {name}` says where it stands.")
+        return tests
+
+    async def _add_probes(self, name: str, task: Task) -> str:
+        """The tree of a task with its probes among the tests."""
+        from bough.adapters.verifiers.prober import write_files
+        from bough.core.conversation.context import list_passed_probes
+
+        kept = f"{GOAL}@probes"
+        workspace = await self.workspaces.open(name, kept, task.tree, "")
+        try:
+            texts = {probe.path: f"{_render_heading(probe)}{probe.text}" for probe in list_passed_probes(task)}
+            await asyncio.to_thread(write_files, workspace.root, texts)
+            return await workspace.snapshot()
+        finally:
+            await self.workspaces.discard(name, kept)
+
+    async def rewind(self, name: str, to: int, task: str = GOAL, say: str = "") -> Point:
+        """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
+        at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the
+        person has to `say` goes to a fresh agent, who takes that task up."""
+        from bough.app.run_messages import find_person
+        from bough.core.journal.task_fold import list_points
+
+        async with self._hold(name) as (claim, run):
+            await self._take_back(name)
+            records = await self.store.read(name, task)
+            found = list_points(task, records)
+            if not found:
+                raise UsageError(f"{task} of {name} has not begun to work: there is nothing to take back.")
+            if not 0 <= to < len(found):
+                raise UsageError(
+                    f"{name} can be taken back to points 0 to {len(found) - 1} of {task}, not {to}: "
+                    "`bough rewind` lists them."
+                )
+            moment = next(record.seq for record in records if record.version == found[to].version)
+            reopened = e.RunReopened(task, to, moment, find_person())
+            await self.store.append(claim, [reopened], run.version)
+            await self._take_back(name)
+            if say.strip():
+                async with self._hold_task(name, task) as (held, now):
+                    await self.store.append(held, [e.PersonAnswered("", say.strip(), find_person())], now.version)
+        from bough.views.details import point_of
+
+        return point_of(await self.task(name, task))
+
+    async def _take_back(self, name: str) -> None:
+        """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.
+        The run must be held."""
+        from bough.core.journal.rewind import plan_rewind
+
+        last = (await self.store.read(name, RUN))[-1]
+        if not isinstance(last.event, e.RunReopened) or not last.event.moment:
+            return
+        for path, event in plan_rewind(await self.store.read(name), last):
+            async with self._hold_task(name, path) as (held, now):
+                # Its files are in trees; a checkout is made again when it is needed.
+                await self.workspaces.discard(name, path)
+                await self.store.append(held, [event], now.version)
+
+    async def stop(self, name: str, now: bool = False) -> str | None:
+        """Ask a live run to stop; returns the process that runs it, or None."""
+        from bough.app.run_messages import find_person
+
+        holder = await self.store.holder(name, RUN)
+        if holder is not None:
+            await self.store.post(name, CONTROL, e.StopRequested(now, find_person()))
+        return holder
+
+    @asynccontextmanager
+    async def _hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
+        """Keep everyone else from carrying the run out meanwhile."""
+        from bough.adapters.stores.liveness import worker_id
+
+        run = await self.run(name)
+        async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
+            yield claim, await self.run(name)
+
+    @asynccontextmanager
+    async def _hold_task(self, name: str, task: str) -> AsyncIterator[tuple[Claim, Task]]:
+        from bough.adapters.stores.liveness import worker_id
+
+        now = await self.task(name, task)
+        async with self.store.claim(name, task, worker_id(), now.rules.lease) as claim:
+            yield claim, await self.task(name, task)
+
+
+@asynccontextmanager
+async def _run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Task[T]]:
+    """The work, begun. It does not outlive the block."""
+    task = asyncio.create_task(work)
+    await asyncio.sleep(0)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
+    """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
+    from bough.adapters.workspaces.home import find_root
+    from bough.adapters.workspaces.trust import check_home
+    from bough.app.journal_location import open_store
+
+    root = find_root(require_folder(folder))
+    check_home(root / ".bough")
+    store = open_store(root, root / ".bough", create=False)
+    try:
+        yield Journal(root, store)
+    finally:
+        await store.close()
+
+
+@asynccontextmanager
+async def open_session(
+    folder: Path | str = ".",
+    *,
+    create: bool = False,
+    choices: Choices | None = None,
+    ask: Ask = lambda folder, wishes: None,
+    tell: Tell = lambda ignored: None,
+) -> AsyncIterator[Session]:
+    """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
+    `choices`, how commands are confined holds for the whole session, and so does whether the project's settings are
+    trusted; else `ask` asks the person about those that go beyond the defaults, and `tell` says which are ignored."""
+    from bough import config as settings
+    from bough.adapters.models.providers import list_secrets
+    from bough.adapters.models.wire import Client
+    from bough.adapters.sandboxes.levels import find_level
+    from bough.adapters.stores.redacted import RedactedStore
+    from bough.adapters.stores.secrets import find_in_addresses, find_in_files
+    from bough.adapters.workspaces.git import find_root, prepare_home
+    from bough.adapters.workspaces.trust import check_home
+    from bough.app.journal_location import find_address, open_store, remember_store
+
+    here = require_folder(folder)
+    env = dict(os.environ)
+    root = find_root(here)
+    chosen = choices or Choices()
+    loaded = settings.load_config(root, env, make_consent(root, env, trust=chosen.trust_config, ask=ask, tell=tell))
+    loaded = replace(loaded, sandbox=chosen.confine_sandbox(loaded.sandbox))
+    check_home(root / ".bough")
+    # What is shared may never have been used in this folder.
+    home = prepare_home(root) if create or find_address(root) else root / ".bough"
+    known = [*list_secrets(env), *find_in_addresses(env), *find_in_files(root, loaded.workspace.env_file)]
+    journal = open_store(root, home, create=create)
+    remember_store(root)
+    store = RedactedStore(journal, known)
+    client, mode = Client(), loaded.sandbox.mode
+    around = build_surroundings(root, find_relative_folder(root, here), loaded, env)
+    try:
+        yield Session(
+            root=root,
+            home=home,
+            folder=find_relative_folder(root, here),
+            config=loaded,
+            store=store,
+            workspaces=open_workspaces(
+                journal,
+                *(root, home, mode != "none", around, lambda: find_level(mode).name == "namespaces"),
+                remote=chosen.remote,
+            ),
+            surroundings=around,
+            env=env,
+            client=client,
+        )
+    finally:
+        await client.close()
+        await store.close()
+
+
+def find_relative_folder(root: Path, here: Path) -> str:
+    return "" if here == root else here.relative_to(root).as_posix()
+
+
+def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
+    """What comes along into checkouts of the project, for whoever stands in that folder of it."""
+    from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
+    from bough.adapters.workspaces.surroundings import Surroundings
+
+    chosen = config.workspace
+    variables: dict[str, str] = {}
+    if chosen.env_file:
+        from bough.adapters.workspaces.env_file import read_variables
+
+        variables = read_variables(root / chosen.env_file)
+    environment = find_environment(root, folder, env)
+    return Surroundings(
+        environment=environment,
+        sources=find_editable_sources(environment, root) if environment is not None else (),
+        link=chosen.link,
+        copy=chosen.copy,
+        variables={**variables, **chosen.env},
+        path=env.get("PATH", os.defpath),
+    )
+
+
+def _render_step_message(name: str, step: e.ChildSettled) -> str:
+    """What the commit of a step says: what it says of itself, and its evidence as trailers."""
+    said = step.result.strip() or step.why
+    title = f"{step.child}: {said.splitlines()[0]}" if said else step.child
+    lines = [title if len(title) <= 72 else f"{title[:71].rstrip()}…", ""]
+    lines += [said, ""] if len(title) > 72 or len(said.splitlines()) > 1 else []
+    lines += [f"Bough-Run: {name}", f"Bough-Step: {step.child}"]
+    lines += [f"Bough-Verdict: {' '.join(step.verdict.split())}"] if step.verdict else []
+    return "\n".join(lines) + "\n"
+
+
+def _render_heading(probe: Probe) -> str:
+    """What a probe shows, as a comment above it."""
+    mark = "//" if probe.path.endswith((".go", ".rs", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx")) else "#"
+    return f"{mark} {' '.join(probe.says.split())}\n" if probe.says else ""
+
+
+def require_folder(folder: Path | str) -> Path:
+    here = Path(folder).resolve()
+    if not here.is_dir():
+        raise UsageError(f"{folder} is not a folder: give one with --dir.")
+    return here
+
+
+@cache
+def load_prompt(name: str) -> str:
+    """A prompt template that ships with bough."""
+    return (Path(__file__).parents[1] / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
+    """Who is asked when no model is configured: nobody where nobody has to be, or the agent that does the work."""
+    from bough.adapters.models.absent import NOBODY
+
+    if not needs_models(goal):
+        return NOBODY
+    everyone = agents.get("main", OWN)
+    if everyone == OWN and all_outside(goal):
+        everyone = min(list_named_agents(goal))
+    return f"{MODEL}{everyone}" if everyone != OWN else None
+
+
+def _list_outside_agents(outside: Outside) -> set[str]:
+    """The agents that a run needs which are not bough's own."""
+    agents, _, _, goal = outside
+    return {*agents.values(), *list_named_agents(goal)} - {OWN}
+
+
+def _open_spans(env: Mapping[str, str]) -> Spans | None:
+    """Where a person collects traces, and has what sends them (`bough[otel]`), runs are sent there."""
+    if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
+        return None
+    try:
+        from bough.adapters.telemetry import Spans
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "opentelemetry":
+            raise
+        return None
+    return Spans(env)

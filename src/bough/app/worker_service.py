@@ -1,0 +1,242 @@
+"""A worker: runs leaf tasks of runs that others hold, as many at once as it has slots."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import re
+import socket
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
+
+import bough
+from bough.app.choices import Choices, RunObserver
+from bough.app.cluster import find_shared_store
+from bough.app.session import Session, require_folder
+from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
+from bough.core.ids import RUN
+from bough.core.journal.run_fold import fold_run
+from bough.ports import Ports, Store
+
+if TYPE_CHECKING:
+    from bough.adapters.executors.dbos import Handed, Intake
+    from bough.adapters.executors.fleet import Janitor, Member, Worker
+    from bough.adapters.stores.postgresql import PostgresStore
+
+NEEDED = (
+    *("engine.leaf", "app.knowledge", "adapters.held", "adapters.models.chat", "adapters.sandboxes.process"),
+    *("adapters.tools.workbench", "adapters.verifiers.project", "adapters.workspaces.furnished"),
+)
+"""What carrying a task out loads."""
+Ended = Literal["drained", "lost"]
+Say = Callable[[str], None]
+_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_TAG = re.compile("[A-Za-z0-9][A-Za-z0-9._+-]{0,62}")
+
+
+def make_worker_name(folder: Path | str) -> str:
+    """The same at every start, and another one in every folder of every machine: two workers of one name would take
+    each other's tasks."""
+    place = require_folder(folder)
+    return f"{socket.gethostname()}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:6]}"
+
+
+class Serving:
+    """A worker while it serves. `drain` lets it end when it has finished what it has; `end` ends it at once."""
+
+    def __init__(
+        self, session: Session, name: str, slots: int, tags: Sequence[str], say: Say, lease: float | None = None
+    ) -> None:
+        from bough.adapters.executors.fleet import LEASE, Janitor, Member
+
+        journal = find_shared_store(session.store)
+        if journal is None:
+            raise UsageError("A worker needs a journal that machines share: give --store postgresql://….")
+        if not _NAME.fullmatch(name):
+            raise UsageError(f"`{name}` cannot be a worker's name: use letters, digits, `.`, `_` and `-`.")
+        if odd := next((tag for tag in tags if not _TAG.fullmatch(tag)), None):
+            raise UsageError(f"`{odd}` cannot be a tag: use letters, digits, `.`, `_`, `+` and `-`.")
+        self._session = session
+        self._journal: PostgresStore = journal
+        self._say = say
+        version = bough.__version__
+        self._member: Member = Member(journal.server, name, slots, tuple(tags), version, lease or LEASE)
+        self._janitor: Janitor = Janitor(journal.server)
+        self._draining = asyncio.Event()
+        self._ending = asyncio.Event()
+
+    @property
+    def name(self) -> str:
+        return self._member.name
+
+    def drain(self) -> None:
+        self._draining.set()
+
+    def end(self) -> None:
+        self._draining.set()
+        self._ending.set()
+
+    async def serve(self) -> Ended:
+        """Until it is drained, or was away for so long that others have its tasks by now."""
+        from bough.adapters.executors.dbos import Intake
+
+        member = self._member
+        with _FolderLock(self._session.home):
+            for name in NEEDED:  # so that the first task begins as quickly as the next ones
+                await asyncio.to_thread(import_module, f"bough.{name}")
+            await asyncio.to_thread(member.join)
+            intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
+            try:
+                ended = await self._start(intake) or await self._go_on(intake)
+            finally:
+                await intake.end_all()
+            if ended == "lost" and self._draining.is_set():
+                return "drained"  # it has nothing left to finish
+            if ended == "drained":
+                await asyncio.to_thread(intake.stop)
+                with suppress(StoreError):  # then its heart stands still, which says the same
+                    await asyncio.to_thread(member.leave)
+            return ended
+
+    async def _start(self, intake: Intake) -> Ended | None:
+        """With a heart that beats: on a busy machine it takes longer than a lease may be."""
+        starting = asyncio.ensure_future(asyncio.to_thread(intake.start))
+        while not starting.done():
+            if await self._beat(intake) is None:
+                return "lost"
+            await asyncio.wait([starting], timeout=min(1.0, self._member.lease / 5))
+        try:
+            starting.result()
+        except StoreError as error:
+            self._say(f"{error}")
+            return "lost"
+        return None
+
+    async def _go_on(self, intake: Intake) -> Ended:
+        while True:
+            # A lease is several beats, however many workers there are.
+            pause = min(max(1.0, intake.fleet / 200), self._member.lease / 5)
+            asked = await self._beat(intake)
+            if asked is None:
+                return "lost"
+            if asked and not self._draining.is_set():
+                self._say("asked to drain")
+                self._draining.set()
+            intake.open = not self._draining.is_set()
+            if not intake.open and (not intake.running or self._ending.is_set()):
+                return "drained"
+            try:
+                await intake.call_off_cancelled()
+                there = await asyncio.to_thread(self._janitor.look)
+                if there is not None:
+                    intake.fleet = len(there)
+                    await intake.recover(there)
+            except StoreError as error:
+                self._say(f"{error}")
+            await asyncio.sleep(pause)
+
+    async def _beat(self, intake: Intake) -> bool | None:
+        """Whether we are asked to drain; None: we were struck off. A server that is away is waited for, but after a
+        lease without a beat our tasks may be others'."""
+        while True:
+            try:
+                return await asyncio.to_thread(self._member.beat)
+            except StoreError as error:
+                self._say(f"{error}")
+                await intake.end_all()
+                if self._ending.is_set():
+                    return None
+
+    async def _carry(self, handed: Handed, rests: Callable[[], None]) -> str:
+        """One task, until it rests. What goes wrong here is said to the coordinator, who finds somebody else."""
+        from bough.adapters.executors.dbos import decode_first
+        from bough.engine.remote_leaf import carry_leaf
+
+        name = f"{handed.run} {handed.path}"
+        self._say(f"{name}: begins")
+        try:
+            async with self._ports(handed.run) as ports:
+                task = await carry_leaf(
+                    handed.run, handed.path, decode_first(handed), handed.again, handed.since, ports
+                )
+                rests()
+                await ports.workspaces.discard(handed.run, handed.path)
+        except (ClaimHeld, ClaimLost):
+            self._say(f"{name}: another worker has it")
+            return "another worker has it"
+        except asyncio.CancelledError:
+            self._say(f"{name}: called off")
+            raise
+        except BoughError as error:
+            self._say(f"{name}: {error}")
+            return f"{self.name}: {error}"
+        said = task.halt.message if task.halt is not None else task.why
+        self._say(f"{name}: {'rests' if task.halt else task.state.value}: {said}")
+        return task.state.value
+
+    @asynccontextmanager
+    async def _ports(self, name: str) -> AsyncIterator[Ports]:
+        """For one task: models and limits are the run's; keys, sandbox and set-up are this machine's."""
+        session = self._session
+        run = fold_run(name, await session.store.read(name, RUN))
+        outside = (run.agents, run.agent_env, run.agent_network, run.plan.goal)
+        async with session._ports(
+            run.models, Choices(), RunObserver(), run.endpoints, run.folder, outside=outside
+        ) as ports:
+            ports.fence.hold(partial(_check_member, self._member))
+            yield replace(ports, worker=self._member.id)
+
+
+async def _check_member(member: Member) -> None:
+    if not await asyncio.to_thread(member.is_member):
+        raise ClaimLost(f"The worker {member.name} was away for too long: others have its tasks by now.")
+
+
+async def list_workers(store: Store) -> list[Worker]:
+    """Those that serve the journal now."""
+    from bough.adapters.executors.fleet import list_present_workers
+
+    return await _require_shared_store(store).transact(list_present_workers)
+
+
+async def drain_worker(session: Session, name: str) -> None:
+    """Ask a worker, here or elsewhere, to end when it has finished what it has."""
+    from bough.adapters.executors.fleet import drain
+
+    if not await _require_shared_store(session.store).transact(lambda db: drain(db, name)):
+        raise UsageError(f"There is no worker `{name}`: `bough workers` lists them.")
+
+
+def _require_shared_store(store: Store) -> PostgresStore:
+    journal = find_shared_store(store)
+    if journal is None:
+        raise UsageError("Workers are there where machines share a journal: give --store postgresql://….")
+    return journal
+
+
+class _FolderLock:
+    """One worker a folder: two would have the same checkouts."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "worker.lock"
+
+    def __enter__(self) -> None:
+        self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            raise UsageError(
+                f"Another worker is at work in {self._path.parent.parent}: give this one a folder of its own (--dir)."
+            ) from None
+
+    def __exit__(self, *exc: object) -> None:
+        os.close(self._fd)

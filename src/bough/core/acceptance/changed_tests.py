@@ -1,0 +1,78 @@
+"""Work that original tests disagree with: who decides, and in which order.
+
+What was allowed in advance never gets here: the verifier knows it. Then a fresh judge, who has to quote the request;
+then the person, where there is one. What nobody allows goes back to the same agent as a result that it can answer; an
+agent that stands by it waits for the person.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core.acceptance.verdict import AllowedChange, Disagreement, Verdict
+from bough.core.budget.ledger import LAST_SHARE, find_reached_limit
+from bough.core.planning.plan import Plan, Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+
+MOST_FINDINGS = 3
+"""How often work goes back to the same agent because of what was found beside a check that passed."""
+
+
+def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
+    """Tests of the present verdict whose change nobody has allowed yet."""
+    if task.verdict is None or task.verdict.ruling != "needs_approval":
+        return ()
+    allowed = {(one.test, one.change) for one in task.may_change}
+    return tuple(one for one in task.verdict.disagreements if (one.test, one.change) not in allowed)
+
+
+def decide_approval(task: Task) -> c.Command:
+    """What a verdict that needs approval leads to."""
+    if not list_pending_changes(task):
+        return c.RuleOnChanges("earlier")
+    if task.ruled_by_judge != task.tree and not find_reached_limit(task.spend, task.limits):
+        return c.RuleOnChanges("judge")
+    if task.means.person and task.ruled_by_person != task.tree:
+        return c.RuleOnChanges("person")
+    if may_answer(task):
+        return c.ReturnFinding()
+    tests = ", ".join(dict.fromkeys(one.test for one in list_pending_changes(task)))
+    if task.denied == task.tree:
+        return c.Conclude(State.FAILED, f"the person does not allow that original tests change: {tests}")
+    return c.Rest("needs_approval", f"original tests disagree with the work, and nobody has allowed that: {tests}")
+
+
+def may_answer(task: Task) -> bool:
+    """The agent that did the work can still answer, and has not stood by this very work already."""
+    return (
+        task.attempt is not None
+        and not task.handed_over
+        and task.findings < MOST_FINDINGS
+        and task.found != task.tree
+        and find_reached_limit(task.spend, task.limits, LAST_SHARE) is None
+    )
+
+
+def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict | None:
+    """The verdict once these changes are allowed too; None while others are pending."""
+    verdict = task.verdict
+    assert verdict is not None, "nothing was checked"
+    rest = list_pending_changes(replace(task, allowed=(*task.allowed, *changes)))
+    if rest:
+        return None
+    known = [*changes, *task.may_change]
+    why = next((one for one in known if any(one.test == found.test for found in verdict.disagreements)), None)
+    said = f"the check passed ({verdict.tests or 'exit status 0'}), and original tests were changed"
+    return replace(verdict, ruling="passed", reason=f"{said}: {why.why}" if why is not None else said)
+
+
+def collect_request(plan: Plan) -> str:
+    """All that the person asked for, in their own words: what planners made of it is not there."""
+    return "\n\n".join(_collect_texts(plan.goal))
+
+
+def _collect_texts(step: Step) -> list[str]:
+    own = [step.instructions, *step.criteria]
+    return [*(text for text in own if text), *(text for below in step.steps for text in _collect_texts(below))]

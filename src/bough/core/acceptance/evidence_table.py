@@ -1,0 +1,219 @@
+"""What speaks for each requirement: who covered it, what their check said, and what probes showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+from bough.core import events as e
+from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.requirements import Requirement, list_covered
+from bough.core.acceptance.verdict import Verdict
+from bough.core.conversation.context import MERGE, MERGE_BESIDE
+from bough.core.ids import GOAL, child_path, parent_path
+from bough.core.planning.plan import Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+
+Standing = Literal["proven", "refuted", "tested only by its author", "not shown"]
+KINDS = (
+    *("RunStarted", "RequirementsRead", "TaskCreated", "Planned", "PlanChanged", "StateChanged", "CheckFinished"),
+    *("Examined", "ExaminationSkipped", "ProbesFinished", "ProbeRuled", "CheckpointMade", "TaskRewound"),
+)
+OWN_CHECK = "your own check failed before the work"
+"""How the reason begins for which work was not examined, because a person's check has proven it."""
+
+
+class Shown(Struct, frozen=True, omit_defaults=True):
+    """A probe and what came of it."""
+
+    name: str
+    says: str
+    outcome: str
+    """`passed`, `failed`, `broken`, `dropped` (a judge: not asked), `not run`."""
+    path: str = ""
+
+
+class Proof(Struct, frozen=True, omit_defaults=True):
+    """A task that covers a requirement."""
+
+    task: str
+    state: State
+    verdict: Verdict | None = None
+    commit: str = ""
+    files: tuple[str, ...] = ()
+    examined: str = ""
+    """By whom, or why not."""
+    tests: tuple[str, ...] = ()
+    """That it brought along or changed, by name."""
+    alone: bool = False
+    """It covers this requirement and no other."""
+
+
+class Evidence(Struct, frozen=True, omit_defaults=True):
+    """One line of the table."""
+
+    requirement: Requirement
+    standing: Standing
+    proofs: tuple[Proof, ...] = ()
+    probes: tuple[Shown, ...] = ()
+
+
+class _Kept(Struct):
+    step: Step = Step("")
+    requirements: tuple[Requirement, ...] = ()
+    state: State = State.PENDING
+    verdict: Verdict | None = None
+    commit: str = ""
+    files: tuple[str, ...] = ()
+    examined: str = ""
+    parent: bool = False
+    attempts: bool = False
+    """Its steps are attempts at the same thing."""
+    dropped: frozenset[str] = frozenset()
+    """Steps that its later plans left out."""
+
+
+class Table(Struct, frozen=True, omit_defaults=True):
+    rows: tuple[Evidence, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What examiners and reviewers noted and no probe can show."""
+
+    @property
+    def refuted(self) -> tuple[Evidence, ...]:
+        return tuple(row for row in self.rows if row.standing == "refuted")
+
+    @property
+    def not_shown(self) -> tuple[Evidence, ...]:
+        return tuple(row for row in self.rows if row.standing == "not shown")
+
+
+def build_table(records: Iterable[e.Record]) -> Table:
+    """From the records of a run, or those of `KINDS` among them."""
+    tasks: dict[str, _Kept] = {}
+    asked: tuple[Requirement, ...] = ()
+    probes: dict[str, tuple[str, Probe]] = {}
+    results: dict[str, str] = {}
+    ruled_out: set[str] = set()
+    notes: list[str] = []
+    for record in _drop_rewound(records):
+        task = tasks.setdefault(record.task, _Kept())
+        match record.event:
+            case e.RequirementsRead() as event:
+                asked = event.requirements
+            case e.TaskCreated() as event:
+                task.step, task.requirements = event.step, event.inherited.requirements
+                task.parent, task.attempts = bool(event.step.steps), event.step.join == "any"
+            case e.Planned() as event:
+                task.parent, task.attempts = True, event.join == "any"
+                task.dropped |= {name for name in event.dropped if not _is_completed(record.task, name, tasks)}
+            case e.StateChanged() as event:
+                task.state = event.to
+            case e.CheckFinished() as event:
+                task.verdict = event.verdict
+            case e.CheckpointMade() as event:
+                task.commit, task.files = event.commit, event.files
+            case e.ExaminationSkipped() as event:
+                task.examined = f"not examined: {event.why}"
+            case e.Examined() as event:
+                task.examined = f"examined by the {event.by}"
+                probes |= {probe.name: (record.task, probe) for probe in event.probes}
+                notes += event.notes
+            case e.ProbesFinished() as event:
+                results |= {result.name: result.outcome for result in event.results}
+            case e.ProbeRuled() as event if not event.ruling.demanded:
+                ruled_out.add(event.probe)
+            case _:
+                pass
+    counted = {path: task for path, task in tasks.items() if task.step.name and _is_current(path, tasks)}
+    shown = [
+        (probe, "dropped" if name in ruled_out else results.get(name, "not run"))
+        for name, (path, probe) in probes.items()
+        if path in counted
+    ]
+    return Table(tuple(_build_row(one, asked, counted, shown) for one in asked), tuple(dict.fromkeys(notes)))
+
+
+def _drop_rewound(records: Iterable[e.Record]) -> list[e.Record]:
+    """Without those that a rewind has undone."""
+    kept: list[e.Record] = []
+    for record in records:
+        if isinstance(record.event, e.TaskRewound):
+            version = record.event.version
+            kept = [each for each in kept if each.task != record.task or each.version <= version]
+        else:
+            kept.append(record)
+    return kept
+
+
+def _is_completed(task: str, name: str, tasks: dict[str, _Kept]) -> bool:
+    child = tasks.get(child_path(task, name))
+    return child is not None and child.state is State.COMPLETED
+
+
+def _is_current(path: str, tasks: dict[str, _Kept]) -> bool:
+    """It is part of the run as it is now: in the plan, the last of its name, the attempt that carried the task; and no
+    merging of somebody else's work."""
+    above = parent_path(path)
+    if above is None:
+        return True
+    name, _, times = path.rpartition("/")[2].partition("@")
+    again = child_path(above, f"{name}@{int(times or 1) + 1}")
+    over = tasks.get(above, _Kept())
+    merges = tasks[path].step.name == MERGE and name in (MERGE, MERGE_BESIDE)
+    lost = over.attempts and tasks[path].state is not State.COMPLETED
+    gone = name in over.dropped or again in tasks or merges or lost
+    return not gone and _is_current(above, tasks)
+
+
+def _build_row(
+    one: Requirement, asked: tuple[Requirement, ...], tasks: dict[str, _Kept], probes: list[tuple[Probe, str]]
+) -> Evidence:
+    leaves = [
+        (path, task, {other.number for other in (asked if path == GOAL else task.requirements)})
+        for path, task in tasks.items()
+        if not task.parent
+    ]
+    proofs = tuple(
+        Proof(path, task.state, task.verdict, task.commit, task.files, task.examined, alone=len(covers) == 1)
+        for path, task, covers in leaves
+        if one.number in covers
+    )
+    whole = tasks.get(GOAL, _Kept()).state is State.COMPLETED
+    about = [(probe, outcome) for probe, outcome in probes if one.number in probe.requirements]
+    shown = tuple(Shown(probe.name, probe.says, outcome, probe.path) for probe, outcome in about)
+    return Evidence(one, _judge_standing(proofs, [each.outcome for each in shown], whole), proofs, shown)
+
+
+def _judge_standing(proofs: tuple[Proof, ...], outcomes: list[str], whole: bool) -> Standing:
+    """`whole`: the goal is completed, so that what the probes say holds, whichever task has made it so."""
+    if "failed" in outcomes:
+        return "refuted"
+    done = [proof for proof in proofs if proof.state is State.COMPLETED]
+    tested = [proof for proof in done if proof.verdict is not None and proof.verdict.command]
+    if (whole or (done and len(done) == len(proofs))) and "passed" in outcomes:
+        return "proven"
+    if tested and all(OWN_CHECK in proof.examined or _is_proven_by_tests(proof) for proof in tested):
+        return "proven"
+    return "tested only by its author" if tested and len(done) == len(proofs) else "not shown"
+
+
+def _is_proven_by_tests(proof: Proof) -> bool:
+    """Tests that the person had failed before and pass now. Where the author has tests too and the task is for several
+    requirements, nobody can say which of them the person's own tests are about."""
+    verdict = proof.verdict
+    return verdict is not None and bool(verdict.mended) and (proof.alone or not verdict.changed)
+
+
+def describe_standing(number: int, task: Task) -> str:
+    """In short, while the run is under way: what a reviewer is told of a requirement."""
+    steps = [step.name for step in task.steps if _covers(step, number, task)]
+    passed = [probe for probe in task.probes if number in probe.requirements]
+    shown = f"{len(passed)} {'probe passes' if len(passed) == 1 else 'probes pass'}" if passed else "no probe"
+    return f"covered by {', '.join(steps) or 'no step'}; {shown}"
+
+
+def _covers(step: Step, number: int, task: Task) -> bool:
+    return any(one.number == number for one in list_covered(step, step.name, task.asked, task.steps))

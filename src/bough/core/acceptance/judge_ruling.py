@@ -1,0 +1,65 @@
+"""What a judge says about a dispute. The judge may uphold a claim only with words of the request that demand it, and
+bough looks those words up itself: an opinion without a quote decides nothing."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from bough.core.acceptance.quotes import find_quote
+from bough.core.conversation.structured_answer import Problems, parse_answer
+from bough.core.messages import Answer, ToolSpec
+
+RULE = ToolSpec(
+    name="rule",
+    description="Give your ruling, in one call.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "reason": {"type": "string", "description": "What decides it, in one or two sentences. Written first."},
+            "demanded": {
+                "type": "boolean",
+                "description": "true only when words of the request demand it, and you quote them.",
+            },
+            "quote": {
+                "type": "string",
+                "description": "Those words, exactly as they stand in the request. Empty when there are none.",
+            },
+        },
+        "required": ["reason", "demanded"],
+        "additionalProperties": False,
+    },
+    writes=False,
+)
+
+
+class Ruling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A dispute, decided."""
+
+    demanded: bool
+    """The request demands what was claimed."""
+    quote: str = ""
+    """The words of the request that demand it, as they were found there."""
+    reason: str = ""
+
+
+class _GivenRuling(Struct, frozen=True):
+    demanded: bool
+    reason: Annotated[str, Meta(max_length=4_000)] = ""
+    quote: Annotated[str, Meta(max_length=4_000)] = ""
+
+
+def read_ruling(answer: Answer, request: str) -> Ruling | Problems:
+    """The ruling, or what is wrong with it. A claim that is upheld with a quote that the request does not have is
+    sent back: it is not upheld."""
+    given = parse_answer(answer, RULE, _GivenRuling, {"ruling": "demanded", "why": "reason"})
+    if isinstance(given, str):
+        return Problems((given,))
+    if not given.demanded:
+        return Ruling(False, "", given.reason)
+    place = find_quote(given.quote, request)
+    if place is None:
+        shown = f"`{given.quote[:200]}` does not stand in the request" if given.quote else "There is no quote"
+        return Problems((f"{shown}: quote the words that demand it exactly, or rule that it is not demanded.",))
+    return Ruling(True, request[place.start : place.end], given.reason)

@@ -1,0 +1,233 @@
+"""Probes: small tests that somebody other than the author writes from what was asked, and that bough runs.
+
+A model's opinion never decides; an executed probe does. A probe says which words demand what it asserts, and bough
+looks those words up before it runs it. One that fails goes to a bug hunter, who may contest it; then a judge rules.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from bough.core.acceptance.quotes import find_quote
+from bough.core.acceptance.requirements import Requirement
+from bough.core.conversation.structured_answer import Problems, parse_answer
+from bough.core.conversation.text_fitting import fence_text
+from bough.core.ids import slug
+from bough.core.messages import Answer, ToolSpec
+
+MOST = 12
+"""Probes of one examination, where no more things are asked."""
+LONGEST = 8_000
+"""Characters of a probe."""
+OUTPUT = 3_000
+"""Characters of what a failing probe printed that are kept."""
+Outcome = Literal["passed", "failed", "broken"]
+
+
+class Probe(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One question to the finished work, in the project's own test framework."""
+
+    name: str
+    """Unique in the run."""
+    path: str
+    """Where it stands while it runs, and where it would stand in the project."""
+    text: str
+    says: str
+    """What it shows, in a sentence."""
+    quote: str = ""
+    """The words that demand it, as they were found in what was asked or documented."""
+    requirements: tuple[int, ...] = ()
+    """Numbers of the goal's requirements that it is about."""
+
+
+class Probed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What came of running a probe."""
+
+    name: str
+    outcome: Outcome
+    """`broken`: it could not be run as a test at all, so it shows nothing."""
+    output: str = ""
+    """Of one that did not pass."""
+
+
+class Form(Struct, frozen=True):
+    """How a probe is written in a project: by the framework of its check."""
+
+    framework: str
+    """As the examiner is told it."""
+    path: str
+    """Where a probe goes; `{name}` is its name."""
+    how: str
+    """What a probe has to look like."""
+    folder: bool = False
+    """The examiner says in which folder it goes (the package that it tests)."""
+
+
+_PROBE = {
+    "type": "object",
+    "properties": {
+        "says": {"type": "string", "description": "What holds if it passes, in one sentence. Written first."},
+        "requirement": {"type": "integer", "description": "The number of the requirement that it is about."},
+        "quote": {
+            "type": "string",
+            "description": "The words that demand it, three or more, exactly as they stand in what was asked.",
+        },
+        "folder": {"type": "string", "description": "Only where the form asks for it: the folder of the package."},
+        "text": {"type": "string", "description": "The whole file: imports and one test, at most 60 lines."},
+    },
+    "required": ["says", "quote", "text"],
+    "additionalProperties": False,
+}
+PROBE = ToolSpec(
+    name="probe",
+    description="Give all probes, in one call.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "probes": {
+                "type": "array",
+                "items": _PROBE,
+                "description": "The likeliest to fail first.",
+            },
+            "notes": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "What a person should know and no probe can show. Usually [].",
+            },
+        },
+        "required": ["probes"],
+        "additionalProperties": False,
+    },
+    writes=False,
+)
+LOOK = ToolSpec(
+    name="look",
+    description="See whole files before you write probes. It costs a question: only where signatures are not enough.",
+    parameters={
+        "type": "object",
+        "properties": {"paths": {"type": "array", "items": {"type": "string"}, "description": "At most 4 files."}},
+        "required": ["paths"],
+        "additionalProperties": False,
+    },
+    writes=False,
+)
+
+
+class _GivenProbe(Struct, frozen=True):
+    text: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+    says: Annotated[str, Meta(max_length=1_000)] = ""
+    quote: Annotated[str, Meta(max_length=4_000)] = ""
+    folder: Annotated[str, Meta(max_length=300)] = ""
+    requirement: int = 0
+
+
+class _Answered(Struct, frozen=True):
+    probes: Annotated[tuple[_GivenProbe, ...], Meta(max_length=100)]
+    notes: Annotated[tuple[Annotated[str, Meta(max_length=2_000)], ...], Meta(max_length=50)] = ()
+
+
+class _Asked(Struct, frozen=True):
+    paths: Annotated[tuple[Annotated[str, Meta(max_length=500)], ...], Meta(max_length=50)]
+
+
+class Examination(Struct, frozen=True):
+    """What an examiner's answer comes to."""
+
+    probes: tuple[Probe, ...]
+    notes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    """Probes that nothing demands, each with why: they are not run."""
+
+
+def count_allowed_probes(requirements: Sequence[Requirement]) -> int:
+    """Each requirement can have a probe of its own, and some can have two."""
+    return max(MOST, min(len(requirements) + 4, 2 * MOST))
+
+
+def list_wanted_files(answer: Answer) -> tuple[str, ...]:
+    """The files that the examiner asks to see; nothing: it has answered."""
+    if not any(call.name == LOOK.name for call in answer.calls):
+        return ()
+    found = parse_answer(answer, LOOK, _Asked, {"files": "paths", "path": "paths"})
+    return () if isinstance(found, str) else found.paths[:4]
+
+
+def read_probes(
+    answer: Answer, task: str, form: Form, requirements: Sequence[Requirement], asked: str
+) -> Examination | Problems:
+    """The probes of an answer. `asked`: all that was asked or documented, where each probe's quote has to stand."""
+    found = parse_answer(answer, PROBE, _Answered, {"test": "text", "code": "text", "why": "says", "tests": "probes"})
+    if isinstance(found, str):
+        return Problems((found,))
+    probes: list[Probe] = []
+    left_out: list[str] = []
+    for given in found.probes[: count_allowed_probes(requirements)]:
+        place = find_quote(given.quote, asked)
+        if place is None:
+            left_out.append(
+                f"{given.says[:200]} (its quote is too short, or not in what was asked: `{given.quote[:200]}`)"
+            )
+            continue
+        number = len(probes) + 1
+        folder = _normalize_folder(given.folder) if form.folder else ""
+        name = f"{task}/probe-{number}"
+        path = form.path.format(name=f"{slug(task, 80).replace('-', '_')}_{number}")
+        text, about = _strip_fence(given.text), _match_requirement(given, requirements)
+        probes.append(Probe(name, f"{folder}/{path}" if folder else path, text, given.says, given.quote, about))
+    return Examination(tuple(probes), found.notes, tuple(left_out))
+
+
+def _match_requirement(given: _GivenProbe, requirements: Sequence[Requirement]) -> tuple[int, ...]:
+    """The requirement that a probe is about: the one that its quote stands in, else the one that it says."""
+    quoted = [one.number for one in requirements if find_quote(given.quote, one.text)]
+    numbers = quoted or [one.number for one in requirements]
+    if given.requirement in numbers:
+        return (given.requirement,)
+    return tuple(numbers[:1]) if quoted or len(numbers) == 1 else ()
+
+
+def _normalize_folder(folder: str) -> str:
+    parts = [part for part in folder.strip().strip("/").split("/") if part not in ("", ".")]
+    return "" if ".." in parts or ".git" in parts else "/".join(parts)
+
+
+def _strip_fence(text: str) -> str:
+    fenced = re.fullmatch(r"(?s)\s*```\w*\n(.*?)\n?```\s*", text)
+    return (fenced[1] if fenced else text).rstrip() + "\n"
+
+
+_TEST = re.compile(
+    r"(^|/)(tests?|specs?|__tests__|testdata|fixtures)/|(^|/)(test_[^/]*|conftest\.py)$|[._](test|spec)s?\.\w+$"
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Whether a file is on the side of the tests."""
+    return bool(_TEST.search(path))
+
+
+def count_changed_lines(diff: str) -> int:
+    """Lines that a diff adds or takes away outside of tests."""
+    counted, outside = 0, True
+    for line in diff.splitlines():
+        if line.startswith("diff --git "):
+            outside = not is_test_path(line.rpartition(" b/")[2])
+        elif outside and line[:1] in "+-" and not line.startswith(("+++", "---")) and line[1:].strip():
+            counted += 1
+    return counted
+
+
+def select_failing(probes: Sequence[Probe], results: dict[str, Probed]) -> tuple[Probe, ...]:
+    return tuple(probe for probe in probes if probe.name in results and results[probe.name].outcome == "failed")
+
+
+def render_failing_probe(probe: Probe, result: Probed, ruled: str = "") -> str:
+    """A probe that fails, for whoever repairs the work: with its text and what it printed."""
+    return (
+        f"### Probe `{probe.name}`\n\nIt shows: {probe.says}\nWhat asks for it: “{probe.quote}”{ruled}\n\n"
+        f"{fence_text(probe.text.rstrip())}\n\nWhat it printed:\n\n{fence_text(result.output)}"
+    )

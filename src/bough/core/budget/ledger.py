@@ -1,0 +1,100 @@
+"""The hard ledger: what a run has spent and may spend. It is never reset."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from bough.core.messages import Usage
+
+
+class Spend(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What was used up so far. `cost` counts only calls whose price is known; `unpriced` counts the others."""
+
+    rounds: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    """Time in effects: model calls, tools and checks."""
+    check_seconds: float = 0.0
+    estimated: int = 0
+    """Calls whose tokens are estimated, because the provider does not count them."""
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_in + self.tokens_out
+
+    def plus(self, other: Spend) -> Spend:
+        return Spend(
+            rounds=self.rounds + other.rounds,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+            tokens_cached=self.tokens_cached + other.tokens_cached,
+            cost=self.cost + other.cost,
+            unpriced=self.unpriced + other.unpriced,
+            seconds=self.seconds + other.seconds,
+            check_seconds=self.check_seconds + other.check_seconds,
+            estimated=self.estimated + other.estimated,
+        )
+
+    def minus(self, other: Spend) -> Spend:
+        return Spend(*(mine - its for mine, its in zip(astuple(self), astuple(other), strict=True)))
+
+    def called(self, usage: Usage, cost: float | None, seconds: float) -> Spend:
+        """After one model call."""
+        return self.plus(
+            Spend(
+                tokens_in=usage.input,
+                tokens_out=usage.output,
+                tokens_cached=usage.cache_read,
+                cost=cost or 0.0,
+                unpriced=int(cost is None),
+                seconds=seconds,
+                estimated=int(usage.estimated),
+            )
+        )
+
+
+class Limits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a run may spend. None: no limit of that kind."""
+
+    rounds: int = 40
+    tokens: int | None = None
+    cost: float | None = None
+    minutes: float | None = None
+
+
+LAST_SHARE = 0.95
+"""Once this share of tokens, money or time is gone, the next round is the hand-over round."""
+
+
+def find_reached_limit(spend: Spend, limits: Limits, share: float = 1.0) -> str | None:
+    """Which limit is reached (at `share` of it), as a phrase for people; None while there is room."""
+    for used, limit, phrase in (
+        (spend.tokens, limits.tokens, "tokens"),
+        (spend.cost, limits.cost, "US dollars"),
+        (spend.seconds / 60, limits.minutes, "minutes"),
+    ):
+        if limit is not None and used >= limit * share:
+            return f"{limit:,} {phrase}"
+    # The hand-over is the last *granted* round, so a share of the rounds is counted in whole rounds.
+    granted = limits.rounds if share == 1.0 else limits.rounds - 1
+    return f"{limits.rounds:,} rounds" if spend.rounds >= granted else None
+
+
+def seconds_left(spend: Spend, limits: Limits) -> float | None:
+    """Until the time is up; None: there is no limit."""
+    return None if limits.minutes is None else max(0.0, limits.minutes * 60 - spend.seconds)
+
+
+def compute_remaining(spend: Spend, limits: Limits) -> Limits:
+    """What may still be spent, as the grant of a smaller step."""
+    return Limits(
+        rounds=max(0, limits.rounds - spend.rounds),
+        tokens=None if limits.tokens is None else max(0, limits.tokens - spend.tokens),
+        cost=None if limits.cost is None else max(0.0, limits.cost - spend.cost),
+        minutes=None if limits.minutes is None else max(0.0, limits.minutes - spend.seconds / 60),
+    )

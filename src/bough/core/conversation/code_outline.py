@@ -1,0 +1,150 @@
+"""The public face of changed source files: names, signatures and what is documented, without the bodies."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+
+from bough.core.planning.prompt_values import keep_ends
+
+DOC = 1_500
+"""Characters of one docstring."""
+NEAR = 12
+"""Lines from a declaration on that are taken for its own."""
+_DECLARES = re.compile(
+    r"^\s*(export\b|pub\b|public\b|func\b|fn\b|def\b|class\b|struct\b|enum\b|interface\b|trait\b|type\b|impl\b|module\b"
+    r"|function\b|async function\b|module\.exports|exports\.|const\b[^=]*=\s*(async\s*)?(\(|function)|static\b|extern\b"
+    r"|[A-Za-z_][\w:<>*&\s]*\s[*&]?\w+\([^;]*\)\s*\{?$)"
+)
+_COMMENT = re.compile(r"^\s*(///?|//!|#|\*|/\*\*?|--)")
+
+
+def outline_files(texts: Mapping[str, str], limit: int, before: Mapping[str, str] | None = None) -> str:
+    """Of these files, as much as fits; what is left out is said. Of a file that was there `before`, what was added or
+    changed: whoever examines the work would otherwise read mostly what is not part of it."""
+    parts: list[str] = []
+    room, left_out = limit, []
+    for path, text in texts.items():
+        old = (before or {}).get(path)
+        face = (_outline_python(text, old) if path.endswith((".py", ".pyi")) else _outline_other(text, old)).strip()
+        only = "" if old is None else " (what was added or changed)"
+        part = f"### {path}{only}\n\n```\n{face}\n```" if face else f"### {path}\n\n(nothing public)"
+        if len(part) > room:
+            left_out.append(path)
+            continue
+        room -= len(part)
+        parts.append(part)
+    if left_out:
+        parts.append(f"(left out for their length: {', '.join(left_out)})")
+    return "\n\n".join(parts)
+
+
+def extract_added_lines(text: str, before: str | None) -> str:
+    """Of a document, what was added or changed, with a line around it; the whole of a new one."""
+    if before is None:
+        return text
+    lines = difflib.unified_diff(before.splitlines(), text.splitlines(), lineterm="", n=1)
+    return "\n".join("…" if line.startswith("@@") else line for line in list(lines)[2:])
+
+
+def _outline_python(text: str, before: str | None) -> str:
+    try:
+        tree, old = ast.parse(text), ast.parse(before or "")
+    except (SyntaxError, ValueError, RecursionError):
+        return _outline_other(text, before)
+    module = ast.get_docstring(tree) or ""
+    head = [f'"""{_shorten_doc(module)}"""', ""] if module and module != ast.get_docstring(old) else []
+    return "\n".join(head + list(_outline_definitions(tree.body, "", old.body)))
+
+
+def _outline_definitions(body: list[ast.stmt], indent: str, old: list[ast.stmt]) -> Iterator[str]:
+    """`old`: what was there before; what is still as it was is left out."""
+    same = {ast.dump(node) for node in old}
+    for node in body:
+        if ast.dump(node) in same:
+            continue
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if _is_public(node.name):
+                yield from (f"{indent}@{ast.unparse(each)}" for each in node.decorator_list)
+                returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+                word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
+                yield f"{indent}{word} {node.name}({ast.unparse(node.args)}){returns}:"
+                yield from _outline_docstring(node, indent)
+            case ast.ClassDef() if _is_public(node.name):
+                bases = ", ".join(map(ast.unparse, node.bases))
+                yield f"{indent}class {node.name}{f'({bases})' if bases else ''}:"
+                yield from _outline_docstring(node, indent)
+                was = [each for each in old if isinstance(each, ast.ClassDef) and each.name == node.name]
+                yield from _outline_definitions(node.body, f"{indent}    ", was[0].body if was else [])
+            case ast.AnnAssign(target=ast.Name() as target) if _is_public(target.id):
+                yield f"{indent}{ast.unparse(node)[:200]}"
+            case ast.Assign(targets=[ast.Name() as target]) if _is_public(target.id) and target.id != "__all__":
+                yield f"{indent}{ast.unparse(node)[:200]}"
+            case ast.If() | ast.Try():
+                yield from _outline_definitions(node.body, indent, [])
+            case _:
+                pass
+
+
+def _outline_docstring(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, indent: str) -> Iterator[str]:
+    said = ast.get_docstring(node)
+    if said:
+        lines = _shorten_doc(said).splitlines()
+        yield f'{indent}    """' + f"\n{indent}    ".join(lines) + '"""'
+
+
+def _shorten_doc(text: str) -> str:
+    return text if len(text) <= DOC else f"{text[:DOC].rstrip()} … (cut)"
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
+
+
+def _outline_other(text: str, before: str | None) -> str:
+    """Lines that declare something, with the comments right above them; of what was there before, those that are new
+    or whose next lines are."""
+    kept: list[str] = []
+    comments: list[str] = []
+    fresh = _find_new_lines(text, before)
+    for number, line in enumerate(text.splitlines()):
+        if _COMMENT.match(line):
+            comments.append(line)
+            continue
+        if _DECLARES.match(line) and fresh & {*range(number - len(comments), number + NEAR)}:
+            kept += [*comments[-12:], line.rstrip().removesuffix("{").rstrip()]
+        comments = []
+    return "\n".join(kept)
+
+
+def _find_new_lines(text: str, before: str | None) -> set[int]:
+    """Numbers of the lines that are not as they were."""
+    lines = text.splitlines()
+    if before is None:
+        return {*range(len(lines))}
+    blocks = difflib.SequenceMatcher(None, before.splitlines(), lines).get_opcodes()
+    return {number for tag, _, _, start, end in blocks if tag != "equal" for number in range(start, end)}
+
+
+def fit_texts(parts: Mapping[str, str], limit: int) -> dict[str, str]:
+    """Texts that together are no longer than so many characters: short ones whole, and of the longest as much as is
+    left for each, with a word on what is missing."""
+    fitted: dict[str, str] = {}
+    room, left = limit, len(parts)
+    for name, text in sorted(parts.items(), key=lambda part: len(part[1])):
+        share = max(room // left, 2)
+        fitted[name] = keep_ends(text, share)
+        room -= min(len(text), share)
+        left -= 1
+    return {name: fitted[name] for name in parts}
+
+
+def split_diff(diff: str) -> dict[str, str]:
+    """A diff as the diffs of its files."""
+    found: dict[str, str] = {}
+    for part in re.split(r"(?m)^(?=diff --git )", diff):
+        if part:
+            found[part.partition("\n")[0].rpartition(" b/")[2]] = part
+    return found

@@ -1,0 +1,291 @@
+"""Room in a long conversation: its older part becomes a summary, and what must not be lost stays word for word.
+
+After a compaction the conversation is the brief as it was, one message with the summary and the pinned facts, and the
+newest exchanges as they were. Until the next one it only grows, so that providers' prompt caches hit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from itertools import accumulate
+
+from bough.core.conversation.persistent_list import PersistentList
+from bough.core.conversation.pruning import (
+    EssentialFacts,
+    build_material,
+    find_seams,
+    list_calls,
+    list_edits,
+    list_errors,
+    list_statements,
+    parse_arguments,
+    render_transcript,
+)
+from bough.core.conversation.text_fitting import (
+    contain_markdown,
+    estimate_tokens,
+    fence_text,
+    render_bullets,
+    render_heading,
+    share_room,
+    shorten_middle,
+)
+from bough.core.messages import Answer, Call, Message, Replied, Result, Said, ToolSpec, Usage
+from bough.core.rules import CompactionRules
+
+HEADINGS = ("Key decisions", "Errors and solutions", "Modified files", "Critical context")
+"""The sections of a summary, in this order; no others."""
+NOTHING = "(nothing)"
+LEAST = 300
+"""Tokens that a summary gets at least, however small the window is."""
+LARGEST = 8_000
+"""Tokens that a summary never goes beyond, however large the window is: nobody reads more."""
+READS = 40
+"""Files (or pages of them) that were read and are remembered, the newest ones."""
+PICTURE = 1_500
+"""Tokens of an image, about what providers count for one that fills their frame."""
+USEFUL = 0.8
+"""A compaction helped when what is left is at most this share of what there was."""
+
+
+# ── when, where, and whether it helped ──────────────────────────────────────────────────────────────────────────────
+
+
+def is_due(used: int, window: int, rules: CompactionRules) -> bool:
+    """`used`: input tokens of the last round as the provider counted them. A window that is not known is 0."""
+    return 0 < window * rules.at <= used
+
+
+def measure_messages(messages: Iterable[Message]) -> int:
+    """An estimate of the tokens of a conversation."""
+    return sum(map(_measure_message, messages))
+
+
+def _measure_message(message: Message) -> int:
+    if isinstance(message, Replied):
+        return estimate_tokens(message.text) + estimate_tokens(message.extra) + sum(map(_measure_call, message.calls))
+    return estimate_tokens(message.text) + (PICTURE if isinstance(message, Result) and message.picture else 0)
+
+
+def _measure_call(call: Call) -> int:
+    return estimate_tokens(call.name) + estimate_tokens(call.arguments) + estimate_tokens(call.extra)
+
+
+def compute_target(messages: Iterable[Message], rules: CompactionRules) -> int:
+    """Tokens that the conversation should have afterwards."""
+    return int(measure_messages(messages) * rules.target)
+
+
+def find_cut(messages: PersistentList[Message], target: int) -> int:
+    """The index from which messages are kept as they are: at least 1, since the brief stays; 1 when nothing can go.
+
+    The newest exchanges that fit into half of the target are kept. The last answer and its results are what the agent
+    is about to act on: they are kept when they are larger too, unless they are more than half of everything. No call
+    is parted from its result.
+    """
+    listed = list(messages)
+    sizes = [_measure_message(message) for message in listed]
+    below = [*reversed([*accumulate(reversed(sizes), initial=0)])]
+    places = [at for at in _list_cut_points(listed) if at >= 1]
+    fitting = min((at for at in places if below[at] <= target // 2), default=len(listed))
+    last = max((at for at in places if at < len(listed) and isinstance(listed[at], Replied)), default=len(listed))
+    if fitting <= last or below[last] > below[0] // 2:
+        return fitting if fitting in places else max(places, default=1)
+    return last
+
+
+def _list_cut_points(messages: Sequence[Message]) -> list[int]:
+    """Where the conversation may be parted; its end too, when no call is waiting there."""
+    # One more message: its place is a seam exactly when nothing is open before it.
+    return find_seams([*messages, Said("")])
+
+
+def compute_room(messages: PersistentList[Message], at: int, target: int) -> int:
+    """Tokens for the summary, with what is pinned in it, of a conversation that is cut there."""
+    kept = measure_messages((messages[0], *messages.since(at))) if len(messages) else 0
+    return min(max(target - kept, LEAST), LARGEST)
+
+
+def compact_messages(messages: PersistentList[Message], at: int, summary: str) -> PersistentList[Message]:
+    """The conversation from now on: the brief, the summary of what came before the cut, and the rest as it was."""
+    return PersistentList((messages[0], Said(summary), *messages.since(at)))
+
+
+def has_helped(before: int, after: int) -> bool:
+    """Whether a compaction was worth it, by the tokens of the conversation before and after."""
+    return after <= before * USEFUL
+
+
+def count_useless(count: int, before: int, after: int) -> int:
+    """The breaker's counter after one more compaction."""
+    return 0 if has_helped(before, after) else count + 1
+
+
+def is_breaker_open(useless: int, rules: CompactionRules) -> bool:
+    """Compacting again would not help: the attempt has to stop."""
+    return useless >= rules.breaker
+
+
+def estimate_usage(used: int, tools: Sequence[ToolSpec], answer: Answer) -> Usage:
+    """What a call took whose provider does not say: the conversation, the tools and the answer, as we measure them."""
+    shown = sum(estimate_tokens(f"{tool.name}{tool.description}{tool.parameters}") for tool in tools)
+    return Usage(used + shown, _measure_message(Replied(answer.text, answer.calls, answer.extra)), estimated=True)
+
+
+# ── what stays word for word ────────────────────────────────────────────────────────────────────────────────────────
+
+READ = "What was read (sha256 of the text that was shown; of a whole file it is the file's own)"
+
+
+def render_pinned(needed: EssentialFacts, messages: PersistentList[Message]) -> str:
+    """The facts that no summary may lose, word for word: the task, its criteria and check, the last verdict, dead ends,
+    and hashes of what was read. What the brief says in the same words is not said twice: it stays as it is."""
+    brief = _normalize_lines(messages[0].text) if len(messages) and isinstance(messages[0], Said) else ""
+
+    def new(*facts: str) -> list[str]:
+        return [fact for fact in facts if fact.strip() and f"\n{_normalize_lines(fact)}\n" not in f"\n{brief}\n"]
+
+    told = (
+        ("The task", "\n".join(new(needed.instructions))),
+        ("What must be true at the end", render_bullets(new(*needed.criteria))),
+        ("The check", "\n".join(new(needed.check))),
+        ("What the check said last", "\n".join(map(fence_text, new(needed.verdict)))),
+        ("Dead ends: do not walk into these again", render_bullets(new(*needed.dead_ends))),
+        (READ, render_bullets(list_reads(messages))),
+    )
+    return "\n".join(render_heading(head, text) for head, text in told if text)
+
+
+def _normalize_lines(text: str) -> str:
+    """A text as it compares: without the marks of lists and the room around its lines."""
+    lines = (line.strip().removeprefix("- ").removeprefix("dead end: ") for line in text.strip().splitlines())
+    return "\n".join(line.rstrip() for line in lines)
+
+
+_NUMBERED = r"(?m)^ {0,5}\d+\t"
+_WHOLE = r"\(end of the file: [\d,]+ lines?([^()\n]*)\)\Z"
+_PAGE = r"\((lines \d+-\d+ of [\d,]+)[^()\n]*\)\Z"
+_REMEMBERED = r"(?m)^- (.+, sha256 [0-9a-f]{12})((?:, changed since)?)$"
+
+
+def list_reads(messages: Iterable[Message]) -> list[str]:
+    """What was read, newest last: `src/app.py: all of it, sha256 0a1b…`. What an earlier compaction knew is kept."""
+    calls: dict[str, Call] = {}
+    known: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        elif isinstance(message, Said) and f"## {READ}\n" in message.text:
+            remembered = message.text.rpartition(f"## {READ}\n")[2]
+            known |= dict(re.findall(_REMEMBERED, remembered))
+        elif isinstance(message, Result) and message.ok and message.call in calls:
+            known = _record_read(known, calls[message.call], message.text)
+    return [f"{line}{since}" for line, since in known.items()][-READS:]
+
+
+def _record_read(known: dict[str, str], call: Call, text: str) -> dict[str, str]:
+    path = parse_arguments(call).get("path")
+    if not isinstance(path, str) or "\n" in path:
+        return known
+    if call.name in ("edit", "write"):
+        return {line: ", changed since" if line.startswith(f"{path}: ") else since for line, since in known.items()}
+    if call.name != "read":
+        return known
+    what, content = _parse_read_output(text)
+    before = f"{path}: {what}, sha256 "
+    others = {line: since for line, since in known.items() if not line.startswith(before)}
+    return others | {before + sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:12]: ""}
+
+
+def _parse_read_output(shown: str) -> tuple[str, str]:
+    """What a `read` showed, as a phrase, and the text itself without line numbers: of a whole file, what it holds."""
+    body, _, foot = shown.rpartition("\n")
+    whole, page = re.match(_WHOLE, foot), re.match(_PAGE, foot)
+    if not whole and not page:
+        return "what was shown", shown
+    lines = [re.sub(_NUMBERED, "", line, count=1) for line in body.split("\n")]
+    line_end = "\r\n" if "CRLF" in foot else "\n"
+    text = line_end.join(lines) + ("" if "no newline at the end" in foot else line_end)
+    first_line = body.lstrip().partition("\t")[0]
+    if whole and first_line == "1":
+        return "all of it", text
+    return (page[1] if page else f"from line {first_line} on"), text
+
+
+# ── the summary ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str, limit: int) -> dict[str, str]:
+    """What the fast model is asked about one part of what goes (see `pruning.parts`); `limit` is the summary's."""
+    return build_material(part, number, of, so_far, max(limit // 2, 100)) | {
+        "instructions": needed.instructions.strip(),
+        "criteria": render_bullets(needed.criteria) or "(none were written down)",
+        "check": needed.check.strip() or "(none)",
+    }
+
+
+def parse_summary(answer: str, pinned: str, limit: int, changed: Iterable[str] = ()) -> str:
+    """A model's answer as a summary of exactly the four sections, and below it the pinned facts as they are.
+
+    It holds to `limit` tokens; only the pinned facts, which are never shortened, can take it beyond. `changed`: the
+    files that are known to have been changed; those that it does not name are added.
+    """
+    found = _parse_sections(answer)
+    told = found.get(HEADINGS[2], "")
+    missing = render_bullets(f"`{path}`" for path in changed if path not in told)
+    if missing:
+        nothing = not told or told.strip(" -*.").lower() in (NOTHING, "nothing", "none")
+        found[HEADINGS[2]] = missing if nothing else f"{told}\n{missing}"
+    return _join_sections(found, pinned, limit)
+
+
+def summarize_plainly(messages: Iterable[Message], pinned: str, limit: int) -> str:
+    """A summary without a model: what was said last, the errors, the changed files, and head and tail of the rest."""
+    listed = list(messages)
+    half = max((limit - estimate_tokens(pinned)) // 2, 0)
+    said = [*_list_decisions(listed), *(shorten_middle(text, 80) for text in list_statements(listed, 8))]
+    talk = shorten_middle("".join(render_transcript(listed)).strip(), half)
+    found = {
+        HEADINGS[0]: render_bullets(said),
+        HEADINGS[1]: "\n\n".join(list_errors(listed)),
+        HEADINGS[2]: render_bullets(f"`{path}`" for path in list_edits(listed)),
+        HEADINGS[3]: f"{render_bullets(list_calls(listed, 12))}\n\n{talk}",
+    }
+    return _join_sections({head: contain_markdown(text) for head, text in found.items()}, pinned, limit)
+
+
+def _list_decisions(messages: Iterable[Message]) -> list[str]:
+    """What the agent itself found worth keeping."""
+    calls = [call for message in messages if isinstance(message, Replied) for call in message.calls]
+    noted = (parse_arguments(call) for call in calls if call.name == "note")
+    return [str(given["text"]) for given in noted if given.get("kind") == "decision" and given.get("text")]
+
+
+def _join_sections(sections: dict[str, str], pinned: str, limit: int) -> str:
+    heads = sum(estimate_tokens(render_heading(head, "")) + 5 for head in HEADINGS)
+    bodies = [sections.get(head, "").strip() or NOTHING for head in HEADINGS]
+    given = share_room(
+        [estimate_tokens(body) for body in bodies], max(limit - estimate_tokens(pinned) - heads, LEAST // 2)
+    )
+    shown = [contain_markdown(shorten_middle(body, most)) for body, most in zip(bodies, given, strict=True)]
+    told = [render_heading(head, text) for head, text in zip(HEADINGS, shown, strict=True)]
+    return "\n".join([*told, pinned] if pinned else told)
+
+
+_HEAD = rf"(?im)^[ \t]{{0,3}}[#*_ \t]*(?:\d[.)][ \t]*)?[*_]*({'|'.join(HEADINGS)})[*_ \t]*(?::[*_ \t]*|$)"
+
+
+_PREAMBLE = r"(?i)\s*(?:sure|okay|certainly|here|below|this is)\b[^\n]{0,150}\s*(?:-{3,}\s*)?"
+
+
+def _parse_sections(answer: str) -> dict[str, str]:
+    """The four sections of an answer, however it writes their headings. What stands before them is kept as context,
+    unless it only says that a summary follows."""
+    before, *pieces = re.split(_HEAD, contain_markdown(answer))
+    found = {} if not before.strip() or (pieces and re.fullmatch(_PREAMBLE, before)) else {HEADINGS[3]: before.strip()}
+    for head, text in zip(pieces[::2], pieces[1::2], strict=True):
+        name = next(known for known in HEADINGS if known.lower() == head.lower())
+        found[name] = "\n\n".join(part for part in (found.get(name, ""), text.strip()) if part)
+    return found

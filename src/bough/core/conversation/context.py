@@ -1,0 +1,332 @@
+"""What an agent is told. A prompt is a projection of the journal: what is rendered here is recorded as an event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec.structs import replace
+
+from bough.core.acceptance.probes import Probe
+from bough.core.acceptance.verdict import Disagreement, Verdict
+from bough.core.budget.ledger import Spend, compute_remaining
+from bough.core.events import ChildSettled
+from bough.core.ids import GOAL
+from bough.core.planning.plan import Step
+from bough.core.tree import task_result
+from bough.core.tree.task import Note, Task
+from bough.core.tree.task_state import State
+from bough.core.workflow import control_flow
+
+CRUMB = 600
+"""Characters of a task's instructions that those below it see; of the goal's …"""
+GOAL_CRUMB = 2_500
+GOAL_FILE = "goal.md"
+"""The whole goal, as a file that agents can read beside their checkout: `$TMPDIR/goal.md`."""
+RESULT = 400
+"""Characters of what a finished step says that its siblings see; of one that they need, all of it."""
+FILES = 8
+OUT_OF_ROUNDS = ("it is not done after", "its grant is spent")
+"""How the reason of a task begins that was ended for its length alone."""
+MERGE = "merge"
+"""The last segment of a task that brings a step's work onto a head that has moved on."""
+MERGE_BESIDE = "merge-work"
+"""The same where the step has a smaller step of that name."""
+
+
+def render(template: str, values: Mapping[str, str]) -> str:
+    """Fill `{name}` places. Values are put in as they are, never read as templates."""
+    return template.format_map(values).strip() + "\n"
+
+
+def render_breadcrumb(task: str) -> str:
+    """`goal › buffer › insert-line`"""
+    return GOAL if task == GOAL else " › ".join((GOAL, *task.split("/")))
+
+
+def render_section(heading: str, text: str) -> str:
+    """A part of a brief with its heading, or nothing when there is nothing to say."""
+    return f"\n## {heading}\n\n{text}\n" if text else ""
+
+
+def render_instructions(instructions: str) -> str:
+    """The repository's own words for agents."""
+    return render_section("The repository's own instructions for agents", instructions)
+
+
+def render_bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def render_place(task: Task) -> str:
+    """Where a task is in the tree, as a part of a heading; nothing for the goal."""
+    return "" if task.id == GOAL else f" ({render_breadcrumb(task.id)})"
+
+
+def render_criteria(step: Step) -> str:
+    return "\n".join(f"- {criterion}" for criterion in step.criteria)
+
+
+def render_check(step: Step, command: str, before: str = "") -> str:
+    """`before`: what the check said before the work."""
+    if not step.requires_testing:
+        return "No check runs for this task; it does not need one."
+    if not command:
+        return (
+            "None was found. Write a test first that shows what has to be true, where this project keeps its tests "
+            "(for Python: tests/test_*.py); then do the work. bough runs the tests when you call `done`."
+        )
+    unproven = "If it passes before your work, it says nothing about what is new: add tests that fail without it."
+    return (
+        f"bough runs this when you call `done`, and only its passing completes the task:\n\n    {command}\n\n"
+        f"{before or unproven} Those of its tests that passed before have to pass still."
+    )
+
+
+def render_notes(kept: tuple[Note, ...]) -> str:
+    return "\n".join(f"- {'dead end: ' if note.kind == 'dead_end' else ''}{note.text}" for note in kept)
+
+
+def render_disagreements(found: Iterable[Disagreement]) -> str:
+    """Original tests that do not pass on the new code, each with what it expected, for agents, judges and people."""
+    shown: set[tuple[str, str]] = set()
+    texts = []
+    for one in found:
+        # Tests of a file that cannot be told apart share one difference: nobody reads it fifty times.
+        texts.append(_render_disagreement(one, again=(one.was, one.now) in shown))
+        shown.add((one.was, one.now))
+    return "\n\n".join(texts)
+
+
+def _render_disagreement(one: Disagreement, again: bool = False) -> str:
+    lines = [f"{one.test}{' (written by an earlier step of this run)' if one.own else ''}"]
+    lines += [f"  on the new code: {one.said}"] if one.said else []
+    lines += ["  cannot be asked any more, since what it uses is gone"] if not one.asked else []
+    if again and (one.was or one.now):
+        return "\n".join([*lines, "  the same change of lines as above"])
+    lines += [f"  - {line}" for line in one.was.splitlines()]
+    lines += [f"  + {line}" for line in one.now.splitlines()]
+    return "\n".join(lines)
+
+
+def render_failure(verdict: Verdict) -> str:
+    """A verdict as the next agent is told it: original tests that disagree, else the failing tests, else the output."""
+    status = "was killed" if verdict.exit_status is None else f"exit status {verdict.exit_status}"
+    head = f"$ {verdict.command}   ({status}, {verdict.seconds:.1f} s)\n{verdict.reason}"
+    if verdict.disagreements:
+        return f"{verdict.reason}\n\n{render_disagreements(verdict.disagreements)}"
+    if not verdict.failures:
+        return f"{head}\n\n{verdict.output}".rstrip()
+    texts = [f"[{failure.kind}] {failure.text or failure.id}" for failure in verdict.failures]
+    if verdict.failed > len(texts):
+        texts.append(f"… and {verdict.failed - len(texts)} more.")
+    return "\n\n".join((head, *texts))
+
+
+def list_known_notes(task: Task) -> tuple[Note, ...]:
+    """Decisions and dead ends, those from around the task first. What its steps noted for themselves is not there."""
+    around = (Note("dead_end", text) for text in task.inherited.dead_ends)
+    decided = (Note("decision", text) for text in task.inherited.decisions)
+    return tuple(dict.fromkeys((*decided, *around, *task.notes)))
+
+
+def list_learned_notes(task: Task) -> tuple[Note, ...]:
+    """The same for whoever plans its steps: with what they ran into."""
+    return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.learned))))
+
+
+def list_decisions(task: Task) -> tuple[str, ...]:
+    own = (note.text for note in task.notes if note.kind == "decision")
+    return tuple(dict.fromkeys((*task.inherited.decisions, *own)))[-task.rules.notes :]
+
+
+def list_lessons(task: Task) -> tuple[str, ...]:
+    """Dead ends as the task's steps are told them: with those of their siblings."""
+    return tuple(dict.fromkeys((*list_dead_ends(task), *task.learned)))[-task.rules.notes :]
+
+
+def _find_verdict_on_tree(task: Task) -> Verdict | None:
+    """The verdict on what the workspace holds: after a rolled-back repair that is an earlier one."""
+    if task.best is not None and task.best.tree == task.tree:
+        return task.best
+    return task.verdict
+
+
+def render_crumb(task: Task) -> str:
+    """A task as those below it see it."""
+    name = task.step.title or (GOAL if task.id == GOAL else task.step.name)
+    said = task.step.instructions.strip()
+    shown = shorten_text(said, GOAL_CRUMB if task.id == GOAL else CRUMB)
+    if len(shown) >= len(said):
+        return f"{name}: {said}"
+    where = f"all of it is in `$TMPDIR/{GOAL_FILE}`" if task.id == GOAL else "what is yours of it is below"
+    return f"{name}: {shown} [cut here: {where}]"
+
+
+def render_result(child: ChildSettled, limit: int | None = RESULT) -> str:
+    """What a finished step made, for its siblings and its parent; without a limit, all of it."""
+    files = (
+        f" (changed {', '.join(child.files[:FILES])}{' …' if len(child.files) > FILES else ''})" if child.files else ""
+    )
+    said = (child.result or child.why).strip()
+    return f"{child.child}: {said if limit is None else shorten_text(said, limit)}{files}"
+
+
+def build_planner_goal(task: Task) -> Step:
+    """The goal as planners read it: with what it follows up on."""
+    if task.id != GOAL or not task.inherited.above:
+        return task.step
+    known = render_section("What it follows up on", render_bullets((*task.inherited.above, *task.inherited.results)))
+    return replace(task.step, instructions=f"{task.step.instructions}\n{known}")
+
+
+def list_dead_ends(task: Task) -> tuple[str, ...]:
+    """What does not work, as far as this task knows: from above it, and from its own agents."""
+    own = (note.text for note in task.notes if note.kind == "dead_end")
+    return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
+
+
+def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
+    """How a step ended, as its parent keeps it."""
+    shared = step.context == "shared"
+    ends = [note.text for note in child.notes if note.kind == "dead_end"]
+    # One that only ran out of rounds was on no wrong way: whoever continues should not be warned of it.
+    if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
+        ends.append(f"{_render_headline(step)} – that way did not get there: {shorten_text(why, RESULT)}")
+    return ChildSettled(
+        child=step.name,
+        state=state,
+        why=why,
+        tree=tree,
+        spend=spend,
+        result=task_result.render_task_result(child),
+        files=child.files,
+        dead_ends=tuple(ends),
+        errors=task_result.has_errors(child),
+        verdict=task_result.describe_verdict(child),
+        decisions=tuple(note.text for note in child.notes if note.kind == "decision"),
+        shared=shared,
+        do=control_flow.find_outer_exit(child),
+        task=child.id.rpartition("/")[2],
+        probes=list_passed_probes(child) if state is State.COMPLETED else (),
+        refuting=_list_refuting_probes(child, state),
+        key=child.key if state is State.COMPLETED else "",
+        allowed=child.allowed if state is State.COMPLETED else (),
+        cases=child.verdict.cases if child.verdict is not None else "",
+    )
+
+
+def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
+    if child.step.role == "critic":
+        return task_result.list_critic_probes(child)
+    return () if state is State.COMPLETED else task_result.list_live_probes(child)
+
+
+def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
+    """How a step ended once its work is on the head: what holds there is what counts. `work`: the task that has it
+    there; `said`: what those say who resolved conflicts."""
+    merged = work.merge is not None
+    dropped = {name for name, ruling in work.rulings.items() if not ruling.demanded} if merged else set[str]()
+    return replace(
+        settled,
+        verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
+        cases=verdict.cases if verdict is not None else settled.cases,
+        result=task_result.keep_ends(f"{settled.result}\n\nMerging it: {said}") if said else settled.result,
+        files=tuple(sorted({*settled.files, *work.files})) if said else settled.files,
+        probes=tuple(probe for probe in settled.probes if probe.name not in dropped),
+        not_asked=tuple(sorted(dropped)),
+    )
+
+
+def list_passed_probes(task: Task) -> tuple[Probe, ...]:
+    """Those that hold for what a task made: they run once more on the whole."""
+    return tuple(
+        probe
+        for probe in task.probes
+        if (result := task.probe_results.get(probe.name)) is None or result.outcome == "passed"
+    )
+
+
+def build_merge_path(task: Task, times: int) -> str:
+    """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
+    name = MERGE if all(step.name != MERGE for step in task.steps) else MERGE_BESIDE
+    return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
+
+
+def is_merge_segment(task: Task, segment: str) -> bool:
+    """Whether it is one of those tasks, and none of its smaller steps."""
+    name = segment.partition("@")[0]
+    return name in (MERGE, MERGE_BESIDE) and name not in task.begun
+
+
+def _render_headline(step: Step) -> str:
+    """A step in one line."""
+    about = step.title or step.instructions.strip().partition("\n")[0] or step.run or step.name
+    return shorten_text(about, RESULT).rstrip(".")
+
+
+def build_merge_step(step: Step, instructions: str, conflicts: tuple[str, ...]) -> Step:
+    """The focused step that brings a step's work onto a head which has moved on."""
+    return replace(
+        step,
+        name=MERGE,
+        title=f"merge {step.title or step.name}",
+        instructions=instructions,
+        steps=(),
+        machine=None,
+        repeat=1,
+        summarize=False,
+        run="",
+        files=conflicts or step.files,
+        needs=(),
+        on_error="fail",
+    )
+
+
+def shorten_text(text: str, limit: int) -> str:
+    """The text, or its beginning: up to the end of a sentence where one is near, else of a word."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    begun = text[: limit - 2]
+    ends = max(begun.rfind(mark) for mark in (". ", ".\n", "; ", "\n"))
+    ends = ends + 1 if ends > limit * 3 // 4 else begun.rfind(" ")
+    return f"{(begun[:ends] if ends > limit // 2 else begun).rstrip()} …"
+
+
+ASKED = "What the goal asks of this step, in its own words"
+
+
+def render_requirements(task: Task) -> str:
+    """The requirements that a task has to meet, whole; nothing where they are said already."""
+    said = " ".join("\n".join((task.step.instructions, *task.step.criteria, *task.inherited.above)).split())
+    # A step that works by itself is told of what it covers by name, and of nothing else around it.
+    own = task.step.context != "isolated" or bool(task.step.covers)
+    told = [one for one in task.asked if (own or one.step) and " ".join(one.text.split()) not in said]
+    return "\n".join(f"{one.number}. {one.text}" for one in told)
+
+
+def build_brief(task: Task, command: str, diff: str, instructions: str = "", before: str = "") -> dict[str, str]:
+    """Everything a role's brief may mention. `instructions`: the repository's own words for agents; `before`: what the
+    check said before the work."""
+    return {
+        "place": render_place(task),
+        "requirements": render_section(ASKED, render_requirements(task)),
+        "above": render_section("What it is part of", render_bullets(task.inherited.above))
+        + render_section("Conventions that hold for every step", render_bullets(task.inherited.conventions))
+        + render_section(
+            "Names and signatures between steps, to be kept exactly", render_bullets(task.inherited.interfaces)
+        )
+        + render_section(
+            "What others do at the same time (leave their files alone)", render_bullets(task.inherited.beside)
+        ),
+        "results": render_section("What was finished before it", render_bullets(task.inherited.results)),
+        "instructions": task.step.instructions,
+        "criteria": render_section("What must be true at the end", render_criteria(task.step)),
+        "check": render_section("The check", render_check(task.step, command, before)),
+        "notes": render_section("Known from earlier attempts", render_notes(list_known_notes(task))),
+        "failure": render_failure(verdict) if (verdict := _find_verdict_on_tree(task)) else "",
+        "summary": task.claim or "(nothing)",
+        "diff": diff or "(nothing)",
+        "rounds": str(compute_remaining(task.spend, task.limits).rounds),
+        "project": render_instructions(instructions),
+    }

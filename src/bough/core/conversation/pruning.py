@@ -1,0 +1,441 @@
+"""A fresh context for an agent that is stuck: what the task needs of a long conversation, and nothing else.
+
+A fast model is shown the whole conversation in parts and extracts what was found out. The facts themselves (the task,
+its criteria and check, dead ends, errors, the changed files as they are) are never left to it: `pruned` puts them in
+word for word. `plain` does the same without a model, for when the call fails.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from bough.core.conversation.text_fitting import (
+    BYTES,
+    contain_markdown,
+    count_bytes,
+    estimate_fence,
+    estimate_tokens,
+    extract_lines,
+    fence_text,
+    render_bullets,
+    render_heading,
+    share_room,
+    shorten_middle,
+    take_head,
+)
+from bough.core.messages import Answer, Call, Message, Replied, Result, Said
+from bough.core.stuck.masks import clip_text, find_trouble, hash_text, is_transient, mask_text
+
+LIMIT = 2_000
+"""Tokens of a pruned context."""
+FRAME = 250
+"""Of these, what the template around it may take for its own words."""
+EXTRACT = 300
+"""Words that the fast model is asked for at most."""
+ERRORS = 6
+"""Errors that are kept: the newest ones …"""
+ERRORS_OF_A_TOOL = 3
+"""… so that a tool that is called wrongly again and again does not push out what the tests said."""
+ERROR = 400
+"""Tokens of an error that are kept."""
+SAME = 200
+"""A result of so many characters that is the same as an earlier one is shown once."""
+
+
+WHOLE = 10**9
+"""Room without an end."""
+Form = Callable[[int], str]
+"""A text as it is within so many tokens."""
+
+
+class EssentialFacts(Struct, frozen=True):
+    """What a task needs, whatever else is forgotten."""
+
+    instructions: str
+    criteria: tuple[str, ...] = ()
+    check: str = ""
+    """The command, or the words of the brief about it."""
+    files: Mapping[str, str] = {}
+    """The edited files and what they hold now."""
+    errors: tuple[str, ...] = ()
+    """The most recent distinct ones, newest last: see `errors`."""
+    dead_ends: tuple[str, ...] = ()
+    verdict: str = ""
+    """What the check said when it last ran and failed."""
+    edits: Mapping[str, tuple[str, ...]] = {}
+    """What was last put into a file: see `edits`. Long files are shown around it."""
+    why: str = ""
+    """Why the conversation is pruned: the signal's diagnosis."""
+
+
+# ── the conversation as text ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find_seams(messages: Sequence[Message]) -> list[int]:
+    """Where a conversation may be parted: every index before which no call waits for its result. 0 is one."""
+    waiting: set[str] = set()
+    found: list[int] = []
+    for at, message in enumerate(messages):
+        if not waiting and not isinstance(message, Result):
+            found.append(at)
+        if isinstance(message, Replied):
+            waiting |= {call.id for call in message.calls}
+        elif isinstance(message, Result):
+            waiting.discard(message.call)
+    return found if found[:1] == [0] else [0, *found]
+
+
+def render_transcript(messages: Iterable[Message]) -> list[str]:
+    """Each message as plain text. A long result that came before is not written out again, only named.
+
+    What providers want back unread (`extra`) is no part of what was said.
+    """
+    seen: dict[str, str] = {}
+    return [_render_message(message, seen) for message in messages]
+
+
+def _render_message(message: Message, seen: dict[str, str]) -> str:
+    match message:
+        case Said(text):
+            return f"[bough says]\n{text}\n\n"
+        case Replied(text, calls):
+            asked = "".join(f"[call {call.id}] {call.name} {call.arguments}\n" for call in calls)
+            return f"[the engineer]\n{text}\n{asked}\n"
+        case Result(call, text, ok):
+            how = "ok" if ok else "failed"
+            if len(text) >= SAME and text in seen:
+                return f"[result of {call}: {how}, and the same to the letter as the result of {seen[text]}]\n\n"
+            seen.setdefault(text, call)
+            return f"[result of {call}: {how}]\n{text}\n\n"
+
+
+def split_transcript(messages: Iterable[Message], most: int) -> list[str]:
+    """The whole conversation, cut into parts of at most `most` tokens; put together they are the transcript again.
+
+    A call and its results stay together, unless they are larger than a part: then they are cut between messages, a
+    message between lines, a line anywhere.
+    """
+    listed = list(messages)
+    written = render_transcript(listed)
+    starts = find_seams(listed)
+    exchanges = ["".join(written[a:b]) for a, b in zip(starts, [*starts[1:], len(listed)], strict=True)]
+    finer: list[Callable[[str], list[str]]] = [_split_messages, lambda text: text.splitlines(keepends=True), list]
+    return _pack_pieces([text for text in exchanges if text], max(most, 2) * BYTES, finer)
+
+
+_HEADS = r"(?m)^(?=\[(?:result of|call) )"
+
+
+def _split_messages(text: str) -> list[str]:
+    return [piece for piece in re.split(_HEADS, text) if piece]
+
+
+def _pack_pieces(pieces: list[str], room: int, finer: list[Callable[[str], list[str]]]) -> list[str]:
+    """Neighbours put together as long as they fit; a piece that does not fit by itself is cut more finely."""
+    packed: list[str] = []
+    open_: list[str] = []
+    left = room
+    for piece in pieces:
+        needs = count_bytes(piece)
+        if needs > left and open_:
+            packed.append("".join(open_))
+            open_, left = [], room
+        if needs > room and finer:
+            packed += _pack_pieces(finer[0](piece), room, finer[1:])
+        else:
+            open_.append(piece)
+            left -= needs
+    return [*packed, "".join(open_)] if open_ else packed
+
+
+def build_question(part: str, number: int, of: int, needed: EssentialFacts, so_far: str = "") -> dict[str, str]:
+    """What the fast model is asked about one part; `so_far`: its answer to those before: the last one covers all."""
+    return build_material(part, number, of, so_far, EXTRACT) | {
+        "instructions": needed.instructions.strip(),
+        "criteria": render_bullets(needed.criteria) or "(none were written down)",
+        "check": needed.check.strip() or "(none)",
+        "why": needed.why or "the work did not move",
+        "files": ", ".join(needed.files) or "none",
+        "dead_ends": render_bullets(needed.dead_ends) or "(none)",
+    }
+
+
+def build_material(part: str, number: int, of: int, so_far: str, words: int) -> dict[str, str]:
+    """The values of a template that shows a part of a conversation to a model."""
+    so_far = shorten_middle(so_far.strip(), words * 3)
+    # No text can hold a line that is made from all of it, and so none can pretend to end here.
+    fence = f"===== {hash_text(part + so_far):012x} ====="
+    before = f"What you wrote for the parts before this one:\n\n{fence}\n{so_far}\n{fence}\n\n" if so_far else ""
+    which = "The whole conversation" if of == 1 else f"Part {number} of {of} of the conversation"
+    return {"part": part, "which": which, "so_far": before, "fence": fence, "words": str(words)}
+
+
+def is_usable(answer: Answer) -> bool:
+    """Whether a model's answer says anything; when not, the plain way is taken."""
+    return answer.stop != "refusal" and any(map(str.isalnum, answer.text))
+
+
+_TRIED = r"(?ims)^#+ *Tried without success *:?$(.*?)(?=^#|\Z)"
+
+
+def list_tried(answer: str, most: int = 5) -> tuple[str, ...]:
+    """What a fast model found to have been tried without success, line by line: dead ends worth a note."""
+    found = re.search(_TRIED, answer)
+    lines = (line.strip().lstrip("-*• ") for line in found[1].splitlines()) if found else ()
+    return tuple(shorten_middle(line, 120) for line in lines if any(map(str.isalnum, line)))[:most]
+
+
+# ── what happened ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+_FAILED = (
+    r"(?m)^(?:Traceback \(most recent call last\)|E  +\S|(?:FAILED|ERROR) \S|[\w.]{0,80}(?:Error|Exception)\b: "
+    r"|(?:fatal|error|panic)(?:\[\w+\])?: |thread '[^'\n]{0,80}' panicked|npm ERR!|Segmentation fault|--- FAIL)"
+    r"|: (?:fatal )?error(?: [A-Z]+\d+)?: |\b[1-9]\d{0,5} (?:failed|errors?)\b|: command not found"
+)
+INTERRUPTED = "Interrupted: "
+"""How the answer to a call that bough cut off begins: that says nothing about the work."""
+
+
+def list_errors(messages: Iterable[Message], shells: Sequence[str] = ("bash",)) -> tuple[str, ...]:
+    """The distinct errors of a conversation that still stand, newest last, each with the call that it came from.
+
+    A call failed, or a command ended well and printed an error all the same. Two that differ only in what is volatile
+    are one. One is over when the same call, or for a file the same tool, went well later on.
+    """
+    calls: dict[str, Call] = {}
+    found: dict[int, tuple[int, str, str]] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        if not isinstance(message, Result) or message.text.startswith(INTERRUPTED):
+            continue
+        call = calls.get(message.call, Call(message.call, "", ""))
+        made = _hash_target(call)
+        if message.ok and not (call.name in shells and re.search(_FAILED, clip_text(message.text))):
+            found = {error: entry for error, entry in found.items() if entry[0] != made}
+        elif message.ok or not is_transient(message.text):
+            error = hash_text("\n".join(sorted(find_trouble(clip_text(message.text)))))
+            found.pop(error, None)
+            found[error] = (made, call.name, f"{label_call(call)}\n{shorten_middle(message.text.strip(), ERROR - 70)}")
+    return _keep_newest(list(found.values()))
+
+
+def _hash_target(call: Call) -> int:
+    """What a call was about: another edit of the file takes the place of one that failed."""
+    path = parse_arguments(call).get("path")
+    return hash_text(f"{call.name}\n{path if isinstance(path, str) else call.arguments}")
+
+
+def _keep_newest(found: list[tuple[int, str, str]]) -> tuple[str, ...]:
+    kept: list[tuple[str, str]] = []
+    for _, tool, text in reversed(found):
+        if len(kept) < ERRORS and sum(tool == other for other, _ in kept) < ERRORS_OF_A_TOOL:
+            kept.append((tool, text))
+    return tuple(text for _, text in reversed(kept))
+
+
+def label_call(call: Call) -> str:
+    """A call in one line: `$ pytest -q`, `edit src/app.py`."""
+    given = parse_arguments(call)
+    command, path = given.get("command"), given.get("path")
+    if isinstance(command, str):
+        text = f"$ {command}"
+    elif isinstance(path, str):
+        text = f"{call.name} {path}"
+    else:
+        text = f"{call.name or 'a call'} {call.arguments}"
+    text = " ".join(text.split())
+    return text if count_bytes(text) <= 180 else f"{take_head(text, 176)} …"
+
+
+def parse_arguments(call: Call) -> dict[str, Any]:
+    """What a call was given, or nothing when that is not readable."""
+    try:
+        return msgspec.json.decode(call.arguments, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return {}
+
+
+def list_edits(messages: Iterable[Message], most: int = 3) -> dict[str, tuple[str, ...]]:
+    """What was last put into which file by `edit` and `write`; newest file last, newest piece last."""
+    calls: dict[str, Call] = {}
+    found: dict[str, tuple[str, ...]] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls}
+        elif isinstance(message, Result) and message.ok and message.call in calls:
+            call = calls[message.call]
+            given = parse_arguments(call)
+            path, new = given.get("path"), given.get("new", "")
+            if call.name in ("edit", "write") and isinstance(path, str):
+                pieces = (*found.pop(path, ()), new) if isinstance(new, str) and new.strip() else found.pop(path, ())
+                found[path] = pieces[-most:]
+    return found
+
+
+def list_statements(messages: Iterable[Message], most: int) -> list[str]:
+    """The last things that the agent said, each once, newest last."""
+    found: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, Replied) and message.text.strip():
+            same = mask_text(clip_text(message.text)).lower()
+            found.pop(same, None)
+            found[same] = message.text.strip()
+    return list(found.values())[-most:]
+
+
+def list_calls(messages: Iterable[Message], most: int) -> list[str]:
+    """The last calls, each once with what last came of it, newest last."""
+    calls: dict[str, Call] = {}
+    found: dict[str, str] = {}
+    for message in messages:
+        if isinstance(message, Replied):
+            calls |= {call.id: call for call in message.calls if call.name not in ("note", "done")}
+        elif isinstance(message, Result) and message.call in calls:
+            call = calls[message.call]
+            label = label_call(call)
+            found.pop(label, None)
+            found[label] = f"`{label}`: {_describe_outcome(message, about_a_file='path' in parse_arguments(call))}"
+    return list(found.values())[-most:]
+
+
+def _describe_outcome(result: Result, about_a_file: bool) -> str:
+    """How a call went and, unless it was about a file that can be looked at, the last that it printed."""
+    how = "ok" if result.ok else "failed"
+    printed = [line.strip() for line in clip_text(result.text).splitlines() if line.strip() and line[0] != "("]
+    return how if about_a_file or not printed else f"{how}: {shorten_middle(printed[-1], 38)}"
+
+
+# ── the fresh context ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def prune_context(answer: str, needed: EssentialFacts, limit: int = LIMIT) -> str:
+    """The fresh context: the model's extract, whatever it is, among the facts, which are put in word for word.
+
+    With the template's words around it, it holds to `limit` tokens. The task, its criteria and its check are never
+    shortened: when they take more than half of the limit, the rest still gets half. The dead ends, the last error and
+    the last verdict may be shortened but are never left out.
+    """
+    head = "What was found out (where it differs, the files are right)"
+    return _compose(head, contain_markdown(_drop_repeated(answer, needed)), needed, limit)
+
+
+def prune_plainly(messages: Iterable[Message], needed: EssentialFacts, limit: int = LIMIT) -> str:
+    """The fresh context without a model: what was said and done last in place of an extract."""
+    listed = list(messages)
+    said = render_bullets([shorten_middle(text, 70) for text in list_statements(listed, 5)])
+    done = render_bullets(list_calls(listed, 8))
+    pieces = [f"{head}\n\n{text}" for head, text in (("Said:", said), ("Done:", done)) if text]
+    return _compose("What was said and done last", contain_markdown("\n\n".join(pieces)), needed, limit)
+
+
+def _compose(head: str, extract: str, needed: EssentialFacts, limit: int) -> str:
+    task = _render_task(needed)
+    room = max(limit - FRAME - estimate_tokens(task), limit // 2)
+    blocks: list[tuple[int, Form]] = [
+        (5, lambda most: _render_block(head, extract, most, contain_markdown)),
+        (6, lambda most: _render_dead_ends(needed.dead_ends, most)),
+        (3, lambda most: _render_block("What the check said last", needed.verdict, most, fence_text)),
+        (4, lambda most: _render_block("The last error", "".join(needed.errors[-1:]), most, fence_text)),
+        (1, lambda most: _render_block("Errors before it", "\n\n".join(needed.errors[:-1]), most, fence_text)),
+        (6, lambda most: _render_files(needed, most)),
+    ]
+    shown = _fit_forms([form for _, form in blocks], room, [weight for weight, _ in blocks])
+    return "\n".join(text for text in (task, *shown) if text)
+
+
+def _fit_forms(forms: Sequence[Form], room: int, weights: Sequence[int]) -> list[str]:
+    """Each text whole where the room allows it, else in the form that it has in its share of the room."""
+    whole = [form(WHOLE) for form in forms]
+    given = share_room([estimate_tokens(text) + 1 if text else 0 for text in whole], room, weights)
+    return [
+        text if estimate_tokens(text) < own or not text else form(own - 1)
+        for text, form, own in zip(whole, forms, given, strict=True)
+    ]
+
+
+def _render_task(needed: EssentialFacts) -> str:
+    criteria = render_bullets(needed.criteria)
+    told = (("The task", needed.instructions), ("What must be true at the end", criteria), ("The check", needed.check))
+    return "\n".join(render_heading(head, text) for head, text in told if text)
+
+
+def _render_block(head: str, text: str, most: int, form: Callable[[str], str] = str) -> str:
+    """A heading and as much of the text as there is room for."""
+    text = text.strip("\n")
+    if not text.strip():
+        return ""
+    room = most - estimate_tokens(render_heading(head, "") + "\n")
+    framed = room - estimate_tokens(form("")) - 4 - estimate_fence(text)
+    return render_heading(head, form(shorten_middle(text, framed)) if framed >= 12 else shorten_middle(text, room))
+
+
+def _render_dead_ends(dead_ends: tuple[str, ...], most: int) -> str:
+    """Each of them, shortened when there are too many, but never less than what tells it from the others."""
+    if not dead_ends:
+        return ""
+    head = "Dead ends: do not walk into these again"
+    room = most - estimate_tokens(render_heading(head, "")) - len(dead_ends) * estimate_tokens("- \n") - 1
+    given = share_room([estimate_tokens(text) for text in dead_ends], room)
+    return render_heading(
+        head, render_bullets(shorten_middle(text, max(own, 24)) for text, own in zip(dead_ends, given, strict=True))
+    )
+
+
+def _render_files(needed: EssentialFacts, most: int) -> str:
+    """The changed files as they are, those changed last at the end; too long ones around what matters in them."""
+    if not needed.files:
+        return ""
+    order = [*(path for path in needed.files if path not in needed.edits), *needed.edits]
+    paths = [path for path in order if path in needed.files]
+    head = "The changed files, as they are now"
+    room = most - estimate_tokens(render_heading(head, "")) - 1
+    shown = paths[-max(room // 120, 1) :]
+    others = ", ".join(paths[: -len(shown)])
+    named = shorten_middle(f"`read` shows: {others}", room // 2) + "\n\n" if others else ""
+    blocks = _fit_forms(
+        [partial(_render_file, needed, path) for path in shown], room - estimate_tokens(named), range(1, len(shown) + 1)
+    )
+    return render_heading(head, named + "\n".join(blocks))
+
+
+def _render_file(needed: EssentialFacts, path: str, most: int) -> str:
+    content = needed.files[path].rstrip("\n")
+    title = f"`{path}`"
+    room = most - estimate_tokens(f"{title}\n{fence_text('')}\n") - estimate_fence(content)
+    text = extract_lines(content, room, _find_spots(path, content, needed)) if room >= 60 else ""
+    if not text:
+        return f"{title} ({content.count(chr(10)) + 1} lines: `read` shows it)" if content else f"{title} (empty)"
+    return f"{title}\n{fence_text(text)}\n"
+
+
+_PLACE = r"(?:File \")?([\w./@+-]{1,200})(?:\", line |:)(\d{1,7})\b"
+
+
+def _find_spots(path: str, content: str, needed: EssentialFacts) -> list[int]:
+    """Lines of a file that matter, the most important first: where the last error points, then what was put in last."""
+    spots: list[int] = []
+    for text in (*reversed(needed.errors), needed.verdict):
+        places = [int(line) - 1 for named, line in re.findall(_PLACE, clip_text(text)) if _is_same_file(named, path)]
+        spots += places[-1:]
+    for piece in reversed(needed.edits.get(path, ())):
+        at = content.find(piece.strip("\n"))
+        spots += [content.count("\n", 0, at)] if at >= 0 else []
+    return spots
+
+
+def _is_same_file(named: str, path: str) -> bool:
+    return named == path or named.endswith(f"/{path}") or path.endswith(f"/{named.removeprefix('./')}")
+
+
+def _drop_repeated(answer: str, needed: EssentialFacts) -> str:
+    """The answer without lines that only say again what is put in anyway."""
+    facts = (*needed.criteria, *needed.dead_ends, *needed.check.splitlines(), *needed.instructions.splitlines())
+    told = {fact.strip() for fact in facts if len(fact.strip()) >= 12}
+    return "\n".join(line for line in answer.splitlines() if line.strip().lstrip("-*•` ").rstrip("`") not in told)

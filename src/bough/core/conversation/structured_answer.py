@@ -1,0 +1,248 @@
+"""How a model answers in a structure, with every provider alike.
+
+The model is offered one tool whose parameters are the JSON schema of the answer. The answer is the arguments of that
+call; when the model answers in text instead, it is the first JSON object in the text that fits. Whatever it is, it is
+untrusted: what comes out is checked and bounded, or it is a sentence that the model can act on. Nothing here raises.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from bough.core.messages import Answer, ToolSpec
+
+LONGEST = 200_000
+"""Characters of an answer that are looked at: a plan has a tenth of that."""
+STARTS = 40
+"""Brackets in a text that are tried as the beginning of the answer."""
+
+T = TypeVar("T", bound=Struct)
+Schema = Mapping[str, Any]
+
+
+class Problems(Struct, frozen=True):
+    """What is wrong with an answer, in sentences that the model can act on. Never empty."""
+
+    said: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(f"- {sentence}" for sentence in self.said)
+
+
+def parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str] | None = None) -> T | str:
+    """The answer as `kind`, or what is wrong with it. `aliases`: other words for fields, as models write them."""
+    try:
+        return _parse_answer(answer, spec, kind, aliases or {})
+    except RecursionError:
+        return f"The answer is nested too deeply: call `{spec.name}` with the flat fields that it describes."
+
+
+def _parse_answer(answer: Answer, spec: ToolSpec, kind: type[T], aliases: Mapping[str, str]) -> T | str:
+    found = (_read_call if answer.calls else _read_text)(answer, spec, aliases)
+    if isinstance(found, str):
+        return found
+    values = _fit(found, spec.parameters, aliases)
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except (msgspec.ValidationError, OverflowError) as error:
+        return _describe_error(str(error), spec)
+
+
+def describe_tool(spec: ToolSpec) -> str:
+    """What is asked of a model that is not offered a tool."""
+    needed = spec.parameters.get("required", ())
+    fields = (
+        f"- `{name}` ({_describe_kind(schema)}{'' if name in needed else ', may be left out'}): "
+        f"{schema.get('description', '')}"
+        for name, schema in spec.parameters["properties"].items()
+    )
+    return "You have no tools. Answer with one JSON object and nothing else, with these fields:\n" + "\n".join(fields)
+
+
+def _describe_kind(schema: Schema) -> str:
+    kind = str(schema.get("type", "value"))
+    if kind != "array":
+        return kind
+    items = schema.get("items", {})
+    inner = items.get("properties")
+    return f"list of objects with {', '.join(inner)}" if inner else f"list of {items.get('type', 'value')}s"
+
+
+# ── where the answer is ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_call(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
+    """The arguments of the one call. Only one tool was offered, so a call by another name is a slip of the pen."""
+    named = [call for call in answer.calls if call.name == spec.name] or list(answer.calls)
+    if len({call.arguments for call in named}) > 1:
+        return f"You called `{spec.name}` {len(named)} times: call it once, with everything in that one call."
+    raw = named[0].arguments
+    if len(raw) > LONGEST:
+        return f"The answer has {len(raw):,} characters, and {LONGEST:,} is the most: say it shorter."
+    if not raw.strip():
+        return _read_text(answer, spec, aliases)
+    if raw.lstrip().startswith('"'):  # The object, written once more as a string.
+        inner, _ = _decode_value(raw.strip(), 0)
+        raw = inner if isinstance(inner, str) else raw
+    value = next(_find_objects(raw, spec), None)
+    if value is not None:
+        return value
+    if answer.stop == "length":
+        return _explain_cut_off(spec)
+    return f"The arguments of `{spec.name}` are not a JSON object: call it again with {_list_fields(spec)}."
+
+
+def _read_text(answer: Answer, spec: ToolSpec, aliases: Mapping[str, str]) -> dict[str, Any] | str:
+    """The first object in the text that has a field of the answer."""
+    text = answer.text.rpartition("</think>")[2][:LONGEST]
+    known = spec.parameters["properties"].keys()
+    known |= {word for word, name in aliases.items() if name in known}
+    value = next((value for value in _find_objects(text, spec) if known & value.keys()), None)
+    if value is not None:
+        return value
+    if answer.stop == "length":
+        return _explain_cut_off(spec)
+    if answer.stop == "refusal":
+        return f"You declined to answer. This is ordinary software work: call `{spec.name}` with {_list_fields(spec)}."
+    said = "was empty" if not text.strip() else "was text that nobody reads"
+    return f"The answer {said}: call the tool `{spec.name}` once, with {_list_fields(spec)}."
+
+
+def _explain_cut_off(spec: ToolSpec) -> str:
+    return f"The answer was cut off at the limit of its length: call `{spec.name}` again, with fewer words."
+
+
+def _list_fields(spec: ToolSpec) -> str:
+    return ", ".join(f"`{name}`" for name in spec.parameters["properties"])
+
+
+# ── from text to objects ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _find_objects(text: str, spec: ToolSpec) -> Iterator[dict[str, Any]]:
+    """Every object that stands in a text, whatever is around it, outermost only."""
+    at = 0
+    for _ in range(STARTS):
+        start = _BRACKET.search(text, at)
+        if start is None:
+            return
+        value, at = _decode_value(text, start.start())
+        value = _unwrap(value, spec)
+        if isinstance(value, dict):
+            yield value
+
+
+_BRACKET = re.compile(r"[{\[]")
+_DECODER = json.JSONDecoder(strict=False)
+_CLOSING = re.compile(r",?\s*[}\]]")
+_TRAILING = r'(?s)("[^"\\]*(?:\\.[^"\\]*)*")|\\.|,(?=\s*[}\]])'
+
+
+def _decode_value(text: str, start: int) -> tuple[Any, int]:
+    """The JSON value that begins at a bracket and where to look on; None when there is none."""
+    try:
+        return _DECODER.raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        if not _CLOSING.match(text, error.pos):
+            return None, start + 1
+    except ValueError:  # A number with thousands of digits.
+        return None, start + 1
+    # A comma before a closing bracket means nothing else anywhere outside of strings: leaving it out is safe.
+    mended = re.sub(_TRAILING, lambda match: match[0] if match[0] != "," else " ", text[start:])
+    try:
+        value, length = _DECODER.raw_decode(mended)
+    except ValueError:
+        return None, start + 1
+    return value, start + length
+
+
+def _unwrap(value: Any, spec: ToolSpec) -> Any:
+    """Without what weak models put around an answer: the call as an object, the field's name, a string of JSON."""
+    properties = spec.parameters["properties"]
+    for _ in range(3):
+        value = _parse_json(value) if isinstance(value, str) else value
+        if isinstance(value, list):
+            return _wrap_list(value, properties)
+        if not isinstance(value, dict) or properties.keys() & value.keys():
+            return value
+        inner = [value[key] for key in ("arguments", "parameters", "input", "args", spec.name) if key in value]
+        if not inner:
+            return value
+        value = inner[0]
+    return value
+
+
+def _wrap_list(value: list[Any], properties: Schema) -> Any:
+    """A bare list of objects is the answer's one list of objects, when it has only one."""
+    lists = [name for name, schema in properties.items() if schema.get("items", {}).get("type") == "object"]
+    if len(lists) == 1 and value and all(isinstance(item, dict) for item in value):
+        return {lists[0]: value}
+    return None
+
+
+def _parse_json(text: str) -> Any:
+    """What a string of JSON holds; None when it is none."""
+    text = text.strip()
+    if not text.startswith(("{", "[")):
+        return None
+    value, end = _decode_value(text, 0)
+    return value if end >= len(text.rstrip()) else None
+
+
+# ── from objects to fields ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def _fit(value: Any, schema: Schema, aliases: Mapping[str, str]) -> Any:
+    """A value with only what the schema knows in it, and the usual slips put right where that is safe: null for what
+    is left out, a list or object written as a string, one text for a list of texts."""
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in ("array", "object"):
+        parsed = _parse_json(value)
+        if parsed is None and kind == "array" and schema["items"].get("type") == "string":
+            parsed = [value] if value.strip() else []
+        value = value if parsed is None else parsed
+    if kind == "object" and isinstance(value, dict):
+        return _fit_object(value, schema["properties"], aliases)
+    if kind == "array" and isinstance(value, list):
+        texts = schema["items"].get("type") == "string"
+        return [_fit(item, schema["items"], aliases) for item in value if item is not None or not texts]
+    if kind == "string" and isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    return _clean_text(value) if isinstance(value, str) else value
+
+
+def _fit_object(value: dict[str, Any], properties: Schema, aliases: Mapping[str, str]) -> dict[str, Any]:
+    fitted: dict[str, Any] = {}
+    for key, held in value.items():
+        name = key if key in properties else aliases.get(key, "")
+        if name in properties and held is not None and (name == key or name not in value):
+            fitted[name] = _fit(held, properties[name], aliases)
+    return fitted
+
+
+_CONTROL = r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]"
+
+
+def _clean_text(text: str) -> str:
+    """Without control characters and halves of characters, which no journal can keep."""
+    return re.sub(_CONTROL, "", text).strip()
+
+
+_MISSING = r"Object missing required field `(\w+)`"
+_PLACE = r" - at `\$\.?(.*)`$"
+
+
+def _describe_error(error: str, spec: ToolSpec) -> str:
+    """msgspec's words as a sentence about the answer."""
+    place = re.search(_PLACE, error)
+    what, where = (error[: place.start()], place[1]) if place else (error, "")
+    if missing := re.match(_MISSING, what):
+        name = f"{where}.{missing[1]}" if where else missing[1]
+        return f"`{name}` is missing: call `{spec.name}` again with it."
+    return f"`{where or spec.name}` is wrong: {what[0].lower()}{what[1:]}."

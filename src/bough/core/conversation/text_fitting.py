@@ -1,0 +1,158 @@
+"""How much room a text takes in a model's context, and how it is made to fit there and to stay in its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+BYTES = 3
+"""Bytes of a token. Providers' own counts lie between 3 (code, logs) and 4.5 (English prose): this errs on the safe
+side for both, and counts a Chinese character as one token."""
+_HEAD = 0.4
+"""The share of the head in a shortened text: the end of an output mostly says how it went."""
+_SHORTEST = 40
+"""Tokens below which a line that says what was left out would be most of the text."""
+
+
+def estimate_tokens(text: str) -> int:
+    """An estimate that needs no tokenizer. Of a whole it is never more than the sum of its pieces' estimates."""
+    return -(-count_bytes(text) // BYTES)
+
+
+def count_bytes(text: str) -> int:
+    """Bytes; of pieces that are put together, exactly their sum."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def shorten_middle(text: str, most: int) -> str:
+    """The text in at most `most` tokens: itself, or its head and tail with a line in between that says what is gone."""
+    if estimate_tokens(text) <= most:
+        return text
+    if most < _SHORTEST:
+        return f"{take_head(text, (most - 1) * BYTES)}…" if most > 0 else ""
+    room = (most - 20) * BYTES
+    head = _trim_to_line(take_head(text, int(room * _HEAD)))
+    tail = take_tail(text, room - count_bytes(head))
+    begin = tail.find("\n", 0, len(tail) // 4)
+    tail = tail[begin + 1 :]
+    gone = len(text) - len(head) - len(tail)
+    return f"{head.rstrip()}\n[… {gone:,} characters left out …]\n{tail}"
+
+
+def take_head(text: str, most: int) -> str:
+    """The beginning of a text in at most `most` bytes."""
+    if text.isascii():
+        return text[: max(most, 0)]
+    return _decode(text[: max(most, 0)].encode("utf-8", "surrogatepass")[: max(most, 0)])
+
+
+def take_tail(text: str, most: int) -> str:
+    """The end of a text in at most `most` bytes."""
+    if most <= 0:
+        return ""
+    return text[-most:] if text.isascii() else _decode(text[-most:].encode("utf-8", "surrogatepass")[-most:])
+
+
+def _decode(raw: bytes) -> str:
+    """Characters that were cut in half go."""
+    return raw.decode("utf-8", "ignore")
+
+
+def _trim_to_line(head: str) -> str:
+    end = head.rfind("\n", len(head) * 3 // 4)
+    return head if end < 0 else head[: end + 1]
+
+
+def share_room(wants: Sequence[int], room: int, weights: Sequence[int] | None = None) -> list[int]:
+    """Room shared out by weight: nobody gets more than they want, and what one does not need the others get."""
+    weighed = list(weights or [1] * len(wants))
+    given = [0] * len(wants)
+    hungry = [place for place, want in enumerate(wants) if want > 0]
+    while hungry and room > 0:
+        whole = sum(weighed[place] for place in hungry)
+        content = [place for place in hungry if wants[place] * whole <= room * weighed[place]]
+        for place in content or hungry:
+            given[place] = wants[place] if content else room * weighed[place] // whole
+        if not content:
+            break
+        room -= sum(wants[place] for place in content)
+        hungry = [place for place in hungry if place not in content]
+    return given
+
+
+def extract_lines(text: str, most: int, spots: Sequence[int] = ()) -> str:
+    """Lines of a text in at most `most` tokens: those around the spots (line numbers from 0, the most important first),
+    then its head and tail. Lines in brackets name what was left out and where it can be seen."""
+    if estimate_tokens(text) <= most:
+        return text
+    lines = [_shorten_line(line) for line in text.split("\n")]
+    if len(lines) < 3 or len(text) > 2_000_000:
+        return shorten_middle(text, most)
+    wanted = [*dict.fromkeys(spot for spot in spots if 0 <= spot < len(lines))][:3]
+    kept = _choose_lines([*wanted, 0, len(lines) - 1], lines, most)
+    return "\n".join(_mark_gaps(lines, kept)) if kept else shorten_middle(text, most)
+
+
+def _shorten_line(line: str) -> str:
+    return line if count_bytes(line) <= 300 else f"{take_head(line, 290)} …"
+
+
+def _choose_lines(spots: list[int], lines: list[str], most: int) -> list[int]:
+    """The lines nearest to a spot, nearer for spots that come first, as many as there is room for."""
+    room = (most - 24 * (len(spots) + 1)) * BYTES
+    far = {at: min(abs(at - spot) + 5 * rank for rank, spot in enumerate(spots)) for at in range(len(lines))}
+    kept: list[int] = []
+    for at in sorted(far, key=far.__getitem__):
+        room -= count_bytes(lines[at]) + 1
+        if room < 0:
+            break
+        kept.append(at)
+    return sorted(kept)
+
+
+def _mark_gaps(lines: list[str], kept: list[int]) -> list[str]:
+    shown: list[str] = []
+    before = -1
+    for at in [*kept, len(lines)]:
+        if at > before + 1:
+            shown.append(f"[… lines {before + 2}-{at} left out: `read` shows them …]")
+        shown += lines[at : at + 1]
+        before = at
+    return shown
+
+
+# ── texts among other texts ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def render_heading(head: str, text: str) -> str:
+    return f"## {head}\n\n{text}\n"
+
+
+def render_bullets(items: Iterable[str]) -> str:
+    return "\n".join(f"- {item}" for item in items)
+
+
+def fence_text(text: str) -> str:
+    """The text as a block of code that it cannot end by itself."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text}\n{fence}"
+
+
+def estimate_fence(content: str) -> int:
+    """Tokens for the further backticks of a fence around text that has fences itself."""
+    return max((len(run) for run in re.findall(r"`{3,}", content)), default=0)
+
+
+_WRAPPED = r"(?s)\A\s*(`{3,})(?:markdown|md|text)?[ \t]*\n(.*)\n\1\s*\Z"
+_HEADING = r"(?m)^[ \t]{0,3}#{1,3}(?=[ \t])"
+_FENCE = r"(?m)^[ \t]{0,3}```"
+_LONG_FENCE = r"`{4,}"
+
+
+def contain_markdown(text: str) -> str:
+    """Text that stays within its section: its headings are below ours, and code that it opens is closed."""
+    if wrapped := re.match(_WRAPPED, text):
+        text = wrapped[2]
+    text = re.sub(_HEADING, "####", re.sub(_LONG_FENCE, "```", text.strip()))
+    return f"{text}\n```" if len(re.findall(_FENCE, text)) % 2 else text

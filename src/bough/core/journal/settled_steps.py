@@ -1,0 +1,20 @@
+"""The steps of a task whose work was taken over, in the order in which it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from bough.core import events as e
+from bough.core.tree.task_state import State
+
+
+def list_settled_steps(records: Iterable[e.Record]) -> list[e.ChildSettled]:
+    """From the records of the task's stream. What a rewind took back does not count."""
+    found: list[tuple[int, e.ChildSettled]] = []
+    for record in records:
+        event = record.event
+        if isinstance(event, e.TaskRewound):
+            found = [(version, step) for version, step in found if version <= event.version]
+        elif isinstance(event, e.ChildSettled) and event.state is State.COMPLETED and event.files:
+            found.append((record.version, event))
+    return [step for _, step in found]

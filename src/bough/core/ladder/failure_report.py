@@ -1,0 +1,69 @@
+"""What a person reads when a task is given up: what was tried and learned, what is left, and how to continue. Made of
+what the journal holds, never of a model's words about itself."""
+
+from __future__ import annotations
+
+from bough.core.conversation import context
+from bough.core.ids import GOAL
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+
+WORDS = {
+    "other_protocol": "the model was spoken to in text",
+    "attempts": "fresh attempts were made",
+    "nudge": "the agent was told that it does not move",
+    "prune": "its context was pruned",
+    "decompose": "it was split into smaller steps",
+    "zoom_out": "it was set aside",
+    "stronger_model": "a stronger model took over",
+    "verify": "it was checked in case it was done",
+    "replan": "another approach was planned",
+    "ask": "you were asked",
+    "give_up": "it was given up",
+}
+"""Every rung as something that was done."""
+
+
+def render_report(task: Task, why: str, *, asks: bool = False) -> str:
+    """In Markdown. `asks`: it is part of a question, and nothing is given up yet."""
+    done = [child for child in task.settled.values() if child.state is State.COMPLETED]
+    open_ = [step for step in task.steps if step.name not in {child.child for child in done}]
+    left_out = ("give_up", "ask") if asks else ("give_up",)
+    taken = [(WORDS[rung], task.taken[rung]) for rung in WORDS if rung in task.taken and rung not in left_out]
+    tried = [f"{words}{f' ({times} times)' if times > 1 else ''}" for words, times in taken]
+    if task.repairs:
+        who = "a bug hunter" if task.repairs == 1 else f"{task.repairs} bug hunters"
+        tried.append(f"{who} tried to repair it")
+    tried += [f"{child.child}: {child.why}" for child in task.settled.values() if child.state is not State.COMPLETED]
+    parts = [
+        f"{'Stuck' if asks else 'Given up'}: {why.rstrip('.')}.",
+        _render_section("What was tried", tried),
+        _render_section("What was learned", list(context.list_lessons(task))),
+        _render_section("What is done", [context.render_result(child) for child in done]),
+        _render_section("What is left", _list_open_work(task, [step.title or step.instructions for step in open_])),
+        "" if asks else _render_section("How to go on", _list_next_steps(task)),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def _list_open_work(task: Task, steps: list[str]) -> list[str]:
+    left = [context.shorten_text(step, context.CRUMB) for step in steps]
+    verdict = task.verdict
+    if verdict is not None and verdict.ruling != "passed":
+        left.append(f"the check: {verdict.reason}")
+        left += [f"{failure.id} ({failure.kind})" for failure in verdict.failures[:10]]
+    return left or [context.shorten_text(task.step.instructions, context.CRUMB)]
+
+
+def _list_next_steps(task: Task) -> list[str]:
+    where = "" if task.id == GOAL else f" {task.id}"
+    return [
+        "`bough diff` shows the work so far; it is kept, and `bough apply --partial` brings it into your files",
+        f"`bough log{where}` shows what happened, round by round",
+        "`bough rewind` takes the run back to an earlier round, and `bough resume` goes on from there",
+        "a narrower goal, or a check that proves less at once, is often what helps",
+    ]
+
+
+def _render_section(heading: str, lines: list[str]) -> str:
+    return "\n".join(("", f"## {heading}", *(f"- {line}" for line in lines))) if lines else ""

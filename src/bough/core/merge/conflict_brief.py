@@ -1,0 +1,89 @@
+"""What is said to whoever resolves a conflict: both intents, and every place at which the two disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from bough.core.conversation import context
+from bough.core.events import ChildSettled
+from bough.core.merge.conflict_hunks import list_hunks
+from bough.core.merge.lockfiles import find_remake_command
+from bough.core.planning.plan import Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+
+ROOM = 40_000
+"""Characters of hunks that a brief has; what does not fit is named with its lines."""
+INTENT = 4_000
+"""Characters of what a step was for, and of what it says it did."""
+
+
+def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:
+    """The steps that came onto a task's head since it was at `base`, in order."""
+    done = [child for child in task.settled.values() if child.state is State.COMPLETED]
+    since = next((at for at in range(len(done), 0, -1) if done[at - 1].tree == base), 0)
+    return done[since:]
+
+
+def build_check_step(step: Step) -> Step:
+    """A step as far as it says what its check is."""
+    return Step(
+        step.name,
+        test_command=step.test_command,
+        test_file=step.test_file,
+        may_edit_tests=step.may_edit_tests,
+        requires_testing=step.requires_testing and not step.run,
+    )
+
+
+def describe_intent(step: Step, result: str) -> str:
+    """What a step was for, and what it says it did."""
+    parts = [_shorten_part(step.instructions, INTENT)]
+    if result.strip():
+        parts.append(f"It says: {_shorten_part(result, INTENT)}")
+    return "\n\n".join(parts)
+
+
+def describe_intents(task: Task, beside: Iterable[ChildSettled], conflicts: Iterable[str]) -> str:
+    """The same of those that were finished first: whole for those that changed a file in which there is a conflict."""
+    wanted, steps = set(conflicts), {step.name: step for step in task.steps}
+    texts, others = [], []
+    for child in beside:
+        step = steps.get(child.child)
+        if step is not None and (not wanted or wanted.intersection(child.files)):
+            texts.append(f"### {step.title or step.name}\n\n{describe_intent(step, child.result)}")
+        else:
+            others.append(context.render_result(child))
+    if others:
+        texts.append("Besides, in other files:\n\n" + context.render_bullets(others))
+    return "\n\n".join(texts) or "Earlier work of this run."
+
+
+def _shorten_part(text: str, limit: int) -> str:
+    short = context.shorten_text(text, limit)
+    return short if short == text.strip() else f"{short} (shortened: {len(text):,} characters)"
+
+
+def render_conflicts(paths: Iterable[str], says: Iterable[str], texts: Mapping[str, str]) -> str:
+    """Each file with its hunks, whole as long as there is room."""
+    room, parts = ROOM, []
+    for path, said in zip(paths, says, strict=True):
+        lines = [f"### `{path}`", ""]
+        command = find_remake_command(path)
+        if command is not None:
+            lines += [f"A lock file: it is the one of `ours`. Make it again with `{command}`."]
+        found = list_hunks(texts.get(path, "").encode()) if command is None else []
+        left = []
+        for hunk in found:
+            text = hunk.whole.decode(errors="replace")
+            if len(text) > room:
+                left.append(str(hunk.line))
+                continue
+            room -= len(text)
+            lines += [f"From line {hunk.line}:", "", "```", text.rstrip("\n"), "```", ""]
+        if left:
+            lines.append(f"More in the file itself, from line {', '.join(left)}.")
+        if not found and said:
+            lines.append(said)
+        parts.append("\n".join(lines).rstrip())
+    return "\n\n".join(parts)

@@ -1,0 +1,247 @@
+"""Two lines of work that come together: what git left marked in a text, and which of it needs no decision.
+
+A marked text has hunks in git's `diff3` form. Where both sides only added something at the same place, both additions
+stay, ours first; everything else is a decision that somebody has to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from msgspec import Struct
+
+from bough.core.acceptance.probes import Probe
+from bough.core.planning.plan import Step
+
+OURS, BASE, THEIRS = "ours", "base", "theirs"
+"""What the sides are called: in the markers, and as branches in the checkout of whoever resolves them."""
+MARKER = 7
+"""Letters of a marker."""
+_OURS, _BASE, _MIDDLE, _THEIRS = (letter * MARKER for letter in (b"<", b"|", b"=", b">"))
+GENERATED = (b"@generated", b"DO NOT EDIT")
+"""A text that says so in its first lines is made by a program: half of two versions is neither."""
+LEAVES = ("return", "raise", "break", "continue", "throw", "goto", "exit")
+"""Nothing after a line that begins like this is reached."""
+
+
+class Needed(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What has to hold after a merge as it did before: a step's check, and every test that passed in it."""
+
+    step: Step
+    """As far as it says what its check is."""
+    task: str
+    """Its path."""
+    cases: str = ""
+    """Every test with its outcome, in the blob store; empty: nothing is known of single tests."""
+    probes: tuple[Probe, ...] = ()
+    """That the step has passed, as long as it is not accepted."""
+
+
+class Merge(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a task brings together. It works on `tree`, and is judged by how that differs from `ours`."""
+
+    base: str
+    ours: str
+    """The head, with what was finished first."""
+    theirs: str
+    """The step's work."""
+    tree: str
+    """Both, with markers where they disagree."""
+    needed: tuple[Needed, ...] = ()
+    accepted: tuple[Probe, ...] = ()
+    """Probes of the steps that are finished."""
+
+    @property
+    def probes(self) -> tuple[Probe, ...]:
+        """All that passed on either side: they have to pass on both together."""
+        needed = (probe for need in self.needed for probe in need.probes)
+        return tuple({probe.name: probe for probe in (*self.accepted, *needed)}.values())
+
+    @property
+    def sides(self) -> dict[str, str]:
+        """The trees, by what they are called."""
+        return {BASE: self.base, OURS: self.ours, THEIRS: self.theirs}
+
+
+class Hunk(Struct, frozen=True):
+    """One place at which the sides disagree."""
+
+    ours: bytes
+    base: bytes
+    theirs: bytes
+    line: int = 0
+    """Of its first marker, from 1."""
+    whole: bytes = b""
+    """As it is in the text, with its markers."""
+
+
+def parse_conflicts(
+    text: bytes, ours: bytes = OURS.encode(), theirs: bytes = THEIRS.encode()
+) -> list[bytes | Hunk] | None:
+    """A marked text in pieces; `ours` and `theirs` are how its markers call the sides. None when they do not fit
+    together, or when a line in a hunk could be one of them."""
+    first, last = b"%s %s" % (_OURS, ours), b"%s %s" % (_THEIRS, theirs)
+    found: list[bytes | Hunk] = []
+    at = done = 0
+    while (at := _find_marker(text, first, at)) >= 0:
+        end = _find_marker(text, last, at)
+        if end < 0:
+            return None
+        after = _find_next_line(text, end)
+        hunk = _read_hunk(text[at:after], text.count(b"\n", 0, at) + 1)
+        if hunk is None:
+            return None
+        found += [text[done:at], hunk]
+        at = done = after
+    return [*found, text[done:]]
+
+
+def _find_marker(text: bytes, marker: bytes, at: int) -> int:
+    """The next line that is a marker; git adds the path where the sides have the file under different names."""
+    while (at := text.find(marker, at)) >= 0:
+        if (at == 0 or text[at - 1 : at] == b"\n") and text[at + len(marker) : at + len(marker) + 1] in b":\r\n":
+            return at
+        at += len(marker)
+    return -1
+
+
+def _find_next_line(text: bytes, at: int) -> int:
+    """Where the line after the one at `at` begins."""
+    end = text.find(b"\n", at)
+    return end + 1 if end >= 0 else len(text)
+
+
+def _read_hunk(whole: bytes, line: int) -> Hunk | None:
+    lines = _split_lines(whole)
+    bare = [each.rstrip(b"\r\n") for each in lines]
+    bases = [at for at, each in enumerate(bare) if each.startswith(_BASE + b" ")]
+    middles = [at for at, each in enumerate(bare) if each == _MIDDLE]
+    if len(bases) != 1 or len(middles) != 1 or bases[0] > middles[0]:
+        return None
+    ours, base, theirs = lines[1 : bases[0]], lines[bases[0] + 1 : middles[0]], lines[middles[0] + 1 : -1]
+    return Hunk(b"".join(ours), b"".join(base), b"".join(theirs), line, whole)
+
+
+def name_sides(text: bytes, ours: bytes, theirs: bytes) -> bytes:
+    """A text as git marked it, with the sides called what everybody calls them: git calls them by commits that nobody
+    else knows."""
+    labels = ((_OURS, ours, OURS), (_THEIRS, theirs, THEIRS))
+    for marker, label, name in labels:
+        text = text.replace(b"%s %s" % (marker, label), b"%s %s" % (marker, name.encode()))
+    pieces = parse_conflicts(text)
+    if pieces is None:
+        return text
+    return b"".join(piece if isinstance(piece, bytes) else _name_hunk_sides(piece) for piece in pieces)
+
+
+def _name_hunk_sides(hunk: Hunk) -> bytes:
+    at = hunk.whole.index(b"\n%s " % _BASE) + 1
+    end = hunk.whole.index(b"\n", at)
+    ending = b"\r" if hunk.whole[end - 1 : end] == b"\r" else b""
+    return b"%s%s %s%s%s" % (hunk.whole[:at], _BASE, BASE.encode(), ending, hunk.whole[end:])
+
+
+def list_hunks(text: bytes) -> list[Hunk]:
+    """The places of a marked text; none when it cannot be read."""
+    return [piece for piece in parse_conflicts(text) or () if isinstance(piece, Hunk)]
+
+
+def find_leftover_markers(text: bytes) -> list[int]:
+    """Lines that are markers, from 1."""
+    found = []
+    for marker in (b"%s %s" % (_OURS, OURS.encode()), b"%s %s" % (_THEIRS, THEIRS.encode())):
+        at = 0
+        while (at := _find_marker(text, marker, at)) >= 0:
+            found.append(text.count(b"\n", 0, at) + 1)
+            at += len(marker)
+    return sorted(found)
+
+
+def unite_additions(pieces: list[bytes | Hunk], new: bool = False) -> bytes | None:
+    """A marked text with both sides' additions; None when that would be a guess. `new`: both made the file."""
+    if len(pieces) == 1 or _is_generated(pieces[0]):
+        return None
+    whole: list[bytes] = []
+    for piece in pieces:
+        both = _join_both(piece, new) if isinstance(piece, Hunk) else piece
+        if both is None:
+            return None
+        whole.append(both)
+    return b"".join(whole)
+
+
+def _is_generated(head: bytes | Hunk) -> bool:
+    return isinstance(head, bytes) and any(
+        mark in line for line in _split_lines(head[:2_000])[:5] for mark in GENERATED
+    )
+
+
+def _join_both(hunk: Hunk, new: bool) -> bytes | None:
+    """Ours, then theirs, where both only added."""
+    ours, theirs, base = hunk.ours, hunk.theirs, hunk.base
+    if not (ours.startswith(base) and theirs.startswith(base)):
+        return None
+    ours, theirs = ours[len(base) :], theirs[len(base) :]
+    first, second = (_split_lines(side) for side in (ours, theirs))
+    if new and not all(_is_list(side) for side in (first, second)):
+        return None  # Two files are not one.
+    if _is_flat(first) and _is_flat(second):
+        shared = _count_shared(first, second)
+        return base + ours + b"".join(second[shared:])
+    if _list_headings(first) & _list_headings(second) or _is_unreachable(first, second):
+        return None
+    return base + ours + theirs
+
+
+def _split_lines(text: bytes) -> list[bytes]:
+    """With their ends. A carriage return alone ends none."""
+    lines = [line + b"\n" for line in text.split(b"\n")]
+    return lines[:-1] if text.endswith(b"\n") or not text else [*lines[:-1], lines[-1][:-1]]
+
+
+def _measure_indent(line: bytes) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _skip_blank(lines: Iterable[bytes]) -> Iterator[bytes]:
+    return (line for line in lines if line.strip())
+
+
+def _is_flat(lines: list[bytes]) -> bool:
+    """Every line stands for itself: entries of a list, imports, a changelog."""
+    return len({_measure_indent(line) for line in _skip_blank(lines)}) <= 1 and not _is_unreachable(lines, lines)
+
+
+def _is_list(lines: list[bytes]) -> bool:
+    """Entries and prose, not the whole of a document that has a beginning and an end."""
+    return _is_flat(lines) and not any(line.lstrip()[:1] in b"{[<" for line in _skip_blank(lines))
+
+
+def _count_shared(first: list[bytes], second: list[bytes]) -> int:
+    """Lines at the beginning that both added (a heading, the same import): they are needed once. What decorates the
+    line after it is needed each time."""
+    count = 0
+    for one, other in zip(first, second, strict=False):
+        if one != other or one.startswith(b"@"):
+            break
+        count += 1
+    return count
+
+
+def _list_headings(lines: list[bytes]) -> set[bytes]:
+    """Outermost lines that begin a block: a function of the same name twice hides the first."""
+    solid = list(_skip_blank(lines))
+    outer = min((_measure_indent(line) for line in solid), default=0)
+    return {
+        line.strip()
+        for line, after in pairwise(solid)
+        if _measure_indent(line) == outer and _measure_indent(after) > outer
+    }
+
+
+def _is_unreachable(first: list[bytes], second: list[bytes]) -> bool:
+    """The first ends the block that the second continues."""
+    last, begin = next(_skip_blank(reversed(first)), b""), next(_skip_blank(second), b"")
+    word = last.decode(errors="replace").strip().partition(" ")[0].rstrip(";")
+    return word.partition("(")[0] in LEAVES and _measure_indent(begin) >= _measure_indent(last)

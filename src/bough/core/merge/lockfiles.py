@@ -1,0 +1,22 @@
+"""Lock files are made by a program out of what both sides wrote elsewhere: they are made again, never merged."""
+
+from __future__ import annotations
+
+_COMMANDS = {
+    "Cargo.lock": "cargo update --workspace",
+    "Gemfile.lock": "bundle lock",
+    "Pipfile.lock": "pipenv lock",
+    "composer.lock": "composer update --lock --no-install --no-scripts",
+    "package-lock.json": "npm install --package-lock-only --ignore-scripts --no-audit --no-fund",
+    "npm-shrinkwrap.json": "npm install --package-lock-only --ignore-scripts --no-audit --no-fund",
+    "pdm.lock": "pdm lock --update-reuse",
+    "pnpm-lock.yaml": "pnpm install --lockfile-only --ignore-scripts",
+    "poetry.lock": "poetry lock",
+    "uv.lock": "uv lock",
+    "yarn.lock": "yarn install --ignore-scripts",
+}
+
+
+def find_remake_command(path: str) -> str | None:
+    """The command that makes the file at a path again, to be run in its folder; None: it is no lock file."""
+    return _COMMANDS.get(path.rpartition("/")[2])

@@ -1,0 +1,209 @@
+"""From steps as a model gave them to steps that can run, or to what is wrong with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from bough.core.ids import GOAL, slug
+from bough.core.planning.plan import Step
+from bough.core.planning.similarity import is_vague
+
+Line = Annotated[str, Meta(max_length=300)]
+Text = Annotated[str, Meta(max_length=8_000)]
+Lines = Annotated[tuple[Annotated[str, Meta(max_length=1_000)], ...], Meta(max_length=100)]
+
+
+class Given(Struct, frozen=True):
+    """A step as it stands in an answer."""
+
+    name: Line = ""
+    title: Line = ""
+    instructions: Text = ""
+    criteria: Lines = ()
+    files: Lines = ()
+    needs: Lines | None = None
+    test_command: Line = ""
+    test_file: Line = ""
+    requires_testing: bool = True
+    complexity: int = 1
+    phase: bool = False
+    steps: Annotated[tuple[Given, ...], Meta(max_length=200)] = ()
+    covers: Annotated[tuple[int, ...], Meta(max_length=100)] = ()
+    interfaces: Lines = ()
+
+
+class Answered(Struct, frozen=True):
+    """An answer of `plan` or `split`."""
+
+    steps: Annotated[tuple[Given, ...], Meta(max_length=200)]
+    approach: Text = ""
+    conventions: Lines = ()
+
+
+def build_step(given: Given, name: str, parent: Step) -> Step:
+    """The step, without its needs, which only mean something among its siblings. What a person allowed or asked for
+    the parent (to edit tests, to go without a check, a model) holds for its parts; nothing of that is the model's to
+    say."""
+    files = tuple(dict.fromkeys(path for path in map(_normalize_path, given.files) if path))
+    return Step(
+        name,
+        given.instructions,
+        title=given.title,
+        interfaces=given.interfaces,
+        criteria=tuple(dict.fromkeys(c for c in given.criteria if not is_vague(c))),
+        test_command=given.test_command or None,
+        test_file=_normalize_path(given.test_file) or None,
+        may_edit_tests=parent.may_edit_tests,
+        requires_testing=parent.requires_testing and (given.requires_testing or not _is_only_prose(files)),
+        files=files,
+        complexity=max(1, min(5, given.complexity)),
+        model=parent.model,
+        on_error="escalate",
+        context="inherited",
+    )
+
+
+def find_faults(given: Given, made: Step) -> list[str]:
+    """What is wrong with a step by itself."""
+    found = []
+    if not given.instructions:
+        found.append(f"Step `{made.name}` has no instructions: say what to do, in which files.")
+    if not made.criteria and not made.test_command and not made.test_file:
+        bad = next(iter(given.criteria), "")
+        because = f"`{bad[:80]}` cannot be checked" if bad else "it has no criteria and no test"
+        found.append(f"Step `{made.name}` cannot be proven: {because}. Give a fact that a test or a command can show.")
+    if given.test_file and not made.test_file:
+        found.append(f"The `test_file` of `{made.name}` must be a path within the project: `tests/test_name.py`.")
+    if made.test_command and _proves_nothing(made.test_command):
+        found.append(f"The `test_command` of `{made.name}` proves nothing: give one that fails when the work is wrong.")
+    return found
+
+
+_EMPTY_COMMANDS = frozenset("true : echo printf exit ls cat pwd cd sleep".split())  # noqa: SIM905
+_SWALLOWED = r"(\|\||;)\s*(true|:|exit 0|echo\b[^|&;]*)\s*$|\|\s*(tail|head|cat|tee|less)\b[^|&;]*$"
+
+
+def _proves_nothing(command: str) -> bool:
+    """It passes whatever was done, or hides that it did not: what a planner says must not complete its own steps."""
+    if "\n" in command or re.search(_SWALLOWED, command):
+        return True
+    parts = (part.split() for part in re.split(r"&&|\|\||[;|&]", command))
+    return all(not words or words[0] in _EMPTY_COMMANDS for words in parts)
+
+
+def _normalize_path(path: str) -> str:
+    """A path of the project as git writes it; nothing when it leads elsewhere."""
+    path = path.strip().strip("`")
+    while path.startswith("./"):
+        path = path[2:]
+    outside = not path or path[0] in "/~-" or ":" in path or "\\" in path or ".." in path.split("/")
+    return "" if outside or any(ord(c) < 32 for c in path) else path
+
+
+_PROSE = r"(?i)(\.(md|rst|txt|adoc|tex)|(^|/)(LICENSE|README|CHANGELOG|AUTHORS|NOTICE))$"
+
+
+def _is_only_prose(files: Sequence[str]) -> bool:
+    return bool(files) and all(re.search(_PROSE, path.removesuffix("+")) for path in files)
+
+
+# ── names and needs ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def assign_names(given: Sequence[Given], taken: Iterable[str] = ()) -> tuple[list[str], list[str]]:
+    """A path segment for each step, and what is wrong. A name that is taken elsewhere gets a number; one that the
+    answer uses twice is refused, since it is ambiguous which of the two a need means."""
+    used, chosen, found = set(taken), list[str](), list[str]()
+    seen: set[str] = set()
+    for number, item in enumerate(given, 1):
+        name = _build_segment(item, number)
+        if name in seen:
+            found.append(f"Two steps are called `{name}`: give each a name of its own.")
+        seen.add(name)
+        chosen.append(_find_free_name(name, used))
+        used.add(chosen[-1])
+    return chosen, found
+
+
+def _build_segment(given: Given, number: int) -> str:
+    name = slug(given.name or given.title)
+    readable = re.search(r"[A-Za-z0-9]", given.name or given.title)
+    return name if readable and name != GOAL else f"step-{number}"
+
+
+def _find_free_name(name: str, used: set[str]) -> str:
+    free, number = name, 2
+    while free in used:
+        free = f"{name[:36]}-{number}"
+        number += 1
+    return free
+
+
+def link_needs(
+    given: Sequence[Given], steps: Sequence[Step], known: Iterable[str] = (), *, chain: bool
+) -> tuple[tuple[Step, ...], list[str]]:
+    """The steps with their needs, in an order that respects them and is otherwise that of the answer.
+
+    A step that says nothing of its needs has none; with `chain` it needs the one before it. A plan in which no step
+    says anything of needs is done in the order of writing."""
+    chain = chain or all(item.needs is None for item in given)
+    places = {name: name for name in known}
+    for item, made in zip(given, steps, strict=True):
+        places |= {slug(item.name): made.name, made.name: made.name, item.name: made.name}
+    found: list[str] = []
+    told: list[Step] = []
+    for index, (item, made) in enumerate(zip(given, steps, strict=True)):
+        before = (steps[index - 1].name,) if chain and index else ()
+        needs = before if item.needs is None else resolve_needs(item.needs, made, places, found)
+        told.append(replace(made, needs=needs))
+    ordered, circle = sort_by_needs(told)
+    return ordered, found + describe_circle(circle)
+
+
+def describe_circle(circle: Sequence[str]) -> list[str]:
+    path = " → ".join(f"`{name}`" for name in circle)
+    return [f"The needs go round in a circle: {path}. Break it at one place."] if circle else []
+
+
+def resolve_needs(needs: Sequence[str], made: Step, places: dict[str, str], found: list[str]) -> tuple[str, ...]:
+    resolved: dict[str, None] = {}
+    for need in needs:
+        name = places.get(need) or places.get(slug(need))
+        if name == made.name:
+            found.append(f"Step `{made.name}` needs itself: leave that out.")
+        elif name is None:
+            others = ", ".join(f"`{n}`" for n in dict.fromkeys(places.values()) if n != made.name)
+            found.append(f"Step `{made.name}` needs `{need[:60]}`, which is not a step here: there are {others}.")
+        else:
+            resolved[name] = None
+    return tuple(resolved)
+
+
+def sort_by_needs(steps: Sequence[Step]) -> tuple[tuple[Step, ...], tuple[str, ...]]:
+    """The steps so that none comes before one that it needs, else as they stand; or the names of a circle."""
+    waiting = list(steps)
+    ordered: list[Step] = []
+    while waiting:
+        left = {made.name for made in waiting}
+        ready = next((made for made in waiting if not left & set(made.needs)), None)
+        if ready is None:
+            return tuple(steps), _find_circle(waiting)
+        ordered.append(ready)
+        waiting.remove(ready)
+    return tuple(ordered), ()
+
+
+def _find_circle(steps: Sequence[Step]) -> tuple[str, ...]:
+    """One circle among steps that all wait for each other, its first name again at the end."""
+    by_name = {made.name: made for made in steps}
+    path = [steps[0].name]
+    while True:
+        following = next(need for need in by_name[path[-1]].needs if need in by_name)
+        if following in path:
+            return (*path[path.index(following) :], following)
+        path.append(following)

@@ -1,0 +1,224 @@
+"""What is to be done, as written: by a person or by a planner."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from bough.core.errors import UsageError
+from bough.core.ids import GOAL, slug
+
+OnError = Literal["fail", "retry", "skip", "escalate"]
+ContextMode = Literal["isolated", "shared", "inherited"]
+Join = Literal["all", "any", "settled"]
+Role = Literal["builder", "bug_hunter", "test_writer", "critic"]
+Tier = Literal["fast", "main", "strong"]
+Outcome = Literal["success", "failure", "has_errors", "empty", "contains"]
+
+
+class Condition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A question about a step that is over, parsed from a workflow's text and never evaluated as code."""
+
+    outcome: Outcome
+    step: str = ""
+    """The sibling it asks about; empty: the step before this one (for `until`: the last step of the pass)."""
+    text: str = ""
+    """What `contains` looks for in the step's result."""
+    negated: bool = False
+
+
+class Retry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How a step with `on_error = "retry"` is done again."""
+
+    wait: float = 0.0
+    """Seconds before the first retry."""
+    growth: float = 1.0
+    """What the wait is multiplied by each time: 1 for a fixed wait, 2 for back-off."""
+
+
+MAX_TRANSITIONS = 50
+
+
+class Transition(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Where to go from a state."""
+
+    to: str
+    on: Condition | None = None
+    """What must hold of the state that is over; None: always."""
+
+
+class Exits(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The ways on from a state, which is a step. Without transitions it is a last one."""
+
+    name: str
+    transitions: tuple[Transition, ...] = ()
+
+
+class Machine(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which of a compound step's steps comes first and which next: by what came of them, not in order of writing."""
+
+    start: str
+    states: tuple[Exits, ...]
+    limit: int = MAX_TRANSITIONS
+
+
+class Step(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One thing to do."""
+
+    name: str
+    """Its segment of the task's path."""
+    instructions: str = ""
+    """What the agent is asked to do. A compound step may say in it what its steps are for together."""
+    title: str = ""
+    """For people; empty: the name."""
+    criteria: tuple[str, ...] = ()
+    """What must be true when it is done, in words a check can be held against."""
+    covers: tuple[int, ...] = ()
+    """Numbers of the goal's requirements that it takes this step to meet."""
+    interfaces: tuple[str, ...] = ()
+    """Names and signatures that it leaves to the steps that need it, exactly."""
+
+    test_command: str | None = None
+    """The check. A shell line when it needs a shell (pipes, variables, &&), else split into arguments."""
+    test_file: str | None = None
+    """The file whose tests are the check, when there is no `test_command`."""
+    may_edit_tests: bool = False
+    """The step is allowed to change tests that were there before; changes are still reported."""
+    requires_testing: bool = True
+    """False for steps that no check can prove (planning, documentation)."""
+
+    steps: tuple[Step, ...] = ()
+    """Smaller steps that carry it. They come first; then its own check proves it as a whole."""
+    plan_first: bool = False
+    """Its smaller steps are not known yet: they are planned when it starts, from what was done before it."""
+    needs: tuple[str, ...] = ()
+    """Siblings that must be completed before it starts."""
+    parallel: bool = False
+    """Its steps run at once as soon as their needs are met; otherwise one after the other, in order."""
+    join: Join = "all"
+    """What has to come of parallel steps: all well; any one well (the others are cancelled); or just that all ended."""
+
+    files: tuple[str, ...] = ()
+    """Files it is expected to change: two parallel steps that share one do not run at the same time."""
+    complexity: int = 1
+    """1 (simple) to 5: its weight when the parent's rounds are shared out."""
+    rounds: int | None = None
+    """Its grant, when a person sets it."""
+    role: Role = "builder"
+    model: Tier = "main"
+    agent: str = ""
+    """The outside agent that does it; empty: whoever the run has for it; `bough`: bough's own."""
+
+    run: str = ""
+    """A command that is the whole step: no agent, done when it exits with 0. `{name}` places arrive as one argument."""
+    do: Literal["", "break", "continue"] = ""
+    """Leave, or begin the next pass of, the nearest compound step that repeats."""
+    condition: Condition | None = None
+    """Skipped, with the reason recorded, when this does not hold."""
+    on_error: OnError = "fail"
+    """When it fails: fail the parent, retry it, continue without it, or let the ladder handle it."""
+    max_retries: int = 1
+    retry: Retry = Retry()
+    repeat: int = 1
+    """Passes of a compound step, at most."""
+    until: Condition | None = None
+    """No further pass once this holds."""
+    context: ContextMode = "isolated"
+    """What it sees of its parent's context: nothing; the same one, written to by both; or the parent's, but it writes
+    its own."""
+    summarize: bool = False
+    """The parent gets a summary of its children instead of each one's result."""
+    attempt: int = 0
+    """Which of several fresh attempts at the same thing it is, from 1; 0: the only one."""
+    runs_on: tuple[str, ...] = ()
+    """Tags that a worker must have to run it, where tasks are dispatched to workers."""
+    temperature: float | None = None
+    """How freely its model answers; None: the model's own."""
+    machine: Machine | None = None
+    """Its steps are states that follow each other by transitions."""
+
+
+class Plan(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The goal and how to reach it. A goal without steps is atomic: one leaf."""
+
+    goal: Step
+
+
+MAX_DEPTH = 3
+"""How deep a tree of tasks may grow below the goal."""
+
+
+class PlanningRules(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    max_depth: int = MAX_DEPTH
+    """How deep the tree may grow below the goal. 0: the goal is never split."""
+    min_split: int = 10
+    """Rounds that must be left to a task for it to be split."""
+    context: Literal["tree", "list"] = "tree"
+    """What a step that sees its parent's context is told of finished work: `tree`, that of its own branch; `list`, all
+    of it in one list."""
+    flat: bool = False
+    """A goal is begun as one leaf, without asking how big it is."""
+    prompts: Literal["plain", "optimised"] = "plain"
+    """What planners are told: bough's own words, or those that `bough optimise planner` found to do better here."""
+
+
+def count_leaves(step: Step) -> int:
+    """Steps that do something themselves, as they are written."""
+    return sum(map(count_leaves, step.steps)) or 1
+
+
+def count_most_leaves(step: Step) -> int:
+    """How often leaves run at most: one that repeats counts as often as it may."""
+    return max(1, step.repeat) * sum(map(count_most_leaves, step.steps)) if step.steps else 1
+
+
+def has_parallel_steps(step: Step) -> bool:
+    """Whether any of its steps are to run at the same time."""
+    return (step.parallel and len(step.steps) > 1) or any(map(has_parallel_steps, step.steps))
+
+
+def validate_plan(plan: Plan) -> Plan:
+    """The plan, or an error that says what is wrong with it, before anything runs."""
+    _check_below(plan.goal, (), MAX_DEPTH)
+    return plan
+
+
+def _check_below(step: Step, path: tuple[str, ...], depth: int) -> None:
+    where = "/".join(path) or "the goal"
+    if step.steps and not depth:
+        raise UsageError(f"The plan is nested deeper than {MAX_DEPTH} levels at {where}: lift its steps up one level.")
+    seen: set[str] = set()
+    for child in step.steps:
+        if child.name != slug(child.name) or child.name == GOAL:
+            raise UsageError(f"`{child.name}` below {where} cannot be a step's name: `{slug(child.name)}` could.")
+        if child.name in seen:
+            raise UsageError(f"Two steps below {where} are called `{child.name}`: give each a name of its own.")
+        seen.add(child.name)
+        _check_below(child, (*path, child.name), depth - 1)
+    _check_needs(step, where, seen)
+
+
+def _check_needs(step: Step, where: str, names: set[str]) -> None:
+    for child in step.steps:
+        for need in child.needs:
+            if need not in names:
+                raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is none of its siblings.")
+    if any(child.needs for child in step.steps):
+        from graphlib import CycleError, TopologicalSorter
+
+        try:
+            TopologicalSorter({child.name: child.needs for child in step.steps}).prepare()
+        except CycleError as error:
+            circle = " → ".join(reversed(error.args[1]))
+            raise UsageError(f"Steps below {where} need each other: {circle}. Leave one of these needs out.") from None
+
+
+def build_goal_step(
+    goal: str, *, check: str | None = None, criteria: tuple[str, ...] = (), requires_testing: bool = True
+) -> Step:
+    if not goal.strip():
+        raise UsageError("The goal is empty: say what should be true when the work is done.")
+    if check is not None and not check.strip():
+        raise UsageError("The check is empty: give the command that proves the goal, or leave --check away.")
+    return Step("goal", goal.strip(), criteria=criteria, test_command=check, requires_testing=requires_testing)

@@ -1,0 +1,280 @@
+"""The values of each planning prompt: what the model is told of where it is, what is known and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from bough.core.acceptance.requirements import Requirement, render_requirements
+from bough.core.budget.grants import LEAF_ROUNDS
+from bough.core.conversation.context import (
+    render_breadcrumb,
+    render_bullets,
+    render_criteria,
+    render_notes,
+    render_section,
+)
+from bough.core.conversation.structured_answer import Problems
+from bough.core.conversation.text_fitting import fence_text
+from bough.core.ids import GOAL
+from bough.core.planning.plan import Step
+from bough.core.planning.size_estimate import SizeEstimate
+from bough.core.planning.tool_specs import MOST
+from bough.core.tree.task import Note
+
+OUTLINE = 12_000
+"""Characters of what a planner is shown of the files."""
+LONG = 16_000
+"""Characters of a diff or a failure."""
+WORK = 4_000
+"""Characters of what a step had changed that was given up."""
+
+
+class Size(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How big a repository is."""
+
+    files: int
+    lines: int
+    languages: tuple[str, ...] = ()
+    """The most used first."""
+    about: bool = False
+    """The lines were estimated."""
+
+    def __str__(self) -> str:
+        if not self.files:
+            return "Empty: there are no files yet."
+        languages = f", in {', '.join(self.languages[:6])}" if self.languages else ""
+        return f"{self.files:,} files, {'about ' if self.about else ''}{self.lines:,} lines{languages}."
+
+
+class Past(Struct, frozen=True):
+    """A step that is over, as later ones are told of it."""
+
+    name: str
+    state: str
+    summary: str = ""
+    files: tuple[str, ...] = ()
+    commit: str = ""
+    """Holds what it changed, when that was not taken over …"""
+    work: str = ""
+    """… which is this."""
+
+    def __str__(self) -> str:
+        files = f" (changed: {', '.join(self.files[:20])})" if self.files else ""
+        line = f"- `{self.name}` ({self.state}): {keep_ends(self.summary, 1_500) or 'nothing was said of it'}{files}"
+        if not self.work:
+            return line
+        return (
+            f"{line}\n\nWhat it had changed is kept in commit "
+            f"`{self.commit}`:\n\n{fence_text(keep_ends(self.work, WORK))}\n"
+        )
+
+
+def keep_ends(text: str, limit: int) -> str:
+    """Head and tail of a text that is too long."""
+    half = limit // 2
+    return (
+        text
+        if len(text) <= limit
+        else f"{text[:half]}\n… {len(text) - 2 * half:,} characters left out …\n{text[-half:]}"
+    )
+
+
+def number_criteria(step: Step) -> str:
+    """Its criteria with the numbers that `covers` takes."""
+    return "\n".join(f"{number}. {criterion}" for number, criterion in enumerate(step.criteria, 1))
+
+
+def outline_steps(steps: Sequence[Step]) -> str:
+    """Steps that are to come, one a line."""
+    return "\n".join(f"- `{step.name}`{_describe_needs(step)}: {keep_ends(step.instructions, 600)}" for step in steps)
+
+
+def _describe_needs(step: Step) -> str:
+    return f" (needs {', '.join(step.needs)})" if step.needs else ""
+
+
+def _build_common_values(step: Step, command: str, size: Size, files: str, built: str, project: str) -> dict[str, str]:
+    """What every planning prompt can say of a task and of the repository."""
+    check = f"`{command}`" if command else "None was found in the project; steps bring their own tests."
+    return {
+        "instructions": step.instructions,
+        "criteria": render_section("What must be true at the end", render_criteria(step)),
+        "check": render_section("The check that proves it", check),
+        "repository": str(size),
+        "files": render_section("Its files", files[:OUTLINE]) + render_section("How it is built", built),
+        "project": render_section("The repository's own instructions for agents", project),
+    }
+
+
+def build_gate_values(
+    goal: Step,
+    size: Size,
+    rounds: int,
+    *,
+    grows: bool = False,
+    command: str = "",
+    files: str = "",
+    built: str = "",
+    project: str = "",
+) -> dict[str, str]:
+    """For `gate.md`. `grows`: the rounds follow the plan. `files`: the repository's files, one a line, as many as are
+    worth showing."""
+    said = f"There are {rounds} rounds for all of it."
+    if grows:
+        said = f"One engineer has {rounds} rounds for all of it; a plan has {LEAF_ROUNDS} more for each further step."
+    return _build_common_values(goal, command, size, files, built, project) | {"rounds": said}
+
+
+def build_planner_values(
+    goal: Step,
+    size: Size,
+    depth_left: int,
+    *,
+    estimate: SizeEstimate | None = None,
+    command: str = "",
+    files: str = "",
+    built: str = "",
+    project: str = "",
+    wish: str = "",
+    proposed: Sequence[Step] = (),
+    requirements: Sequence[Requirement] = (),
+    means: str = "",
+) -> dict[str, str]:
+    """For `planner.md`. `wish`: what a person wants to be different from the plan that was `proposed`.
+    `depth_left` as for `planned`: 1 for a flat plan."""
+    change = f"{outline_steps(proposed)}\n\nThe person read this and wants it changed:\n\n{wish}" if wish else ""
+    return _build_common_values(goal, command, size, files, built, project) | {
+        "estimate": render_section("A first estimate", _describe_estimate(estimate) if estimate else ""),
+        "wish": render_section("The plan so far", change),
+        "levels": describe_levels(depth_left),
+        **_build_coverage_values(requirements, means),
+    }
+
+
+def _build_coverage_values(requirements: Sequence[Requirement], means: str) -> dict[str, str]:
+    """What the steps have to cover, and the means to do them. A single requirement is the goal itself."""
+    many = len(requirements) > 1
+    return {
+        "requirements": render_section("The requirements in it, by number", render_requirements(requirements))
+        if many
+        else "",
+        "covering": COVERING if many else "",
+        "means": render_section("What it is carried out with", means),
+    }
+
+
+COVERING = (
+    "- **Every requirement is covered**: `covers` names the numbers of those that it takes this step to meet. The "
+    "step's engineer sees their whole text, so do not copy it into the instructions; a plan that leaves a number out "
+    "is sent back.\n"
+)
+
+
+def _describe_estimate(estimate: SizeEstimate) -> str:
+    phases = f" Phases: {'; '.join(estimate.phases)}." if estimate.phases else ""
+    domains = f" Domains: {'; '.join(estimate.domains)}." if estimate.domains else ""
+    return f"About {estimate.steps} steps. {estimate.reason}{phases}{domains}"
+
+
+def describe_levels(depth_left: int) -> str:
+    if depth_left > 1:
+        return (
+            "A part that one engineer can do in one sitting is a plain step. A part that takes several steps is a "
+            "phase: set `phase` to true, say what it must achieve and which interfaces it leaves to the others, and "
+            "leave its `steps` out; they are planned when it starts, from what is there by then. A large goal has 5 "
+            f"to {MOST} phases; a smaller one has 2 to {MOST} plain steps. Never more than {MOST}."
+        )
+    return f"Give 2 to {MOST} plain steps: there are no phases here, each step is done as it is."
+
+
+def build_phase_values(
+    phase: Step,
+    place: str,
+    goal: Step,
+    size: Size,
+    depth_left: int,
+    *,
+    past: Sequence[Past] = (),
+    later: Sequence[str] = (),
+    kept: tuple[Note, ...] = (),
+    command: str = "",
+    files: str = "",
+    built: str = "",
+    project: str = "",
+    requirements: Sequence[Requirement] = (),
+    means: str = "",
+    agreed: Sequence[str] = (),
+) -> dict[str, str]:
+    """For `phase_planner.md`. `place`: the phase's path; `past`: its siblings that are over; `later`: those to come."""
+    return _build_common_values(phase, command, size, files, built, project) | {
+        "place": render_breadcrumb(place),
+        "goal": goal.instructions,
+        "agreed": render_section("What was agreed for the whole plan", render_bullets(agreed)),
+        **_build_coverage_values(requirements, means),
+        "past": render_section("What was done before it", "\n".join(map(str, past))),
+        "later": render_section("What comes after it, and is not its work", render_bullets(later)),
+        "notes": render_section("Known by now", render_notes(kept)),
+        "levels": describe_levels(depth_left),
+    }
+
+
+def build_change_values(
+    goal: Step, past: Sequence[Past], later: Sequence[Step], kept: tuple[Note, ...] = ()
+) -> dict[str, str]:
+    """For `plan_change.md`. The last of `past` is the phase that has just ended; `later`: the steps not yet begun."""
+    return {
+        "instructions": goal.instructions,
+        "criteria": render_section("What must be true at the end", render_criteria(goal)),
+        "past": "\n".join(map(str, past)),
+        "last": past[-1].name if past else "the last step",
+        "later": outline_steps(later),
+        "notes": render_section("Known by now", render_notes(kept)),
+        "room": str(max(0, MOST - len(past) - len(later))),
+    }
+
+
+def build_split_values(
+    task: Step, place: str, why: str, *, diff: str = "", kept: tuple[Note, ...] = (), command: str = ""
+) -> dict[str, str]:
+    """For `decomposer.md`. `why`: what the stuck detector saw, or the failure; `diff`: what the task has changed."""
+    return _build_stuck_values(task, place, why, kept, command) | {
+        "diff": render_section("What it has changed so far", keep_ends(diff, LONG))
+    }
+
+
+def build_replan_values(
+    task: Step, place: str, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
+) -> dict[str, str]:
+    """For `replan.md`. `past`: the children that are over, completed and blocked, with why."""
+    done = "\n".join(str(child) for child in past if child.state == "completed")
+    blocked = "\n".join(str(child) for child in past if child.state != "completed")
+    return _build_stuck_values(task, place, why, kept, command) | {
+        "done": render_section("What is done and stays", done),
+        "blocked": render_section("What did not work", blocked),
+    }
+
+
+def build_goal_replan_values(
+    goal: Step, why: str, past: Sequence[Past], *, kept: tuple[Note, ...] = (), command: str = ""
+) -> dict[str, str]:
+    """For `replan_goal.md`."""
+    values = build_replan_values(goal, GOAL, why, past, kept=kept, command=command)
+    return {name: value for name, value in values.items() if name != "place"}
+
+
+def _build_stuck_values(task: Step, place: str, why: str, kept: tuple[Note, ...], command: str) -> dict[str, str]:
+    return {
+        "place": render_breadcrumb(place),
+        "instructions": task.instructions,
+        "criteria": render_section("Its criteria, by number", number_criteria(task)),
+        "check": render_section("The check that proves it", f"`{command}`" if command else ""),
+        "why": keep_ends(why, LONG),
+        "notes": render_section("Dead ends and decisions", render_notes(kept)),
+    }
+
+
+def build_repair_values(tool: str, problems: Problems, answer: str) -> dict[str, str]:
+    """For `plan_repair.md`, which follows the question: the one time that an answer goes back."""
+    return {"tool": tool, "problems": str(problems), "answer": keep_ends(answer, LONG)}

@@ -1,0 +1,166 @@
+"""When a step says another one again, and when a criterion says nothing: measures on words, without a model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from bough.core.planning.plan import Step
+
+# Words that carry nothing; words that any instruction may have around what it is about (making, praise, the kinds of
+# things that code is made of); and words of checking, which are padding beside others and matter when they stand alone.
+_STOP = frozenset(
+    """a an the this that these those it its of to in on at for from with without within by as and or but not no nor so
+    if then than when while where which who what how is are was were be been being do does did done has have had will
+    would can could shall should may might must there their them they you your we our i he she his her him into onto
+    over under out up down off about after before between through during per via also only just very own same other
+    another any some each every all both either few more most many much new please now here
+    one two three four five six seven eight nine ten""".split()  # noqa: SIM905
+)
+_MAKING = frozenset(
+    """add adjust adapt apply build carry change code complete correct create deliver design develop enable ensure
+    entire everything finish fix full fully get give handle implement implementation improve include introduce job let
+    make necessary need needed perform please proper properly provide put remain remaining repair replace request
+    require set setup solve sure support task thing update use using whole work write careful appropriate
+    correctly fulfil achieve goal issue problem feature functionality requirement described above below part
+    py js ts file function method class module""".split()  # noqa: SIM905
+)
+_CHECKING = frozenset(
+    """check pass run test tested verify validate validation green succeed success proof pytest unittest ruff mypy lint
+    linter""".split()  # noqa: SIM905
+)
+
+RESTATED, ECHOED = 0.55, 0.75
+"""A child that has this share of what its parent is about, and this share of whose words are the parent's, is the
+parent again. Measured on the table of the tests: honest parts bring words of their own or leave most of it out."""
+HEADLINE = 0.75
+"""A child with this share of its words in common with the parent's headline (Dice's measure) is its parent again."""
+RESTATED_NARROWER = 0.8
+"""The same for a child that is to change only some of its parent's files."""
+ALIKE = 0.85
+"""Two steps are the same when they have this share of their words in common and only one of them has others."""
+
+
+def extract_words(text: str) -> frozenset[str]:
+    """The words of a text that can be compared: lower case, parts of names apart, light stems, no stop words."""
+    apart = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text[:20_000])
+    found = re.findall(r"[^\W_]+", apart.lower())
+    return frozenset(_stem(word) for word in found if word not in _STOP)
+
+
+def _stem(word: str) -> str:
+    """Without the commonest endings, so that `merging files` and `merge the file` are the same words."""
+    for ending in ("ations", "ation", "ments", "ment", "ings", "ing", "ies", "ied", "ers", "ed", "es", "s", "ly", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            stem = word[: -len(ending)]
+            word = stem + "y" if ending in ("ies", "ied") else stem
+            break
+    return word[:-1] if len(word) > 4 and word[-1] == word[-2] else word
+
+
+_MAKING_STEMS = frozenset(_stem(word) for word in _MAKING)
+_CHECKING_STEMS = frozenset(_stem(word) for word in _CHECKING)
+
+
+def extract_gist(*texts: str) -> frozenset[str]:
+    """What a text is about: its words without those of making; of checking only when there is nothing else."""
+    told = extract_words(" ".join(texts)) - _MAKING_STEMS
+    return told - _CHECKING_STEMS or told
+
+
+def is_smaller(child: Step, parent: Step, shared: frozenset[str] = frozenset(), part: bool = False) -> bool:
+    """A child is a real part of its parent: it says something, and neither the whole of it nor its headline again, nor
+    does it begin by saying it again and continue with how. What it shares with all its siblings (requirements that hold
+    for each of them) says nothing about which part it is; and one that is known to cover only a `part` of it may use
+    what words it likes, short of being the same."""
+    own = extract_gist(child.instructions)
+    apart = shared if own - shared and extract_gist(parent.instructions) - shared else frozenset[str]()
+    if not own or is_alike(child, parent, apart):
+        return False
+    if part:
+        return True
+    narrower = _is_narrower(child.files, parent.files) and not _is_same(child.criteria, parent.criteria)
+    limit = RESTATED_NARROWER if narrower else RESTATED
+    said = (child.instructions, _take_sentence(child.instructions))
+    return not any(_restates(each, parent, limit, apart) for each in said)
+
+
+def _restates(said: str, parent: Step, limit: float, shared: frozenset[str]) -> bool:
+    """Enough of the parent and little beside it; or its headline, and nothing that would say which part is meant."""
+    about, whole = extract_gist(said), extract_gist(parent.instructions)
+    everything = extract_gist(parent.instructions, parent.title, *parent.criteria)
+    if about - shared and whole - shared:
+        about, whole, everything = about - shared, whole - shared, everything - shared
+    if not about or not whole:
+        return False
+    if len(about & whole) >= limit * len(whole) and len(about & everything) >= ECHOED * len(about):
+        return True
+    heads = (extract_gist(_take_headline(parent.instructions)), extract_gist(parent.title))
+    return any(2 * len(about & head) >= HEADLINE * (len(about) + len(head)) for head in heads if head)
+
+
+def _take_sentence(text: str) -> str:
+    return re.split(r"[.!?](?=\s|$)|\n", text.strip(), maxsplit=1)[0]
+
+
+def _is_narrower(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
+    return bool(mine) and set(mine) < set(its)
+
+
+def _is_same(mine: tuple[str, ...], its: tuple[str, ...]) -> bool:
+    return bool(mine) and set(mine) == set(its)
+
+
+def _take_headline(text: str) -> str:
+    """What a longer text is about in short: its first clause."""
+    return re.split(r"[.;:,(\n]|\b(?:with|so that|and)\b", text, maxsplit=1)[0]
+
+
+def is_alike(one: Step, other: Step, shared: frozenset[str] = frozenset()) -> bool:
+    """The same step twice, whatever their names are. Steps of one shape that are each about something else (`migrate
+    accounts to the new client`, `migrate orders to the new client`) are not."""
+    if one.files and other.files and not set(one.files) & set(other.files):
+        return False
+    mine, its = (extract_words(each.instructions) - _MAKING_STEMS - shared for each in (one, other))
+    return (mine <= its or its <= mine) and len(mine & its) >= ALIKE * len(mine | its)
+
+
+def find_shared_words(steps: Sequence[Step]) -> frozenset[str]:
+    """What every one of some steps is about; nothing for a single one."""
+    gists = [extract_gist(step.instructions) for step in steps]
+    return frozenset.intersection(*gists) if len(gists) > 1 else frozenset()
+
+
+def find_alike(step: Step, others: Iterable[Step]) -> Step | None:
+    return next((other for other in others if is_alike(step, other)), None)
+
+
+def is_repetition(step: Step, tried: Step) -> bool:
+    """A step that asks for what was already tried, reworded or not."""
+    mine, its = extract_gist(step.instructions), extract_gist(tried.instructions)
+    shared = len(mine & its)
+    return is_alike(step, tried) or (shared > 0 and shared >= ECHOED * max(len(mine), len(its)))
+
+
+# ── criteria ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+_VAGUE = (
+    r"(?i)\b(works?( (well|fine|correctly|properly|as (expected|intended|described)))?|working|clean(er|ly)?|readable|"
+    r"maintainable|good|nice|better|best practices?|robust|solid|efficient(ly)?|fast|intuitive|user.?friendly|"
+    r"high.?quality|quality|well.?(written|documented|structured|tested|designed|formatted)|proper(ly)?|correct(ly)?|"
+    r"complete(d|ly)?|finished|done|implemented|ready|functional|no (bugs|errors|issues|problems)|bug.?free|"
+    r"as (expected|intended|required|described)|gracefully|appropriate(ly)?|reasonable|satisf(ied|ies|actory)|"
+    r"successful(ly)?)\b"
+)
+_CONCRETE = r"[`\"'(){}\[\]=<>/_*\d]|\w\.\w|(?<!\w)-{1,2}\w"
+_SAID = 3
+"""Words about something that a criterion with a vague word in it must have beside it."""
+_SUBJECTS = frozenset(map(_stem, ("code", "solution", "program", "application", "project", "system", "module")))
+
+
+def is_vague(criterion: str) -> bool:
+    """No check could be held against it: `works well`, `the code is clean`."""
+    if re.search(_CONCRETE, criterion):
+        return False
+    rest = extract_words(re.sub(_VAGUE, " ", criterion)) - _MAKING_STEMS - _SUBJECTS
+    return len(rest) < _SAID if re.search(_VAGUE, criterion) else not rest

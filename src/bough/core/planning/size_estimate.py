@@ -1,0 +1,66 @@
+"""Is a goal one piece of work or many? A cheap model's estimate, and what follows from it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from bough.core.conversation.structured_answer import Problems, parse_answer
+from bough.core.messages import Answer
+from bough.core.planning.given_steps import Lines, Text
+from bough.core.planning.tool_specs import GATE, READING_GATE
+
+ATOMIC = 3
+"""An estimate of more steps than this is not one piece of work, whatever else the answer says."""
+ASK, RECOMMEND = 10, 15
+"""Above so many steps a person is asked whether to grow a hierarchy; above the second it is recommended."""
+
+Proposal = Literal["leaf", "flat", "hierarchy"]
+Advice = Literal["take", "ask", "recommend"]
+
+
+class SizeEstimate(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """How big a goal is. Made once, and handed on."""
+
+    atomic: bool
+    steps: Annotated[int, Meta(ge=1, le=1_000)]
+    phases: Lines = ()
+    domains: Lines = ()
+    reason: Text = ""
+
+
+def read_estimate(answer: Answer) -> SizeEstimate | Problems:
+    """The estimate. An answer that contradicts itself is taken at its number."""
+    found = parse_answer(answer, GATE, SizeEstimate)
+    if isinstance(found, str):
+        return Problems((found,))
+    return replace(found, atomic=found.steps == 1 or (found.atomic and found.steps <= ATOMIC))
+
+
+class _Read(Struct, frozen=True):
+    requirements: Lines = ()
+
+
+def read_starts(answer: Answer) -> tuple[str, ...]:
+    """The first words of each requirement, as the answer gives them."""
+    found = parse_answer(answer, READING_GATE, _Read)
+    return () if isinstance(found, str) else found.requirements
+
+
+def choose_proposal(estimate: SizeEstimate, flat: bool, max_depth: int) -> Proposal:
+    """One leaf; one level of steps; or phases with steps of their own. `flat` turns planning up front off."""
+    if estimate.atomic or flat or max_depth < 1:
+        return "leaf"
+    return "hierarchy" if max_depth > 1 and choose_advice(estimate) != "take" else "flat"
+
+
+def choose_advice(estimate: SizeEstimate) -> Advice:
+    """Whether a person should be asked about the proposal."""
+    if estimate.atomic:
+        return "take"
+    if estimate.steps > RECOMMEND:
+        return "recommend"
+    asked = estimate.steps > ASK or len(estimate.phases) > 1 or len(estimate.domains) > 1
+    return "ask" if asked else "take"

@@ -1,0 +1,232 @@
+"""The one reader of command lines: which programs a line runs, through wrappers and scripts, and where arguments go.
+
+This is no shell: what it does not follow (substitutions, here-documents, unbalanced quotes) makes the whole line
+opaque, and then nothing is recognised in it and nothing is added to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_ENDS = frozenset("&|;()\n")
+"""Characters that end a simple command."""
+_REDIRECTS = frozenset("<>")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_LIVE = frozenset("$*?[{")
+"""Characters that mean something to a shell within a word, unless they are quoted."""
+_SHELL_ONLY = frozenset(
+    """. : ! [[ alias case cd declare eval exec exit export for function if local let popd pushd read set shopt source
+    time trap type ulimit umask unset until wait while""".split()  # noqa: SIM905
+)
+"""First words that only a shell understands."""
+_WRAPPERS = frozenset(
+    """env time nice nohup command exec stdbuf timeout xvfb-run cross-env dotenv
+    uv poetry pipenv pdm hatch rye pixi conda mamba npx pnpx bunx yarn pnpm bun bundle npm""".split()  # noqa: SIM905
+)
+"""Programs that run the program named among their arguments."""
+_VALUED = frozenset(
+    "--with --extra --group --python --project --directory --package --env-file -n -p -E".split()  # noqa: SIM905
+)
+"""Options of wrappers whose value is the next word."""
+_MANAGERS = frozenset({"npm", "yarn", "pnpm", "bun"})
+_SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
+
+
+class Word(NamedTuple):
+    text: str
+    """Without its quotes."""
+    start: int
+    end: int
+    """Its place in the line."""
+    live: bool = False
+    """It holds something that a shell would replace: a variable, a pattern, a home folder."""
+
+
+Part = tuple[Word, ...]
+"""One simple command of a line, without its redirections and without the variables set before it."""
+
+
+def split_commands(line: str) -> tuple[Part, ...]:
+    """The simple commands of a line, in order; none when the line is opaque."""
+    found: list[Part] = []
+    words: list[Word] = []
+    at, skip = 0, False
+    while at < len(line):
+        char = line[at]
+        if char in _ENDS:
+            found.append(_strip_assignments(words))
+            words, skip, at = [], False, at + 1
+        elif char in " \t":
+            at += 1
+        elif char == "#":
+            end = line.find("\n", at)
+            at = len(line) if end < 0 else end
+        elif char in _REDIRECTS:
+            if line.startswith("<<", at):
+                return ()
+            # `2>&1` and `>file`: neither the descriptor before it nor the file after it is a word of the command.
+            if words and words[-1].end == at and words[-1].text.isdigit():
+                words.pop()
+            at, skip = _skip_redirect(line, at), True
+        else:
+            word = _read_word(line, at)
+            if word is None:
+                return ()
+            if not skip:
+                words.append(word)
+            at, skip = word.end, False
+    found.append(_strip_assignments(words))
+    return tuple(part for part in found if part)
+
+
+def _skip_redirect(line: str, at: int) -> int:
+    while at < len(line) and line[at] in "<>&|":
+        at += 1
+    return at
+
+
+def _strip_assignments(words: list[Word]) -> Part:
+    first = 0
+    while first < len(words) and (_ASSIGNMENT.match(words[first].text) or _is_env(words[first : first + 2])):
+        first += 1
+    return tuple(words[first:])
+
+
+def _is_env(words: list[Word]) -> bool:
+    """`env A=1 …` is no more than another way to set variables."""
+    return len(words) == 2 and words[0].text == "env" and bool(_ASSIGNMENT.match(words[1].text))
+
+
+def _read_word(line: str, start: int) -> Word | None:
+    """The word that begins at `start`; None when it holds something that is not followed here."""
+    text: list[str] = []
+    at, live = start, line[start] == "~"
+    while at < len(line):
+        char = line[at]
+        if char in _ENDS or char in _REDIRECTS or char in " \t":
+            break
+        if char == "`" or line.startswith("$(", at):
+            return None
+        if char in "'\"":
+            inner = _read_quoted(line, at)
+            if inner is None:
+                return None
+            live |= char == '"' and bool(re.search(r"(?<!\\)\$", line[at : inner[1]]))
+            text.append(inner[0])
+            at = inner[1]
+        else:
+            # A backslash takes the meaning from the next character, and has none of its own at the end of a line.
+            live |= char in _LIVE or (char == "\\" and line[at + 1 : at + 2] in ("", "\n"))
+            at += char == "\\"
+            text.append(line[at : at + 1])
+            at += 1
+    return Word("".join(text), start, min(at, len(line)), live)
+
+
+def _read_quoted(line: str, start: int) -> tuple[str, int] | None:
+    """The text inside the quotes that open at `start`, and where the line continues behind them."""
+    quote = line[start]
+    text: list[str] = []
+    at = start + 1
+    while at < len(line):
+        char = line[at]
+        if char == quote:
+            return "".join(text), at + 1
+        if quote == '"' and (char == "`" or line.startswith("$(", at)):
+            return None
+        if quote == '"' and char == "\\" and line[at + 1 : at + 2] in ('"', "\\", "$", "`"):
+            at += 1
+            char = line[at]
+        text.append(char)
+        at += 1
+    return None
+
+
+def split_argv(line: str) -> list[str] | None:
+    """The words of a line that is one plain command; None when it takes a shell to run it: operators, redirections,
+    variables, patterns, built-ins."""
+    found = split_commands(line)
+    if len(found) != 1 or found[0][0].text in _SHELL_ONLY or any(word.live for word in found[0]):
+        return None
+    ends = [0, *(word.end for word in found[0])]
+    starts = [*(word.start for word in found[0]), len(line)]
+    between = "".join(line[end:start] for end, start in zip(ends, starts, strict=True))
+    return [word.text for word in found[0]] if not between.strip(" \t") else None
+
+
+def find_programs(part: Part) -> Iterator[int]:
+    """The words of a command that may name the program which it runs in the end: the first, or one behind wrappers
+    (`poetry run`, `npx`, `env A=1`). None where a package manager runs a script (`npm test`), which cannot be seen."""
+    first = get_program_name(part, 0)
+    if first in _MANAGERS and len(part) > 1 and not _runs_a_program(first, part):
+        return
+    for at in range(len(part) if first in _WRAPPERS else 1):
+        if not at or part[at - 1].text not in _VALUED:
+            yield at
+
+
+def _runs_a_program(manager: str, part: Part) -> bool:
+    """Whether a package manager is asked to run a program (`yarn jest`) and not a script (`yarn test`)."""
+    words = [word.text for word in part]
+    if manager == "npm":
+        return words[1] in ("exec", "x") and "--" in words
+    return words[1] not in ("test", "t", "run", "run-script")
+
+
+class Script(NamedTuple):
+    """A script of package.json, as a package manager is told to run it."""
+
+    manager: str
+    name: str
+    part: Part
+
+
+def find_scripts(line: str) -> list[Script]:
+    """The scripts of package.json that a line runs: `npm test`, `yarn run unit`."""
+    found = []
+    for part in split_commands(line):
+        manager = get_program_name(part, 0)
+        if manager in _MANAGERS and len(part) > 1 and not _runs_a_program(manager, part):
+            name = next((word.text for word in part[1:] if word.text not in ("run", "run-script")), "")
+            found.append(Script(manager, "test" if name == "t" else name, part))
+    return found
+
+
+def find_inner_line(part: Part) -> str:
+    """The line that a command hands to another shell (`bash -c '…'`); empty: none."""
+    is_shell = get_program_name(part, 0) in _SHELLS and len(part) > 2 and "c" in part[1].text
+    return part[2].text if is_shell else ""
+
+
+def find_folder(line: str) -> str:
+    """The folder that a line changes to before anything else (`cd web && …`); empty: none."""
+    first = [word.text for word in next(iter(split_commands(line)), ())]
+    return first[1] if len(first) == 2 and first[0] == "cd" else ""
+
+
+def find_subcommand(part: Part, at: int, *names: str) -> int | None:
+    """Where one of these stands as the command of the program at `at`, behind its options: `cargo +nightly -q test`."""
+    for index in range(at + 1, len(part)):
+        word = part[index].text
+        if word in names:
+            return index
+        if not word.startswith(("-", "+")) and part[index - 1].text not in ("-C", "--config", "-Z"):
+            break
+    return None
+
+
+def get_program_name(part: Part, at: int) -> str:
+    """A word as a program's name, without its folder."""
+    return get_word(part, at).rpartition("/")[2]
+
+
+def get_word(part: Part, at: int) -> str:
+    """A word; empty behind the last."""
+    return part[at].text if at < len(part) else ""
+
+
+def insert_arguments(line: str, at: int, arguments: str) -> str:
+    """The line with `arguments` (already quoted) put in behind the word that ends at `at`."""
+    return f"{line[:at]} {arguments}{line[at:]}"

@@ -1,0 +1,145 @@
+"""What a model in the text protocol is shown at once, instead of waiting until it asks: the files that the task is
+about, its tests, and what fails."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from bough.core.acceptance.verdict import Verdict
+from bough.core.conversation.text_fitting import estimate_tokens, shorten_middle
+from bough.core.textual.blocks import Block
+from bough.core.textual.paths import Known, find_only_path, is_test
+
+SMALL_WINDOW = 16_384
+"""Tokens up to which a window is small: conversations are rebuilt there rather than continued."""
+UNKNOWN_WINDOW = 8_192
+"""What is taken for the window of a model that does not say."""
+RESERVED = 2_500
+"""Tokens for the task itself and for the answer."""
+SHORT = 250
+"""Lines up to which a file is best rewritten as a whole."""
+FILES = 12
+"""Files that are shown at most."""
+FAILURES = 3
+"""Failing tests that are shown; one says what to do next, thirty hide it."""
+FAILURE = 350
+"""Tokens of each."""
+LINES = 12
+"""Lines of an output of which nothing else can be told."""
+ENDLESS = "It was ended after {} seconds without a result: the code is far too slow, or a loop in it never ends."
+_MARKED = re.compile(r"[E>]\s")
+"""How pytest marks the line that failed, and why."""
+_TELLING = re.compile(
+    r"^\s*assert\b|\b\w*(?:Error|Exception|Failure|Failed|panic(?:ked)?)\b|\bexpected\b|\bgot\b", re.I
+)
+_LANGUAGES = {
+    "py": "python",
+    "js": "javascript",
+    "ts": "typescript",
+    "rs": "rust",
+    "rb": "ruby",
+    "md": "markdown",
+    "kt": "kotlin",
+    "cs": "csharp",
+}
+
+
+def compute_room(window: int) -> int:
+    """Tokens for files."""
+    window = min(window or UNKNOWN_WINDOW, SMALL_WINDOW)
+    return max(window - RESERVED - window // 8, window // 4)
+
+
+def choose_files(known: Known) -> list[str]:
+    """The paths to show, the most needed first: the work, its tests, then what else the task names."""
+    meant = [path for path in known.meant if path in set(known.paths)]
+    product = [path for path in meant if not is_test(path) and not _is_prose(path)]
+    stems = {path.rpartition("/")[2].partition(".")[0] for path in product}
+    beside = [path for path in known.paths if is_test(path) and any(stem in path.rpartition("/")[2] for stem in stems)]
+    tests = [path for path in meant if is_test(path)] or beside
+    return list(dict.fromkeys((*product, *tests, *meant)))[:FILES]
+
+
+def render_files(texts: Mapping[str, str], order: Sequence[str], most: int) -> str:
+    """Each file in a block under its path. What the work is comes last but for its tests, as it is read last."""
+    kept: dict[str, str] = {}
+    for path in order:
+        if path not in texts or "\0" in texts[path][:1000]:
+            continue
+        text = shorten_middle(texts[path].rstrip("\n"), max(most, 0))
+        if text or not texts[path].strip():
+            kept[path] = text
+            most -= estimate_tokens(text) + 12
+    ranked = sorted(kept, key=lambda path: (not _is_prose(path), is_test(path), order.index(path)))
+    return "\n\n".join(
+        f"{path}\n{_build_fence(kept[path])}{_find_language(path)}\n{kept[path]}\n{_build_fence(kept[path])}"
+        for path in ranked
+    )
+
+
+def render_failing(verdict: Verdict) -> str:
+    """What the check said, shortened to what failed."""
+    if verdict.ruling == "tampered":
+        places = "\n".join(f"- {each.path}: {each.what}" for each in verdict.tampering[:FAILURES])
+        return f"{verdict.reason}\nThese have to be as they were:\n{places}"
+    if verdict.exit_status is None and verdict.seconds:
+        return f"$ {verdict.command}\n{ENDLESS.format(round(verdict.seconds))}"
+    if not verdict.failures:
+        return f"$ {verdict.command}\n{shorten_middle(extract_errors(verdict.output), FAILURE * 2)}".strip()
+    shown = [
+        f"{each.id}\n{shorten_middle(extract_errors(each.text or each.id), FAILURE)}"
+        for each in verdict.failures[:FAILURES]
+    ]
+    more = verdict.failed - len(shown)
+    head = (
+        f"{verdict.passed} tests pass, {verdict.failed} fail." if verdict.passed or verdict.failed else verdict.reason
+    )
+    return "\n\n".join([head, *shown, *([f"… and {more} more."] if more > 0 else [])])
+
+
+def extract_errors(text: str) -> str:
+    """The lines that say what is wrong; the last ones when that cannot be told."""
+    lines = [line for line in text.strip().split("\n") if line.strip()]
+    marked = [line for line in lines if _MARKED.match(line)]
+    kept = marked or [line for line in lines if _TELLING.search(line)] or lines[-LINES:]
+    return "\n".join(dict.fromkeys(kept))
+
+
+def find_target(known: Known) -> str:
+    """The one file that is to be written, when it is plain which; else empty."""
+    return find_only_path(Block("", "", ""), known)
+
+
+def list_others(known: Known, path: str) -> list[str]:
+    """Other files of code that the task is about."""
+    return [each for each in known.meant if each != path and not is_test(each) and not _is_prose(each)]
+
+
+def render_closing(known: Known) -> str:
+    """The last sentence of a brief: what to answer with. A small model does what it read last."""
+    path = find_target(known)
+    if not path or list_others(known, path):
+        return "Answer with the blocks for every file that has to change."
+    aim = "" if _is_prose(path) else " so that all tests pass"
+    return f"Write `{path}`{aim}: the whole file in one ```{_find_language(path)} block."
+
+
+def _is_prose(path: str) -> bool:
+    return path.rpartition(".")[2].lower() in ("md", "txt", "rst")
+
+
+def _find_language(path: str) -> str:
+    suffix = path.rpartition(".")[2] if "." in path else ""
+    return _LANGUAGES.get(suffix, suffix)
+
+
+def _build_fence(text: str) -> str:
+    longest = max((len(found[0]) for found in re.finditer(r"^`{3,}", text, re.M)), default=2)
+    return "`" * (longest + 1)
+
+
+def render_names(paths: Iterable[str], most: int = 60) -> str:
+    """The other files, by name alone."""
+    names = [path for path in paths if not path.startswith(".")]
+    return ", ".join(names[:most]) + (f" … ({len(names)} files)" if len(names) > most else "")

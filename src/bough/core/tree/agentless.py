@@ -1,0 +1,74 @@
+"""What a step without an agent needs next: a command, a check, a critic.
+
+Nobody repairs such a step; when it does not end well, `on_error` says what follows."""
+
+from __future__ import annotations
+
+from bough.core import commands as c
+from bough.core.acceptance import examination
+from bough.core.budget.ledger import find_reached_limit
+from bough.core.events import ExaminationSkipped
+from bough.core.planning.plan import Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.workflow.keys import classify_step
+
+
+def is_agentless(step: Step) -> bool:
+    return classify_step(step) in ("run", "check", "do") or (step.role == "critic" and not step.steps)
+
+
+def decide_agentless(task: Task) -> c.Command:
+    """In progress: what it needs."""
+    if classify_step(task.step) == "run":
+        return _decide_command(task)
+    if task.step.role == "critic":
+        return _decide_critic(task)
+    return c.ChangeState(State.TESTING, "the check is all there is to do")
+
+
+def _decide_command(task: Task) -> c.Command:
+    ran = task.ran
+    if ran is None:
+        return c.RunCommand()
+    if ran.ok:
+        return c.ChangeState(State.TESTING, "its command ended with exit status 0")
+    if not ran.interrupted:
+        return c.Conclude(State.FAILED, describe_command_end(task))
+    if task.step.on_error in ("retry", "skip"):
+        return c.Conclude(State.FAILED, "its command was interrupted")
+    said = f"`{shorten_line(task.step.run)}` was interrupted, and what it did outside of its workspace is not known"
+    return c.Rest("stopped", f"{said}: `bough resume` runs it again")
+
+
+def describe_command_end(task: Task) -> str:
+    """How a command that failed ended, in a phrase."""
+    ran = task.ran
+    assert ran is not None, "no command has run"
+    how = f"was killed {ran.killed}" if ran.killed else f"ended with exit status {ran.exit_status}"
+    last = next((line.strip() for line in reversed(ran.output.splitlines()) if line.strip()), "")
+    return f"its command {how}{f': {shorten_line(last)}' if last else ''}"
+
+
+def _decide_critic(task: Task) -> c.Command:
+    """An examination that a plan asks for: what the critic's probes show is what it found."""
+    if task.reviewed is not None:  # In old journals.
+        return c.ChangeState(State.TESTING, "the critic has given its review")
+    asks = task.examined is None or bool(examination.list_open_contests(task))
+    if asks and (limit := find_reached_limit(task.spend, task.limits)):
+        return c.Rest("budget", f"the budget of {limit} is spent")
+    if task.examined is None:
+        return c.Examine()
+    if isinstance(task.examined, ExaminationSkipped):
+        return c.Conclude(State.FAILED, f"the critic gave no review: {task.examined.why}")
+    if examination.live(task) and task.probed != task.tree:
+        return c.RunProbes()
+    if examination.list_open_contests(task):
+        return c.Rule()
+    count, of = len(examination.list_failing_probes(task)), len(examination.live(task))
+    return c.ChangeState(State.TESTING, f"{count} of {of} probes of the critic's fail")
+
+
+def shorten_line(text: str, room: int = 160) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= room else line[: room - 1] + "…"

@@ -1,0 +1,329 @@
+"""What the smaller steps of a task need next. Pure, and computed again after every event, never once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import islice
+from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.budget import grants
+from bough.core.budget.ledger import LAST_SHARE, Limits, Spend, compute_remaining, find_reached_limit
+from bough.core.events import ChildSettled, ChildStarted
+from bough.core.planning.plan import Step
+from bough.core.tree import file_overlap
+from bough.core.tree.file_overlap import Held, Touched, find_busy_files
+from bough.core.tree.scope import read_retry
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.urgency import by_urgency
+from bough.core.workflow import control_flow
+from bough.core.workflow.keys import classify_step
+
+LEAST_RAISE = 3
+"""Rounds below which the grant of a step that its parent can do without is not raised."""
+WELL = frozenset({State.COMPLETED, State.SKIPPED})
+NOTHING: Mapping[str, Touched] = MappingProxyType({})
+AHEAD = 8
+"""Ready steps that are looked for at once: it is recomputed after every event, and a plan may have thousands."""
+
+
+class Begin(Struct, frozen=True):
+    """Carry the step out."""
+
+    step: Step
+    task: str
+    """The last segment of its path."""
+    wait: float = 0.0
+    """Seconds to wait first (before a retry)."""
+
+
+class Skip(Struct, frozen=True):
+    """Leave the step out."""
+
+    step: Step
+    why: str
+
+
+class EndPass(Struct, frozen=True):
+    """Start the steps over."""
+
+    why: str
+
+
+class Jump(Struct, frozen=True):
+    """Leave the nearest pass, or begin the next one."""
+
+    step: Step
+
+
+class GoTo(Struct, frozen=True):
+    """Go from a state that is over to another one."""
+
+    state: str
+    to: str
+    why: str
+
+
+Move = Begin | Skip | EndPass | Jump | GoTo
+
+
+def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Move]:
+    """All that can be done now. Nothing, while running steps have to end first, or when the steps are over. `touched`:
+    files that running steps have really changed, by step."""
+    if find_fatal_step(task):
+        return []
+    if control_flow.get_machine(task) is not None:
+        return _list_machine_moves(task)
+    if is_joined(task):
+        why = "another step came to a good end first"
+    elif not (why := control_flow.explain_rest_skipped(task)):
+        return [_choose_first_move(task, step) for step in _list_ready(task, touched)] or _end_pass(task)
+    return _skip_rest(task, why) or _end_pass(task)
+
+
+def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
+    """Steps that could begin, but for a running one that changes the same files."""
+    if not task.running or not task.parallel or find_fatal_step(task) or is_joined(task):
+        return []
+    files = find_busy_files(_list_running(task), touched)
+    waiting = (step for step in task.steps if step.name not in task.running and not _has_ended(task, step))
+    found = (file_overlap.find_blocking_step(step, files) for step in waiting if _has_needs_met(task, step))
+    return list(islice((each for each in found if each is not None), AHEAD))
+
+
+def _list_running(task: Task) -> list[Step]:
+    return [step for step in task.steps if step.name in task.running]
+
+
+def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
+    """Steps that can begin now."""
+    if task.running and not task.parallel:
+        return []
+    waiting = (step for step in task.steps if step.name not in task.running and not _has_ended(task, step))
+    if not task.parallel:
+        # In order; but one whose needs came to a bad end does not hold up those after it.
+        found = next((step for step in waiting if _has_needs_met(task, step)), None)
+        return [found] if found else []
+    files = find_busy_files(_list_running(task), touched) if task.running else {}
+    waiting = (step for step in by_urgency(task.steps) if step.name not in task.running and not _has_ended(task, step))
+    free = (
+        step
+        for step in waiting
+        if not (files and file_overlap.find_blocking_step(step, files)) and _has_needs_met(task, step)
+    )
+    return list(islice(free, AHEAD))
+
+
+def _choose_first_move(task: Task, step: Step) -> Move:
+    """What a step that is ready needs."""
+    if why := control_flow.explain_skip(task, step):
+        return Skip(step, why)
+    return Jump(step) if step.do else _begin(task, step)
+
+
+def _skip_rest(task: Task, why: str) -> list[Move]:
+    return [Skip(step, why) for step in task.steps if step.name not in task.settled and step.name not in task.running]
+
+
+def _end_pass(task: Task) -> list[Move]:
+    if task.running or not has_succeeded(task):
+        return []
+    why = control_flow.explain_next_pass(task)
+    return [EndPass(why)] if why else []
+
+
+def _list_machine_moves(task: Task) -> list[Move]:
+    """What a machine needs: its present state, the way on from it, or nothing more."""
+    state = control_flow.find_current_state(task)
+    if state is None or task.running:
+        return []
+    if not _has_ended(task, state):
+        return [_begin(task, state)]
+    turn = control_flow.find_next_state(task)
+    if turn is not None and turn.to is not None:
+        return [GoTo(state.name, turn.to, turn.why)]
+    why = f"it ended at `{state.name}` and did not come here"
+    return [Skip(step, why) for step in task.steps if step.name not in task.ended] if has_succeeded(task) else []
+
+
+def is_over(task: Task) -> bool:
+    """Nothing runs, and nothing can be begun."""
+    return not task.running and not list_moves(task)
+
+
+def has_succeeded(task: Task) -> bool:
+    """The steps are over, and the task can stand on them."""
+    if (state := control_flow.find_current_state(task)) is not None:
+        turn = control_flow.find_next_state(task)
+        over_well = turn is not None and turn.to is None and (turn.success or state.on_error == "skip")
+        return over_well and _has_ended(task, state)
+    if task.step.join == "any" and task.parallel:
+        return any(child.state is State.COMPLETED for child in task.settled.values())
+    ended = [step for step in task.steps if _has_ended(task, step)]
+    return len(ended) == len(task.steps) and all(_has_succeeded(task, step) for step in ended)
+
+
+def find_fatal_step(task: Task) -> ChildSettled | None:
+    """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
+    if (state := control_flow.find_current_state(task)) is not None:
+        return _find_broken_state(task, state)
+    if task.parallel and task.step.join != "all":
+        return None
+    for step in task.steps:
+        child = task.settled.get(step.name)
+        if child and child.state not in WELL and step.on_error in ("fail", "retry") and not _will_retry(task, step):
+            return child
+    return None
+
+
+def _find_broken_state(task: Task, state: Step) -> ChildSettled | None:
+    """A state whose failure no transition takes up, and a machine that goes round and round."""
+    child, turn = control_flow.find_broken_state(task), control_flow.find_next_state(task)
+    if child is None or turn is None or not _has_ended(task, state):
+        return None
+    if state.on_error in ("fail", "retry") or control_flow.has_exhausted_transitions(task):
+        why = turn.why if child.state in WELL else f"{turn.why} ({child.why})"
+        return replace(child, state=State.FAILED, why=why)
+    return None
+
+
+def list_unsuccessful(task: Task) -> list[ChildSettled]:
+    """Steps that did not come to a good end and that nothing excuses."""
+    if (state := control_flow.find_current_state(task)) is not None:
+        child = control_flow.find_broken_state(task)
+        return [child] if child is not None and state.on_error != "skip" else []
+    return [task.settled[step.name] for step in task.steps if _has_ended(task, step) and not _has_succeeded(task, step)]
+
+
+def is_joined(task: Task) -> bool:
+    """One step came to a good end, and that is enough."""
+    return task.parallel and task.step.join == "any" and has_succeeded(task)
+
+
+def _has_ended(task: Task, step: Step) -> bool:
+    return step.name in task.settled and (step.on_error != "retry" or not _will_retry(task, step))
+
+
+def _has_succeeded(task: Task, step: Step) -> bool:
+    excused = step.on_error == "skip" or (task.parallel and task.step.join == "settled")
+    return task.settled[step.name].state in WELL or excused
+
+
+def _will_retry(task: Task, step: Step) -> bool:
+    """It did not end well, and is done again."""
+    child = task.settled.get(step.name)
+    if child is None or child.state in WELL:
+        return False
+    return read_retry(step).wait(task.tries.get(step.name, 1)) is not None
+
+
+def _has_needs_met(task: Task, step: Step) -> bool:
+    return all(_has_ended(task, other) and _has_succeeded(task, other) for other in _list_needed(task, step))
+
+
+def _list_needed(task: Task, step: Step) -> list[Step]:
+    """The steps that it needs. One that is no longer in the plan was given up, and something else stands for it."""
+    return [other for other in task.steps if other.name in step.needs] if step.needs else []
+
+
+def _begin(task: Task, step: Step) -> Begin:
+    times = task.begun.get(step.name, 0)
+    if step.name in task.reopened:
+        return Begin(step, build_segment(step, times))
+    wait = read_retry(step).wait(task.tries.get(step.name, 0)) if step.name in task.settled else None
+    return Begin(step, build_segment(step, times + 1), wait or 0.0)
+
+
+def build_segment(step: Step, times: int) -> str:
+    """The path segment of the n-th run of a step."""
+    return step.name if times <= 1 else f"{step.name}@{times}"
+
+
+def is_fatal(task: Task, step: Step) -> bool:
+    """Its bad end would be its parent's too, and only for want of rounds: then it is the parent that rests."""
+    joins_all = not task.step.parallel or task.step.join == "all"
+    return joins_all and step.on_error in ("fail", "retry") and step.rounds is None
+
+
+def can_afford(task: Task, step: Step, spend: Spend) -> bool:
+    """The step used up its grant, and the task itself could still continue without it."""
+    charged = task.charged.get(task.running[step.name].task, Spend())
+    running = {name: started for name, started in task.running.items() if name != step.name}
+    after = replace(task, running=running, spend=task.spend.plus(spend.minus(charged)))
+    return after.left.rounds > 0 and find_reached_limit(after.spend, after.limits) is None
+
+
+def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
+    """The grant of a step's task that has used it up, raised by what the parent still has for it; None: that is not
+    enough for one more round."""
+    added = _compute_raise(task, step)
+    if added.rounds < LEAST_RAISE and not is_fatal(task, step):
+        return None  # The ladder can do more with so little than an agent that has used up its grant.
+    grown = grants.add_limits(limits, added)
+    return None if find_reached_limit(spend, grown, LAST_SHARE) else grown
+
+
+def enlarge_grant(task: Task, step: Step) -> Limits:
+    """The grant of a running step that has more to do than was thought: its work does not fit onto the head."""
+    return grants.add_limits(task.running[step.name].grant, _compute_raise(task, step))
+
+
+def _compute_raise(task: Task, step: Step) -> Limits:
+    return grants.compute_grant(
+        task.limits,
+        task.spend,
+        list(task.reserved.values()),
+        weight=step.complexity,
+        waiting=_list_waiting_weights(task, step),
+        alone=not task.parallel,
+    )
+
+
+def list_regrants(task: Task) -> list[ChildStarted]:
+    """What steps that were under way in an earlier life may spend from now on, where that is not what it was: more when
+    the ledger was raised, less when what was reserved has been spent otherwise since (the run was taken back)."""
+    changed: list[ChildStarted] = []
+    for step in (step for step in task.steps if step.name in task.running):
+        before, now = task.running[step.name].grant, compute_step_grant(task, step)
+        larger = any(_is_larger(getattr(now, name), getattr(before, name)) for name in Limits.__struct_fields__)
+        reserved = sum(each.rounds for each in task.reserved.values())
+        if larger or reserved > compute_remaining(task.spend, task.limits).rounds:
+            started = replace(task.running[step.name], grant=now)
+            task = replace(task, running=task.running | {step.name: started})
+            changed.append(started)
+    return changed
+
+
+def compute_step_grant(task: Task, step: Step) -> Limits:
+    """What a step that begins (or goes on) now may spend, on top of what was already charged for its task: one that was
+    blocked or taken back goes on spending there."""
+    again = step.name in task.reopened or step.name in task.running
+    times = task.begun.get(step.name, 0) + (not again)
+    fresh = grants.compute_grant(
+        task.limits,
+        task.spend,
+        [reserved for name, reserved in task.reserved.items() if name != step.name],
+        weight=step.complexity,
+        waiting=_list_waiting_weights(task, step),
+        alone=not task.parallel,
+        rounds=step.rounds if _needs_rounds(step) else 1,
+    )
+    return grants.add_limits(fresh, grants.convert_spend(task.charged.get(build_segment(step, times), Spend())))
+
+
+def _list_waiting_weights(task: Task, step: Step) -> list[int]:
+    """Weights of the other steps that are still to begin."""
+    others = (other for other in task.steps if other is not step and other.name not in task.running)
+    return [other.complexity for other in others if _needs_rounds(other) and not _has_ended(task, other)]
+
+
+def _needs_rounds(step: Step) -> bool:
+    """Whether running it takes rounds: commands and checks ask no model."""
+    return classify_step(step) not in ("run", "check", "do")
+
+
+def _is_larger(now: float | None, before: float | None) -> bool:
+    return before is not None and (now is None or now > before)

@@ -1,0 +1,257 @@
+"""What a step works in: what it knows of the tree around it, when it is done again, and when it need not be done.
+
+A `Scope` carries three strategies. `scope.child(mode)` makes the scope of a step:
+
+    isolated    nothing of the parent's: only its own instructions
+    shared      the parent's own: what it notes is the parent's too, and is seen by whoever else shares or inherits it
+    inherited   it sees the parent's, and what it notes stays its own
+
+Everything here is a value made from the journal; what a step is told is recorded when it begins.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.acceptance.requirements import list_covered
+from bough.core.conversation import context
+from bough.core.ids import GOAL
+from bough.core.planning.plan import ContextMode, Step
+from bough.core.tree.inherited import Inherited, Subject
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.workflow.keys import classify_step
+
+# ── context ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class ContextStrategy(Protocol):
+    """What of a task's knowledge those below it are told."""
+
+    def told(self, task: Task, step: Step) -> Inherited: ...
+
+
+class TaskTree(Struct, frozen=True):
+    """Hierarchical: the way down to the step, what its finished siblings made, and dead ends."""
+
+    def told(self, task: Task, step: Step) -> Inherited:
+        return Inherited(
+            above=(*task.inherited.above, context.render_crumb(task)),
+            results=(*_list_results_before(task), *_list_finished(task, step)),
+            dead_ends=context.list_lessons(task),
+            decisions=_list_decisions(task, step),
+        )
+
+
+def _list_results_before(task: Task) -> tuple[str, ...]:
+    """What was finished before a task that was split: its steps stand in its place, and need to know what it knew."""
+    return task.inherited.results if task.state is State.DECOMPOSED else ()
+
+
+class TaskList(Struct, frozen=True):
+    """Flat: everything that was finished before, wherever in the tree, and dead ends."""
+
+    def told(self, task: Task, step: Step) -> Inherited:
+        return Inherited(
+            above=(*task.inherited.above[:1], context.render_crumb(task))[:1],
+            results=(*task.inherited.results, *_list_finished(task, step))[-RESULTS:],
+            dead_ends=context.list_lessons(task),
+            decisions=_list_decisions(task, step),
+        )
+
+
+LATER = 300
+"""Characters of a later step that a phase is told of."""
+RESULTS = 20
+"""Results of finished siblings that a step is told of, beside those of the steps that it needs."""
+
+
+def _list_finished(task: Task, step: Step) -> tuple[str, ...]:
+    """Of its siblings, those that it needs and the last. Also those of earlier passes: a builder who shares the context
+    knows what came of its last version."""
+    completed = [child for child in task.ended.values() if child.state is State.COMPLETED]
+    needs = _find_needed(task, step)
+    needed = [child for child in completed[:-RESULTS] if child.child in needs]
+    return tuple(
+        context.render_result(child, None if child.child in needs else context.RESULT)
+        for child in (*needed, *completed[-RESULTS:])
+    )
+
+
+def _find_needed(task: Task, step: Step) -> frozenset[str]:
+    """The siblings that a step needs, also indirectly."""
+    by_name = {other.name: other for other in task.steps}
+    found: set[str] = set()
+    waiting = list(step.needs)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += by_name[name].needs if name in by_name else ()
+    return frozenset(found)
+
+
+def _list_decisions(task: Task, step: Step) -> tuple[str, ...]:
+    """What was decided above, and by the steps that this one builds on."""
+    needs = _find_needed(task, step)
+    theirs = (child for child in task.ended.values() if child.child in needs and not child.shared)
+    told = (f"{child.child}: {text}" for child in theirs for text in child.decisions)
+    return tuple(dict.fromkeys((*context.list_decisions(task), *told)))[-task.rules.notes :]
+
+
+# ── retry ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class RetryStrategy(Protocol):
+    """Whether a step that did not end well is done again."""
+
+    def wait(self, tries: int) -> float | None:
+        """Seconds to wait after so many tries; None: it is not done again."""
+        ...
+
+
+class NoRetry(Struct, frozen=True):
+    def wait(self, tries: int) -> float | None:
+        return None
+
+
+class FixedRetry(Struct, frozen=True):
+    """The same wait each time."""
+
+    times: int
+    seconds: float = 0.0
+
+    def wait(self, tries: int) -> float | None:
+        return self.seconds if tries <= self.times else None
+
+
+class BackOff(Struct, frozen=True):
+    """A wait that grows each time, up to a day."""
+
+    times: int
+    seconds: float
+    growth: float
+    longest: float = 86_400.0
+
+    def wait(self, tries: int) -> float | None:
+        if tries > self.times:
+            return None
+        try:
+            return float(min(self.seconds * self.growth ** max(0, tries - 1), self.longest))
+        except OverflowError:
+            return self.longest
+
+
+def read_retry(step: Step) -> RetryStrategy:
+    """What a step says about being done again."""
+    if step.on_error != "retry":
+        return NoRetry()
+    if step.retry.growth == 1.0:
+        return FixedRetry(step.max_retries, step.retry.wait)
+    return BackOff(step.max_retries, step.retry.wait, step.retry.growth)
+
+
+# ── cache ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class CacheStrategy(Protocol):
+    """Whether what an earlier run did need not be done again."""
+
+    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+        """Names all that the outcome of a step hangs on; empty: it is always done."""
+        ...
+
+
+class Fresh(Struct, frozen=True):
+    """Nothing is taken over."""
+
+    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+        return ""
+
+
+class Unchanged(Struct, frozen=True):
+    """An agent's work is taken over when its instructions, its inputs, the model and the tree that it begins with are
+    the same. Commands and checks are always run: what comes of them may hang on the world outside."""
+
+    def key(self, step: Step, base: str, model: str, told: Inherited, subject: Subject | None = None) -> str:
+        if classify_step(step) != "agent":
+            return ""
+        known = replace(told, beside=())  # who else is at work is chance
+        parts = (msgspec.json.encode(part) for part in (_strip_schedule(step), base, model, known, subject))
+        return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _strip_schedule(step: Step) -> Step:
+    """A step without what only says when it runs."""
+    plain = Step(step.name)
+    step = replace(step, needs=(), condition=None, rounds=None, title="", runs_on=())
+    return replace(step, on_error=plain.on_error, max_retries=1, retry=plain.retry)
+
+
+# ── all three ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Scope(Struct, frozen=True):
+    """What a step works in."""
+
+    context: ContextStrategy
+    cache: CacheStrategy
+    retry: RetryStrategy = NoRetry()
+    told: Inherited = Inherited()
+    """What those below may see."""
+    writes: bool = False
+    """What is noted here is the parent's too."""
+
+    def child(self, mode: ContextMode, retry: RetryStrategy | None = None) -> Scope:
+        """The scope of a step that begins here."""
+        told = self.told
+        if mode == "isolated":  # What it has to meet it is told all the same.
+            told = Inherited(loop=told.loop, requirements=told.requirements)
+        return replace(self, told=told, writes=mode == "shared", retry=retry or NoRetry())
+
+
+def _list_later(task: Task, step: Step) -> tuple[str, ...]:
+    to_come = (other for other in task.steps if other.name not in task.begun and other.name != step.name)
+    return tuple(f"{other.name}: {context.shorten_text(other.instructions, LATER)}" for other in to_come)
+
+
+def _list_parallel(task: Task, step: Step) -> tuple[str, ...]:
+    others = (other for other in task.steps if other.name in task.running and other.name != step.name)
+    return tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others)
+
+
+def _build_plan_path(task: Task, step: Step) -> str:
+    """Where a step stands in the written plan."""
+    way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
+    return "/".join((*way, step.name))
+
+
+def _list_interfaces(task: Task, step: Step) -> tuple[str, ...]:
+    """What it can build on, and what others build on it for: exact names and signatures."""
+    needs = _find_needed(task, step)
+    there = (f"{other.name} has: {each}" for other in task.steps if other.name in needs for each in other.interfaces)
+    users = [other.name for other in task.steps if step.name in other.needs]
+    asked = f"for {', '.join(users)}" if users else "for others"
+    return (*there, *(f"this step leaves {asked}: {each}" for each in step.interfaces))
+
+
+def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:
+    """The scope that a step of a task begins in."""
+    strategy: ContextStrategy = TaskList() if task.rules.planning.context == "list" else TaskTree()
+    loop = task.step.repeat > 1 or task.inherited.loop
+    later = _list_later(task, step) if step.plan_first else ()
+    told = replace(
+        strategy.told(task, step),
+        loop=loop,
+        later=later,
+        beside=_list_parallel(task, step),
+        requirements=list_covered(step, _build_plan_path(task, step), task.asked, task.steps),
+        conventions=tuple(dict.fromkeys((*task.inherited.conventions, *task.conventions))),
+        interfaces=_list_interfaces(task, step),
+    )
+    return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

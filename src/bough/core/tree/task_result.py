@@ -1,0 +1,96 @@
+"""What a task gives to others once it is over: the text that conditions look at and that later steps are given."""
+
+from __future__ import annotations
+
+from bough.core.acceptance.findings import Finding
+from bough.core.acceptance.probes import Probe, render_failing_probe, select_failing
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.workflow.keys import classify_step
+
+ROOM = 16_000
+"""Characters of a result."""
+MOST = 20
+"""Findings that a builder is given at once, the most severe first."""
+
+
+def render_task_result(task: Task) -> str:
+    """An agent's own summary, a command's output, a critic's probes that fail; of a task with steps, what they gave."""
+    if task.step.role == "critic" and task.reviewed is not None:  # In old journals.
+        return keep_ends(render_findings(task.reviewed.findings))
+    if task.step.role == "critic":
+        return keep_ends(
+            "\n\n".join(
+                render_failing_probe(probe, task.probe_results[probe.name]) for probe in list_critic_probes(task)
+            )
+        )
+    if task.steps:
+        return keep_ends(task.result if task.summarized else join_step_results(task))
+    if classify_step(task.step) == "check" and task.verdict is not None:
+        return keep_ends("\n".join(part for part in (task.verdict.reason, task.verdict.output) if part))
+    return keep_ends(task.claim or task.result)
+
+
+def join_step_results(task: Task) -> str:
+    """Each step with what it gave, in the order of writing; nothing for those that have nothing to say."""
+    over = [task.ended[step.name] for step in task.steps if step.name in task.ended]
+    said = [child for child in over if child.state is State.COMPLETED and child.result.strip()]
+    return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
+
+
+def list_live_probes(task: Task) -> tuple[Probe, ...]:
+    """The probes that count: its own and those of its steps, also of steps that did not get there, since what they were
+    to meet is asked all the same; without those that a judge found not to be asked, and those that cannot be run."""
+    stuck = [child for child in task.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
+    theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
+    gone = {name for name, ruling in task.rulings.items() if not ruling.demanded}
+    gone |= {name for name, result in task.probe_results.items() if result.outcome == "broken"}
+    probes = {probe.name: probe for probe in (*task.probes, *theirs)}
+    return tuple(probe for name, probe in probes.items() if name not in gone)
+
+
+def list_critic_probes(task: Task) -> tuple[Probe, ...]:
+    """Of a critic: the probes that fail, and that no judge has dropped."""
+    dropped = {name for name, ruling in task.rulings.items() if not ruling.demanded}
+    return tuple(probe for probe in select_failing(task.probes, task.probe_results) if probe.name not in dropped)
+
+
+def has_errors(task: Task) -> bool:
+    """It left a failing check; of a critic: one of its probes fails."""
+    if task.step.role == "critic" and list_critic_probes(task):
+        return True
+    if task.reviewed is not None:
+        return bool(task.reviewed.problems) or any(each.severity == "high" for each in task.reviewed.findings)
+    if task.ran is not None and not task.ran.ok:
+        return True
+    return task.verdict is not None and task.verdict.ruling not in ("passed", "not_verified")
+
+
+def describe_verdict(task: Task) -> str:
+    """What its check said; nothing when there was none."""
+    return task.verdict.reason if task.verdict is not None and task.verdict.command else ""
+
+
+def keep_ends(text: str, room: int = ROOM) -> str:
+    """Head and tail of a text that is too long."""
+    text = text.strip()
+    if len(text) <= room:
+        return text
+    head, tail = text[: room * 2 // 5].rstrip(), text[-(room * 3 // 5) + 60 :].lstrip()
+    return f"{head}\n[… {len(text) - len(head) - len(tail):,} characters left out …]\n{tail}"
+
+
+def render_findings(found: tuple[Finding, ...]) -> str:
+    """Findings as the builder reads them: numbered, with their place, the most severe first."""
+    lines = [_render_finding(number, finding) for number, finding in enumerate(found[:MOST], 1)]
+    if len(found) > MOST:
+        lines.append(f"… and {len(found) - MOST} less severe ones, which the next review will name again.")
+    return "\n".join(lines)
+
+
+def _render_finding(number: int, finding: Finding) -> str:
+    place = (
+        f"`{finding.file}:{finding.line}`" if finding.line else f"`{finding.file}`" if finding.file else "everywhere"
+    )
+    why = f"\n   Why: {finding.why}" if finding.why else ""
+    return f"{number}. {place} ({finding.severity}): {finding.what}{why}"

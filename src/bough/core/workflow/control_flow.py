@@ -1,0 +1,153 @@
+"""What a written plan says about what comes next: conditions, passes, ways out of them, and states. Pure.
+
+Of a condition only its answer counts: it is looked up in what came of the steps, and nothing in it is ever run. A plan
+that the ladder has changed is no longer the written one: then its steps run once, by their needs alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from bough.core.events import ChildSettled
+from bough.core.planning.plan import Machine, Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.workflow.conditions import BEFORE, StepResult, is_met, render_condition
+from bough.core.workflow.transitions import NextState, choose_next_state
+
+Do = Literal["", "break", "continue"]
+
+
+def is_as_written(task: Task) -> bool:
+    """The steps are still those that somebody wrote down."""
+    return task.approaches <= 1
+
+
+def get_machine(task: Task) -> Machine | None:
+    return task.step.machine if is_as_written(task) else None
+
+
+# ── what is known of steps ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def build_step_result(child: ChildSettled) -> StepResult:
+    return StepResult(child.state is State.COMPLETED, child.errors, child.result)
+
+
+def collect_results(task: Task) -> dict[str, StepResult]:
+    """The steps that are over: as of this pass, else as of an earlier one. One that was left out says nothing."""
+    known = {**task.ended, **task.settled}
+    return {name: build_step_result(child) for name, child in known.items() if child.state is not State.SKIPPED}
+
+
+def _collect_known_results(task: Task, before: Step | None) -> Mapping[str, StepResult]:
+    known = collect_results(task)
+    if before is not None and before.name in task.settled and before.name in known:
+        known[BEFORE] = known[before.name]
+    return known
+
+
+# ── one step ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def explain_skip(task: Task, step: Step) -> str:
+    """Why a step that could start now does not run; empty when it does."""
+    if step.condition is None:
+        return ""
+    number = task.steps.index(step)
+    before = task.steps[number - 1] if number and not task.parallel else None
+    if is_met(step.condition, _collect_known_results(task, before)):
+        return ""
+    return f"its condition does not hold: {render_condition(step.condition)}"
+
+
+# ── passes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find_exit_request(task: Task) -> ChildSettled | None:
+    """The step that asks to leave this pass, or a pass around."""
+    return next((child for child in task.settled.values() if child.do), None)
+
+
+def is_repeating(task: Task) -> bool:
+    return task.step.repeat > 1 and is_as_written(task)
+
+
+def explain_rest_skipped(task: Task) -> str:
+    """Why what has not begun in this pass will not be; empty while the pass continues."""
+    asking = find_exit_request(task)
+    if asking is None:
+        return ""
+    if asking.do == "continue" and is_repeating(task):
+        return f"`{asking.child}` begins the next pass"
+    return f"`{asking.child}` leaves the {'loop' if is_repeating(task) or task.inherited.loop else 'step'}"
+
+
+def explain_next_pass(task: Task) -> str:
+    """Why another pass begins, now that one is over and all is well; empty when none does."""
+    step, asking = task.step, find_exit_request(task)
+    if not is_repeating(task) or task.passes >= step.repeat or (asking is not None and asking.do == "break"):
+        return ""
+    if step.until is None:
+        return f"{task.passes} of {step.repeat}"
+    if is_met(step.until, _collect_known_results(task, task.steps[-1])):
+        return ""
+    return f"{render_condition(step.until)} does not hold yet ({task.passes} of {step.repeat})"
+
+
+def find_outer_exit(task: Task) -> Do:
+    """What a task that is over asks of the steps around it: it was left for a pass that is not its own."""
+    asking = find_exit_request(task)
+    return asking.do if asking is not None and not is_repeating(task) and task.inherited.loop else ""
+
+
+def describe_passes(task: Task) -> str:
+    """How the passes ended, for people; empty when there is only one."""
+    step, asking = task.step, find_exit_request(task)
+    if not is_repeating(task):
+        return ""
+    count = f"after {task.passes} of {step.repeat} passes"
+    if asking is not None and asking.do == "break":
+        return f"{count}, left by `{asking.child}`"
+    if step.until is None:
+        return count
+    done = is_met(step.until, _collect_known_results(task, task.steps[-1]))
+    return f"{count}, {render_condition(step.until)} {'holds' if done else 'still does not hold'}"
+
+
+# ── states ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def find_current_state(task: Task) -> Step | None:
+    """The state that a machine is in."""
+    turns = get_machine(task)
+    if turns is None:
+        return None
+    name = task.at_state or turns.start
+    return next((step for step in task.steps if step.name == name), None)
+
+
+def find_next_state(task: Task) -> NextState | None:
+    """What follows the present state; None while it is not over."""
+    turns, state = get_machine(task), find_current_state(task)
+    child = task.settled.get(state.name) if state is not None else None
+    if turns is None or child is None:
+        return None
+    if child.do:
+        return NextState(None, True, f"`{child.child}` was left")
+    return choose_next_state(turns, child.child, build_step_result(child), task.turns)
+
+
+def find_broken_state(task: Task) -> ChildSettled | None:
+    """The state at which a machine came to a bad end."""
+    state, ways = find_current_state(task), find_next_state(task)
+    if state is None or ways is None or ways.to is not None or ways.success:
+        return None
+    return task.settled[state.name]
+
+
+def has_exhausted_transitions(task: Task) -> bool:
+    """A machine has taken all the transitions that it may."""
+    turns = get_machine(task)
+    return turns is not None and task.turns >= turns.limit

@@ -1,0 +1,157 @@
+"""How an agent is spoken to, and how what it says is taken: by native tool calls, or by blocks in its text. Both end in
+the same calls."""
+
+from __future__ import annotations
+
+import json
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance import examination
+from bough.core.agent_choice import choose_agent
+from bough.core.conversation import context
+from bough.core.conversation.compaction import measure_messages
+from bough.core.messages import Answer, Call, Prompt
+from bough.core.planning.plan import Role, Tier
+from bough.core.textual import conversation, paths, task_files
+from bough.core.textual.reading import read_calls
+from bough.core.tree.task import Attempt, Task
+from bough.core.tree.task_state import State
+from bough.engine.task_workspace import Site, collect_brief_values
+
+IN_TEXT = {
+    "no_tool_call": "text_no_block",
+    "empty_answer": "text_no_block",
+    "cut_short": "text_cut_short",
+    "refused": "text_refused",
+    "take_stock": "text_nudge",
+}
+"""What an agent that acts in text is told in place of a template about tools."""
+OUTSIDE = {"no_tool_call": "outside_go_on", "empty_answer": "outside_go_on", "cut_short": "outside_go_on"}
+"""What one that has tools of its own is told in place of a template about bough's."""
+CHANGES = ("write", "edit")
+
+
+async def build_attempt(task: Task, site: Site, role: Role, tier: Tier) -> e.AttemptStarted:
+    """A fresh agent, told what its role is told, in the protocol of its model."""
+    ports = site.ports
+    values = await collect_brief_values(task, site)
+    meets = role == "bug_hunter" and task.state is State.TEST_FAILED and bool(examination.list_failing_probes(task))
+    if meets:  # The check passes, and probes fail.
+        values |= {"failure": examination.render_failing_probes(task)}
+    if agent := find_agent(task, site, role, tier):
+        system = context.render(ports.prompt("outside"), values)
+        brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
+        return e.AttemptStarted(role, tier, system, brief, "agent", agent=agent)
+    spoken = ports.protocols.of(ports.models[tier].name)
+    if spoken.protocol == "tools":
+        system = context.render(ports.prompt("agent"), values)
+        brief = context.render(ports.prompt("probe_hunter" if meets else role), values)
+        if spoken.may_change and 0 < ports.models[tier].window <= task_files.SMALL_WINDOW:
+            files, _ = await _render_files(task, site, tier)  # Asking for them would fill the window with questions.
+            brief += context.render_section("Files, as they are now", files)
+        return e.AttemptStarted(role, tier, system, brief, may_change=spoken.may_change)
+    system = context.render(ports.prompt("text_agent"), values | {"blocks": await _render_block_rules(task, site)})
+    return e.AttemptStarted(role, tier, system, await _render_text_brief(task, site, role, tier, values), "text")
+
+
+def find_agent(task: Task, site: Site, role: Role, tier: Tier) -> str:
+    """The outside agent that does it; empty: bough's own."""
+    return choose_agent(site.run.agents, site.run.models, task.step, role, tier)
+
+
+async def _render_block_rules(task: Task, site: Site) -> str:
+    """How else to answer than with whole files. Who has one short file to write is not told: a small model would rather
+    copy an example than do the task."""
+    known = await _collect_known(task, site)
+    path = task_files.find_target(known)
+    text = (await site.ports.workspaces.texts(task.tree, [path])).get(path, "") if path else ""
+    alone = path and not task_files.list_others(known, path) and text.count("\n") <= task_files.SHORT
+    return "" if alone else f"\n{site.ports.prompt('text_blocks')}"
+
+
+async def render_message(task: Task, site: Site, template: str) -> str:
+    """What bough says to the agent between rounds."""
+    values = await collect_brief_values(task, site)
+    if task.outside:
+        template = OUTSIDE.get(template, template)
+    if task.in_text:
+        template = IN_TEXT.get(template, template)
+        values |= {"closing": task_files.render_closing(await _collect_known(task, site)), "diagnosis": ""}
+    return context.render(site.ports.prompt(template), values)
+
+
+async def build_text_prompt(task: Task, site: Site, key: str) -> Prompt:
+    """The conversation in words. Where the window is small, or not known, it is rebuilt from what there is now (the
+    task, the files, the last exchange) when that is shorter than what was said."""
+    attempt = _get_attempt(task)
+    messages = list(attempt.messages)
+    window = site.ports.models[attempt.tier].window
+    if len(messages) > 1 and window <= task_files.SMALL_WINDOW:
+        brief = await _render_text_brief(task, site, attempt.role, attempt.tier, await collect_brief_values(task, site))
+        again = conversation.rebuild_messages(brief, messages)
+        messages = again if measure_messages(again) < measure_messages(messages) else messages
+    told = conversation.render_as_text(messages)
+    return Prompt(key, attempt.system, told, (), temperature=task.step.temperature)
+
+
+async def read_answer(answer: Answer, task: Task, site: Site) -> Answer:
+    """The answer with the calls that its text means. Changes are a claim too, unless it says that more is to come: the
+    check is what tells a small model how far it got."""
+    found = read_calls(answer.text, await _collect_known(task, site), answer.stop)
+    calls = answer.calls or found.calls
+    changes = any(call.name in CHANGES for call in calls)
+    claimed = any(call.name == "done" for call in calls)
+    if not claimed and not found.more and (changes or (found.done is not None and not calls)):
+        calls = (*calls, _build_done_call(found.done or "The files are written.", found.aside))
+    return replace(answer, calls=tuple(calls), stop="calls" if calls else answer.stop)
+
+
+def _build_done_call(summary: str, aside: tuple[str, ...]) -> Call:
+    left = f" (Left as they were: {', '.join(aside)}.)" if aside else ""
+    return Call("", "done", json.dumps({"summary": f"{summary}{left}"}))
+
+
+async def _render_text_brief(task: Task, site: Site, role: Role, tier: Tier, values: dict[str, str]) -> str:
+    """What the role is told, with the files that matter in it."""
+    ports = site.ports
+    files, known = await _render_files(task, site, tier)
+    others = task_files.render_names(path for path in known.paths if path not in task_files.choose_files(known))
+    failing = task_files.render_failing(task.verdict) if task.verdict and task.verdict.ruling != "passed" else ""
+    check = await ports.verifier.find(task)
+    told = values | {
+        "files": context.render_section(
+            "Files", "\n\n".join(part for part in (files, f"Others: {others}" if others else "") if part)
+        ).strip(),
+        "failure": failing or values["failure"],
+        "check": context.render_section("The check", f"bough runs `{check.command}`; it has to pass.") if check else "",
+        "closing": task_files.render_closing(known),
+    }
+    if task.step.attempt:  # What the others came to would only make it like them.
+        told |= {"above": "", "results": "", "notes": ""}
+    return context.render(ports.prompt(f"text_{role}"), told)
+
+
+async def _render_files(task: Task, site: Site, tier: Tier) -> tuple[str, paths.Known]:
+    """The files that matter to the task, as far as they fit into the model's window."""
+    known = await _collect_known(task, site)
+    order = task_files.choose_files(known)
+    texts = await site.ports.workspaces.texts(task.tree, order)
+    return task_files.render_files(texts, order, task_files.compute_room(site.ports.models[tier].window)), known
+
+
+async def _collect_known(task: Task, site: Site) -> paths.Known:
+    workspaces = site.ports.workspaces
+    changed = (
+        [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
+        if task.tree != task.base
+        else []
+    )
+    words = "\n".join((task.step.instructions, *task.step.criteria, *task.step.files))
+    return paths.collect_known(await workspaces.paths(task.tree), words, changed)
+
+
+def _get_attempt(task: Task) -> Attempt:
+    assert task.attempt is not None, "the model is asked outside an attempt"
+    return task.attempt

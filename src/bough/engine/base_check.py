@@ -1,0 +1,58 @@
+"""Before the first round: what does the goal's check say of the files as they are? A check that lacks something there
+(a command, an installed package, a service) halts the run before anything is spent: no agent can mend a machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from bough.core import events as e
+from bough.core.acceptance.verdict import Check
+from bough.core.budget.ledger import Spend, seconds_left
+from bough.core.errors import SetupFailed
+from bough.core.ids import GOAL
+from bough.core.journal.run_fold import Run
+from bough.core.tree.task import Task
+from bough.ports import Ports
+
+
+async def check_base(run: Run, ports: Ports) -> AsyncIterator[Sequence[e.AnyEvent]]:
+    """What is to be recorded of it. Nothing is changed by it, so after a crash it is simply done again."""
+    goal = run.plan.goal
+    task = Task(GOAL, step=goal, base=run.base, tree=run.base, rules=run.rules)
+    check = await ports.verifier.find(task) if goal.requires_testing else None
+    if check is None:
+        yield [e.BaseChecked()]
+        return
+    yield [e.BaseStarted(check.command, check.why, check.environment)]
+    looking = asyncio.create_task(_run_base_check(ports, run, task, check))
+
+    def stop() -> None:
+        looking.cancel()
+
+    unwatch = ports.stop.watch(stop)
+    try:
+        async with asyncio.timeout(seconds_left(Spend(), run.limits)):
+            found = await looking
+    except TimeoutError:
+        spent = f"the budget of {run.limits.minutes:,} minutes is spent before the check of the base has ended"
+        yield [e.RunHalted("budget", spent)]
+        return
+    except asyncio.CancelledError:
+        if not ports.stop.requested:
+            raise
+        yield [e.RunHalted(*ports.stop.halt)]
+        return
+    finally:
+        looking.cancel()
+        unwatch()
+    yield [found, e.RunHalted("environment", f"{found.lacking}. {found.way_out}")] if found.lacking else [found]
+
+
+async def _run_base_check(ports: Ports, run: Run, task: Task, check: Check) -> e.BaseChecked:
+    try:
+        return await ports.verifier.at_base(run, task, check, partial(ports.progress, GOAL))
+    except SetupFailed as error:
+        said, _, more = str(error).partition(": ")
+        return e.BaseChecked(check.command, check.why, check.environment, lacking=said, way_out=more)

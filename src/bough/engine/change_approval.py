@@ -1,0 +1,128 @@
+"""Have it decided whether original tests may change, and bring findings back to the agent that did the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import changed_tests
+from bough.core.acceptance.verdict import AllowedChange, Disagreement
+from bough.core.conversation import context
+from bough.core.errors import Unavailable
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.engine.dispute_judge import ask_judge
+from bough.engine.task_workspace import Site
+from bough.ports import Batches
+
+ONE_BY_ONE = 6
+"""More tests than this are put to the judge in one question: it stands or falls for all of them."""
+QUESTION = (
+    "Does the request demand that the test expects something else than before, so that work which does what the "
+    "request says cannot leave the test as it was? A request to fix, finish or improve something does not demand it."
+)
+QUESTION_OWN = (
+    "The test was written by an earlier step of the same work, not by the person. Does the request, or the evidence "
+    "below it, show that the test as it was expects something wrong? Quote the words that show it."
+)
+YES = ("y", "yes", "allow", "ok")
+
+
+async def rule_on_changes(command: c.RuleOnChanges, task: Task, site: Site) -> Batches:
+    left = changed_tests.list_pending_changes(task)
+    if command.by == "earlier":
+        yield [_build_ruling(task, "earlier", ())]
+    elif command.by == "judge":
+        async for batch in _ask_judge(left, task, site):
+            yield batch
+    else:
+        yield [await _ask_person(left, task, site)]
+
+
+async def _ask_judge(left: tuple[Disagreement, ...], task: Task, site: Site) -> Batches:
+    """The judge sees the request and the disagreement, and allows only what words of the request demand."""
+    asked_for = changed_tests.collect_request(site.run.plan)
+    groups = [(one,) for one in left] if len(left) <= ONE_BY_ONE else [left]
+    changes: list[AllowedChange] = []
+    said: list[str] = []
+    events: list[e.AnyEvent] = []
+    for group in groups:
+        own = all(one.own for one in group)
+        question, request = QUESTION_OWN if own else QUESTION, asked_for
+        if own and (evidence := _render_evidence(task)):
+            # Nobody but this run has said what the test expects: evidence may speak against it, not only the request.
+            request = f"{asked_for}\n\nEvidence:\n\n{evidence}"
+        try:
+            judged = await ask_judge(
+                task, site, request=request, dispute=render_dispute(group, task), question=question
+            )
+        except Unavailable as error:
+            said.append(f"the judge could not be asked: {error}")
+            break
+        events += judged.events
+        if judged.ruling is None:
+            said.append(f"the judge could not be asked: {judged.error}")
+            break
+        said.append(judged.ruling.reason)
+        if judged.ruling.demanded:
+            why = f"the request demands it: “{judged.ruling.quote}”"
+            changes += [AllowedChange(one.test, one.change, "judge", why) for one in group]
+    yield [*events, _build_ruling(task, "judge", tuple(changes), " ".join(filter(None, said)))]
+
+
+async def _ask_person(left: tuple[Disagreement, ...], task: Task, site: Site) -> e.ChangesRuled:
+    ask = site.ports.ask
+    question = context.render(site.ports.prompt("approve"), {"tests": render_dispute(left, task)})
+    text = ((await ask(question)) or "").strip() if ask is not None else ""
+    if text.lower() in YES:
+        return rule_by_person(task, allow=True, person=site.ports.person)
+    person = site.ports.person
+    return (
+        rule_by_person(task, allow=False, said=text, person=person)
+        if text
+        else _build_ruling(task, "person", (), "nobody answered")
+    )
+
+
+def rule_by_person(task: Task, *, allow: bool, said: str = "", person: str = "") -> e.ChangesRuled:
+    """What a person decides about all that is pending."""
+    left = changed_tests.list_pending_changes(task)
+    if not allow:
+        return e.ChangesRuled("person", task.tree, denied=tuple(one.test for one in left), why=said, person=person)
+    allowed = tuple(AllowedChange(one.test, one.change, "person", "the person allows it") for one in left)
+    return replace(_build_ruling(task, "person", allowed), person=person)
+
+
+def _build_ruling(task: Task, by: e.ChangesBy, changes: tuple[AllowedChange, ...], why: str = "") -> e.ChangesRuled:
+    return e.ChangesRuled(by, task.tree, changes, why=why, verdict=changed_tests.approve_verdict(task, changes))
+
+
+def render_dispute(found: Iterable[Disagreement], task: Task) -> str:
+    """Each test with its old and new expectation, what it says now, and why the agent changed it."""
+    found = tuple(found)
+    claimed = context.render_section("What the agent says about its work", task.claim or "")
+    disputed = context.render_section("What the agent says against these tests", _render_evidence(task))
+    return f"{context.render_disagreements(found)}\n{claimed}{disputed}".strip()
+
+
+def _render_evidence(task: Task) -> str:
+    return context.render_bullets(f"{test}: {said}" for test, said in task.disputes.items())
+
+
+async def return_finding(command: c.ReturnFinding, task: Task, site: Site) -> Batches:
+    """To the same agent: it knows what it did and why."""
+    verdict = task.verdict
+    assert verdict is not None, "nothing was found"
+    left = changed_tests.list_pending_changes(task)
+    template = "test_changes" if left else "finding"
+    ruled = context.render_section("What was decided", task.decided) if task.decided else ""
+    values = {"reason": verdict.reason, "tests": context.render_disagreements(left), "decided": ruled}
+    text = context.render(site.ports.prompt(template), values)
+    yield [
+        e.StateChanged(State.TEST_FAILED, verdict.reason),
+        e.FindingReturned(text),
+        e.StateChanged(State.IN_PROGRESS, "it goes back to the same agent"),
+    ]

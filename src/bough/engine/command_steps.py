@@ -1,0 +1,83 @@
+"""Steps without an agent: a command, and the summary of a task's steps."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from functools import partial
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.errors import Unavailable, Unkeepable
+from bough.core.tree import task_result
+from bough.core.tree.task import Task
+from bough.core.workflow.command_quoting import fill_command
+from bough.engine.consult import consult
+from bough.engine.task_workspace import Site, restore_workspace
+from bough.ports import Batches, Finished
+
+SUMMARY = 4_000
+"""Characters of a summary at most."""
+_ESCAPES = r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f]"
+
+
+async def run_command(command: c.RunCommand, task: Task, site: Site) -> Batches:
+    """The intent is durable first. Places for results were filled when the step began, each as one argument."""
+    ports, rules = site.ports, task.rules
+    workspace = await site.open(task)
+    line = fill_command(task.step.run, {}, {})
+    yield [e.CommandStarted(task.step.run)]
+    finished = await ports.sandbox.run(
+        [shutil.which("bash") or "sh", "-c", line] if isinstance(line, str) else line,
+        workspace=workspace,
+        timeout=rules.check_timeout,
+        limit=rules.kept,
+        progress=partial(ports.progress, task.id),
+    )
+    text = re.sub(_ESCAPES, "", finished.output.decode("utf-8", "replace"))
+    try:
+        tree = await workspace.snapshot()
+    except Unkeepable as error:
+        await restore_workspace(workspace, task)
+        yield [e.CommandFinished(False, str(error), finished.exit_status, tree=task.tree, seconds=finished.seconds)]
+        return
+    shown = task_result.keep_ends(text, rules.shown)
+    blob = await ports.store.put_blob(finished.output) if len(shown) < len(text.strip()) else ""
+    yield [_build_finished_event(finished, shown, blob, tree)]
+
+
+def _build_finished_event(finished: Finished, shown: str, blob: str, tree: str) -> e.CommandFinished:
+    return e.CommandFinished(
+        ok=finished.exit_status == 0,
+        output=shown,
+        exit_status=finished.exit_status,
+        blob=blob,
+        tree=tree,
+        seconds=finished.seconds,
+        killed=finished.killed,
+    )
+
+
+async def recover_command(command: c.RecoverCommand, task: Task, site: Site) -> Batches:
+    """The workspace was put back when the task was entered; what the command did elsewhere is not known."""
+    yield [
+        e.WorkspaceRestored(task.tree, "a command was interrupted"),
+        e.CommandFinished(False, "", interrupted=True),
+    ]
+
+
+async def summarize_steps(command: c.Summarise, task: Task, site: Site) -> Batches:
+    """By the fast model; when it cannot be asked, or nothing is left to ask it with, what the steps gave is cut."""
+    whole = task_result.join_step_results(task)
+    plain = e.Summarized(task_result.keep_ends(whole, SUMMARY), "rule")
+    if not whole or task.left.rounds < 1:
+        yield [plain]
+        return
+    values = {"instructions": task.step.instructions or task.step.name, "results": whole}
+    try:
+        asked = await consult(task, site, "summary", "fast", values)
+    except Unavailable as error:
+        yield [e.HelperFailed("summary", str(error)), plain]
+        return
+    text = asked.answer.text.strip() if asked.answer is not None else ""
+    yield [*asked.events, e.Summarized(task_result.keep_ends(text, SUMMARY), "model") if text else plain]

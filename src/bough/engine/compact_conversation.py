@@ -1,0 +1,100 @@
+"""Make a conversation smaller before it fills the model's window.
+
+The fast model summarises what goes, part by part, each charged like a round. Where it is not to be asked or does not
+answer, plain rules take its place: a compaction always comes to an end.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.budget.ledger import LAST_SHARE, find_reached_limit
+from bough.core.conversation import compaction, context, pruning
+from bough.core.conversation.persistent_list import PersistentList
+from bough.core.conversation.pruning import EssentialFacts
+from bough.core.errors import Unavailable
+from bough.core.messages import Message
+from bough.core.tree.task import Task
+from bough.engine.consult import Consulted, consult
+from bough.engine.rungs import PART
+from bough.engine.task_workspace import Site, collect_facts
+from bough.ports import Batches
+
+
+class CompactionPlan(Struct, frozen=True):
+    """What is to become of a conversation."""
+
+    messages: PersistentList[Message]
+    at: int
+    """Kept from here on."""
+    limit: int
+    """Tokens for the summary."""
+    facts: EssentialFacts
+    pinned: str
+
+    @property
+    def gone(self) -> tuple[Message, ...]:
+        return tuple(self.messages)[1 : self.at]
+
+
+async def compact_conversation(command: c.Compact, task: Task, site: Site) -> Batches:
+    """Ends with `Compacted`, unless a person wants to stop meanwhile. The last answer of the fast model and what came
+    of it are recorded together, so that a crash in between does not ask it again."""
+    assert task.attempt is not None, "no conversation to compact"
+    yield [e.CompactionStarted(task.attempt.used, task.attempt.window)]
+    plan = await _plan_compaction(task, task.attempt.messages, site)
+    parts = _split_parts(plan, task, site)
+    written, asked = "", Consulted((), None)
+    for number, part in enumerate(parts, 1):
+        if asked.events:
+            yield asked.events
+        values = compaction.build_question(part, number, len(parts), plan.facts, written, plan.limit)
+        asked = await _ask_summary(task, site, values)
+        written = asked.answer.text if asked.answer and pruning.is_usable(asked.answer) else ""
+        if not written:
+            break
+    if asked.events and not written and site.ports.stop.requested:
+        yield asked.events
+        return
+    yield [*asked.events, _build_compacted_event(plan, written, site)]
+
+
+async def _plan_compaction(task: Task, messages: PersistentList[Message], site: Site) -> CompactionPlan:
+    facts = await collect_facts(task, site)
+    aim = compaction.compute_target(messages, task.rules.compaction)
+    at = compaction.find_cut(messages, aim)
+    return CompactionPlan(
+        messages, at, compaction.compute_room(messages, at, aim), facts, compaction.render_pinned(facts, messages)
+    )
+
+
+def _split_parts(plan: CompactionPlan, task: Task, site: Site) -> list[str]:
+    """What the fast model is to be shown; nothing when plain rules are wanted, or are all that is worth it."""
+    if task.rules.compaction.summarizer == "truncate" or find_reached_limit(task.spend, task.limits, LAST_SHARE):
+        return []
+    used = max(compaction.measure_messages(plan.messages), task.attempt.used if task.attempt else 0)
+    if not compaction.has_helped(used, used - compaction.measure_messages(plan.gone)):
+        return []
+    window = site.ports.models["fast"].window
+    parts = pruning.split_transcript(plan.gone, min(PART, window // 2) if window else PART)
+    return parts if len(parts) < task.left.rounds else []  # Each part is a round, and the agent needs one too.
+
+
+async def _ask_summary(task: Task, site: Site, values: dict[str, str]) -> Consulted:
+    try:
+        return await consult(task, site, "compactor", "fast", values)
+    except Unavailable as error:
+        return Consulted((e.HelperFailed("compactor", str(error)),), None, str(error))
+
+
+def _build_compacted_event(plan: CompactionPlan, written: str, site: Site) -> e.Compacted:
+    if written:
+        text = compaction.parse_summary(written, plan.pinned, plan.limit, plan.facts.files)
+    else:
+        text = compaction.summarize_plainly(plan.gone, plan.pinned, plan.limit)
+    told = context.render(site.ports.prompt("compacted"), {"summary": text})
+    before = compaction.measure_messages(plan.messages)
+    after = compaction.measure_messages(compaction.compact_messages(plan.messages, plan.at, told))
+    return e.Compacted(told, plan.at, before, after, "model" if written else "rule")

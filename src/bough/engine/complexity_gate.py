@@ -1,0 +1,143 @@
+"""How much work is a goal? And what planners are told about the repository."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import PurePosixPath
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import requirements
+from bough.core.budget.ledger import compute_remaining
+from bough.core.conversation import context
+from bough.core.conversation.structured_answer import Problems
+from bough.core.errors import Unavailable
+from bough.core.messages import Answer
+from bough.core.planning import prompt_values
+from bough.core.planning.outline import OWNERS, outlined
+from bough.core.planning.prompt_values import Size
+from bough.core.planning.size_estimate import SizeEstimate, choose_proposal, read_estimate, read_starts
+from bough.core.planning.tool_specs import GATE, READING_GATE
+from bough.core.tree.task import Task
+from bough.engine.consult import Consulted, consult
+from bough.engine.task_workspace import INSTRUCTIONS, INSTRUCTIONS_LIMIT, Site, build_halt, find_check_command
+from bough.ports import Batches, Workspaces
+
+COUNTED = 100
+"""Files whose lines are counted; of more, so many from all over."""
+
+
+async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
+    """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
+    rounds = compute_remaining(task.spend, task.limits).rounds
+    listed = requirements.list_given(task.step)
+    size, known = await measure_repository(task, site), await describe_repository(task, site)
+    values = prompt_values.build_gate_values(
+        context.build_planner_goal(task), size, rounds, grows=site.run.grows, **known
+    )
+    try:
+        asked = await consult(task, site, "gate", "fast", values, GATE if listed else READING_GATE)
+    except Unavailable as error:
+        yield [e.HelperFailed("gate", str(error)), build_halt(error)]
+        return
+    if asked.answer is None:
+        yield [*asked.events, e.TaskHalted("unavailable", asked.error)]
+        return
+    found = read_estimate(asked.answer)
+    if isinstance(found, Problems) and not asked.answer.calls and _speaks_text(site):
+        yield asked.events  # What is answered in words may be mended once.
+        try:
+            asked = await consult(task, site, "gate", "fast", values, GATE, more=str(found))
+        except Unavailable as error:
+            asked = Consulted((e.HelperFailed("gate", str(error)),), None)
+        found = read_estimate(asked.answer) if asked.answer is not None else found
+    if isinstance(found, Problems):
+        found = SizeEstimate(atomic=True, steps=1, reason=f"no estimate was given: {found.said[0]}")
+    proposed = choose_proposal(found, False, task.rules.planning.max_depth)
+    estimated = e.Estimated(found.atomic, found.steps, found.phases, found.domains, found.reason, proposed)
+    yield [*asked.events, read_requirements(task, asked.answer), estimated]
+
+
+def read_requirements(task: Task, answer: Answer | None = None) -> e.RequirementsRead:
+    """What the goal asks: as the person lists it, else as the answer says, else by the form of its text."""
+    if known := requirements.list_given(task.step):
+        listed = len(known) > 1 or bool(task.step.criteria)
+        return e.RequirementsRead(known, "person" if listed else "rule")
+    found = requirements.split_by_starts(task.step.instructions, read_starts(answer)) if answer is not None else ()
+    return e.RequirementsRead(found or requirements.split_by_form(task.step), "model" if found else "rule")
+
+
+def _speaks_text(site: Site) -> bool:
+    ports = site.ports
+    return ports.protocols.of(ports.models["fast"].name).protocol == "text"
+
+
+async def describe_repository(task: Task, site: Site) -> dict[str, str]:
+    """What every planning prompt says of the repository."""
+    goal = "\n".join([task.step.instructions, *task.step.criteria])
+    return await describe(site.ports.workspaces, task.tree, await find_check_command(task, site), goal)
+
+
+async def describe(workspaces: Workspaces, tree: str, command: str, goal: str) -> dict[str, str]:
+    """`goal`: what is to be done, which chooses what is shown of many files."""
+    paths = await workspaces.paths(tree)
+    own = await workspaces.texts(tree, [*INSTRUCTIONS, *BUILD_FILES, *OWNERS])
+    owners = next((own[name] for name in OWNERS if name in own), "")
+    built = (f"\n\n{name}:\n\n{own[name][:BUILD_LIMIT].strip()}" for name in BUILD_FILES if name in own)
+    return {
+        "command": command,
+        "files": await asyncio.to_thread(outlined, paths, goal, prompt_values.OUTLINE, owners),
+        "built": "".join(built).strip(),
+        "project": next((own[name] for name in INSTRUCTIONS if name in own), "")[:INSTRUCTIONS_LIMIT].strip(),
+    }
+
+
+async def measure_repository(task: Task, site: Site) -> Size:
+    return await measure(site.ports.workspaces, task.tree)
+
+
+async def measure(workspaces: Workspaces, tree: str) -> Size:
+    paths = await workspaces.paths(tree)
+    sample = paths[:: -(-len(paths) // COUNTED)] if paths else []
+    texts = await workspaces.texts(tree, sample)
+    lines = sum(text.count("\n") for text in texts.values() if "\0" not in text[:1_000])
+    kinds = Counter(PurePosixPath(path).suffix.lstrip(".") for path in paths)
+    languages = tuple(LANGUAGES[kind] for kind, _ in kinds.most_common() if kind in LANGUAGES)
+    about = len(sample) < len(paths)
+    lines = int(round(lines * len(paths) / len(sample), -2)) if about else lines
+    return Size(len(paths), lines, tuple(dict.fromkeys(languages)), about)
+
+
+BUILD_FILES = ("pyproject.toml", "package.json", "Cargo.toml", "go.mod", "Makefile")
+"""Say in few words what the project is made with."""
+BUILD_LIMIT = 2_000
+
+LANGUAGES = {
+    "c": "C",
+    "cc": "C++",
+    "cpp": "C++",
+    "cs": "C#",
+    "css": "CSS",
+    "go": "Go",
+    "h": "C",
+    "html": "HTML",
+    "java": "Java",
+    "js": "JavaScript",
+    "jsx": "JavaScript",
+    "kt": "Kotlin",
+    "md": "Markdown",
+    "mjs": "JavaScript",
+    "php": "PHP",
+    "py": "Python",
+    "rb": "Ruby",
+    "rs": "Rust",
+    "scala": "Scala",
+    "sh": "shell",
+    "sql": "SQL",
+    "swift": "Swift",
+    "toml": "TOML",
+    "ts": "TypeScript",
+    "tsx": "TypeScript",
+}
+"""Kinds of files that say something about a project, by suffix."""

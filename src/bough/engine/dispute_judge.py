@@ -1,0 +1,45 @@
+"""Have a dispute decided by a fresh judge on the strong tier, who sees the request and the dispute and nothing else."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from bough.core import events as e
+from bough.core.acceptance.judge_ruling import RULE, Ruling, read_ruling
+from bough.core.conversation import context
+from bough.core.conversation.structured_answer import Problems
+from bough.core.planning import prompt_values
+from bough.core.tree.task import Task
+from bough.engine.consult import consult, render_answer
+from bough.engine.task_workspace import Site
+
+JUDGE = "judge"
+
+
+class DisputeRuling(Struct, frozen=True):
+    """What came of a dispute, and the events that record what it cost."""
+
+    events: tuple[e.AnyEvent, ...]
+    ruling: Ruling | None
+    """None: the judge could not be asked."""
+    error: str = ""
+
+
+async def ask_judge(task: Task, site: Site, *, request: str, dispute: str, question: str) -> DisputeRuling:
+    """Ask once; an answer that cannot be taken may be mended once. A ruling that still has no quote upholds nothing.
+    Raises `Unavailable` when the model refuses."""
+    values = {"request": request, "dispute": dispute, "question": question}
+    events: tuple[e.AnyEvent, ...] = ()
+    more, found = "", Problems(("nothing was said",))
+    for _ in range(2):
+        asked = await consult(task, site, JUDGE, "strong", values, RULE, more)
+        events = (*events, *asked.events)
+        if asked.answer is None:
+            return DisputeRuling(events, None, asked.error)
+        ruling = read_ruling(asked.answer, request)
+        if isinstance(ruling, Ruling):
+            return DisputeRuling(events, ruling)
+        found = ruling
+        mend = prompt_values.build_repair_values(RULE.name, found, render_answer(asked.answer))
+        more = context.render(site.ports.prompt("plan_repair"), mend)
+    return DisputeRuling(events, Ruling(False, "", f"the judge gave no ruling that counts: {found.said[0]}"))

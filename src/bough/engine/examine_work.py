@@ -1,0 +1,272 @@
+"""Hold finished work against what was asked: have probes written, run them, have a judge rule on those in dispute."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import examination, probes
+from bough.core.acceptance.evidence_table import describe_standing
+from bough.core.acceptance.probes import LOOK, PROBE, Examination, Form, is_test_path
+from bough.core.acceptance.requirements import render_requirements
+from bough.core.acceptance.verdict import Check
+from bough.core.budget.ledger import find_reached_limit
+from bough.core.conversation import context
+from bough.core.conversation.code_outline import extract_added_lines, fit_texts, outline_files, split_diff
+from bough.core.conversation.structured_answer import Problems
+from bough.core.conversation.text_fitting import fence_text
+from bough.core.errors import Unavailable
+from bough.core.ids import GOAL
+from bough.core.messages import Answer, ToolSpec
+from bough.core.planning import prompt_values
+from bough.core.tree.task import Task
+from bough.engine.consult import consult, render_answer
+from bough.engine.dispute_judge import ask_judge
+from bough.engine.task_workspace import Site, build_halt
+from bough.ports import Batches
+
+EXAMINER, REVIEWER, CRITIC = "examiner", "reviewer", "critic"
+FACE = 14_000
+"""Characters of the interface that an examiner is shown."""
+DOCS = 6_000
+"""Characters of changed documentation."""
+WHOLE = 40_000
+"""Characters of the whole change that a reviewer is shown."""
+SHARE = "Other steps meet the rest of what was asked: probe only what this step was to do."
+LOOKS = 2
+BODIES = 16_000
+"""Characters of files that an examiner asks to see."""
+_DOCS = (".md", ".rst", ".txt", ".adoc")
+_SOURCE = (
+    *(".py", ".pyi", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".kt", ".c", ".h", ".cc"),
+    *(".cpp", ".hpp", ".rb", ".php", ".cs", ".swift", ".scala", ".sh", ".lua", ".ex", ".exs", ".pl"),
+)
+
+
+async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
+    """One examination: the examiner of a step, for a goal that was done in steps the reviewer of the whole, or a critic
+    that the plan asks for."""
+    check = await _find_check(task, site)
+    if check is None or (why := await _explain_skip(task, site, check)):
+        yield [e.ExaminationSkipped(why if check is not None else "there is no check to probe beside")]
+        return
+    form, example = await site.ports.verifier.form(task, check)
+    helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.steps else EXAMINER
+    tier = task.step.model if helper == CRITIC else "main"
+    in_text = site.ports.protocols.of(site.ports.models[tier].name).protocol == "text"  # One question, one answer.
+    values = await _build_question(task, site, helper, form, example)
+    request = "\n\n".join((values["asked"], values["step"], values.get("interface", ""), values.get("diff", "")))
+    request += "\n\n" + values.get("instructions", "")
+    looked, mend, looks, problem = "", "", 0, "it only asked to see files"
+    for _ in range(LOOKS + 2):
+        tools: tuple[ToolSpec, ...] = (PROBE, LOOK) if looks < LOOKS and not mend and not in_text else (PROBE,)
+        shown = values | {"looked": looked, "or_look": ", or `look` first" if len(tools) > 1 else ""}
+        try:
+            asked = await consult(task, site, helper, tier, shown, tools, mend)
+        except Unavailable as error:
+            yield [e.HelperFailed(helper, str(error)), build_halt(error)]
+            return
+        if asked.answer is None:
+            rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", asked.error)]
+            yield [*asked.events, *rests]
+            return
+        paths = probes.list_wanted_files(asked.answer) if len(tools) > 1 else ()
+        if paths:
+            looks += 1
+            looked += await _render_bodies(task, site, paths)
+            yield asked.events
+            continue
+        found = probes.read_probes(asked.answer, task.id, form, task.asked, request + looked)
+        if isinstance(found, Examination):
+            yield [*asked.events, e.Examined(helper, found.probes, found.notes, found.left_out)]
+            return
+        problem = found.said[0]
+        if mend:
+            break
+        mend = _render_mending(site, found, asked.answer)
+        yield asked.events
+    yield [*asked.events, e.ExaminationSkipped(f"the {helper} gave no probes that could be read: {problem}")]
+
+
+async def _find_check(task: Task, site: Site) -> Check | None:
+    """The check that probes are written beside; a critic can do without."""
+    found = await site.ports.verifier.find(task)
+    return found or (Check("", "there is none") if task.step.role == CRITIC else None)
+
+
+def _render_mending(site: Site, found: Problems, answer: Answer) -> str:
+    return context.render(
+        site.ports.prompt("plan_repair"), prompt_values.build_repair_values(PROBE.name, found, render_answer(answer))
+    )
+
+
+# ── whether ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _explain_skip(task: Task, site: Site, check: Check) -> str:
+    """Why this work is not examined; empty when it is."""
+    if task.step.role == CRITIC:  # It was asked for.
+        return ""
+    rules, few = task.rules.acceptance, len(task.asked) <= 1
+    if find_reached_limit(task.spend, task.limits) or task.left.rounds < 1:
+        return "nothing is left of the budget"
+    if _is_share_spent(task):
+        return f"it has had its share of the budget ({rules.share:.0%})"
+    if rules.examine == "always":
+        return ""
+    lines = probes.count_changed_lines(await site.ports.workspaces.diff(task.base, task.tree))
+    small = lines <= rules.trivial
+    command = task.step.test_command
+    own = command and task.id == GOAL and not task.steps and command == site.run.plan.goal.test_command
+    if own and (few or small) and await site.ports.verifier.failed_before(site.run, task, check):
+        return "your own check failed before the work and passes now"
+    if few and small:
+        return f"the change is small ({lines} lines)"
+    if not lines:
+        return "only tests and documents were changed"
+    return ""
+
+
+def _is_share_spent(task: Task) -> bool:
+    """One more question would go beyond its share."""
+    share, spent, limits = task.rules.acceptance.share, task.examining, task.limits
+    if spent.rounds and spent.rounds + 1 > share * limits.rounds:
+        return True
+    tokens = limits.tokens is not None and spent.tokens > share * limits.tokens
+    return tokens or (limits.cost is not None and spent.cost > share * limits.cost)
+
+
+# ── what is asked ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def _build_question(task: Task, site: Site, helper: str, form: Form, example: str) -> dict[str, str]:
+    workspaces, goal = site.ports.workspaces, site.run.plan.goal
+    changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
+    code = [path for path in changed if path.endswith(_SOURCE) and not is_test_path(path)]
+    docs = [path for path in changed if path.endswith(_DOCS)]
+    step = "" if task.id == GOAL or helper == CRITIC else f"{task.step.instructions}\n\n{SHARE}"
+    values = {
+        "asked": render_requirements(task.asked) or goal.instructions,
+        "step": context.render_section("The step that was to meet it", step)
+        + context.render_section("What must be true at the end", context.render_criteria(task.step)),
+        "form": _render_form(form, example),
+        "tests": context.render_section("Tests of the author's, by name", await _list_test_names(task, site, changed)),
+        "few": "3",
+        "most": str(probes.count_allowed_probes(task.asked)),
+    }
+    if helper == CRITIC:
+        return values | await _build_subject_values(task, site)
+    if helper == REVIEWER:
+        diff = await workspaces.diff(task.base, task.tree)
+        return values | {"diff": _render_change(diff), "evidence": _render_evidence(task)}
+    texts = await workspaces.texts(task.tree, [*code, *docs])
+    before = await workspaces.texts(task.base, [*code, *docs])
+    written = {path: extract_added_lines(texts[path], before.get(path)) for path in docs if path in texts}
+    documented = "\n\n".join(f"### {path}\n\n{context.shorten_text(text, DOCS)}" for path, text in written.items())
+    face = outline_files({path: texts[path] for path in code if path in texts}, FACE, before)
+    return values | {"interface": "\n\n".join(part for part in (face, documented) if part)}
+
+
+async def _build_subject_values(task: Task, site: Site) -> dict[str, str]:
+    """What a critic sees: what it is to look for, the change, and what checks said of it."""
+    subject, workspaces = task.subject, site.ports.workspaces
+    since = subject.since if subject is not None else task.base
+    diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
+    return {
+        "instructions": task.step.instructions,
+        "verdict": (context.render_bullets(subject.verdicts) if subject is not None else "") or "No check was run.",
+        "diff": _render_change(diff) or "(nothing was changed)",
+    }
+
+
+def _render_change(diff: str) -> str:
+    """The diff with the code first. What does not fit is left out of the tests and documents before it is of the
+    code, and of each file by itself."""
+    files = split_diff(diff)
+    code = {path: text for path, text in files.items() if path.endswith(_SOURCE) and not is_test_path(path)}
+    shown = fit_texts(code, WHOLE)
+    room = WHOLE - sum(map(len, shown.values()))
+    shown |= fit_texts({path: text for path, text in files.items() if path not in code}, max(room, WHOLE // 8))
+    return "".join(shown.values())
+
+
+def _render_form(form: Form, example: str) -> str:
+    place = f"Framework: {form.framework}. A probe becomes the file `{form.path}`.\n{form.how}"
+    if not example:
+        return place
+    return f"{place}\n\nThe beginning of a test that is there, for its style and its imports:\n\n{fence_text(example)}"
+
+
+def _render_evidence(task: Task) -> str:
+    return "\n".join(f"- {one.number}: {describe_standing(one.number, task)}" for one in task.asked)
+
+
+async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:
+    import re
+
+    if task.verdict is not None and task.verdict.added:
+        return context.shorten_text(", ".join(task.verdict.added), 3_000)
+    paths = [path for path in changed if is_test_path(path)]
+    texts = await site.ports.workspaces.texts(task.tree, paths)
+    declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
+    names = [
+        name for text in texts.values() for pair in re.findall(declared, text, re.MULTILINE) for name in pair if name
+    ]
+    return context.shorten_text(", ".join(names), 3_000)
+
+
+async def _render_bodies(task: Task, site: Site, paths: tuple[str, ...]) -> str:
+    workspaces = site.ports.workspaces
+    texts = await workspaces.texts(task.tree, list(paths))
+    if sum(map(len, texts.values())) > BODIES:
+        # What was changed in them is what can be wrong.
+        before = await workspaces.texts(task.base, list(paths))
+        texts = {path: extract_added_lines(text, before.get(path)) for path, text in texts.items()}
+    parts = [f"### {path}\n\n{fence_text(text)}" for path, text in fit_texts(texts, BODIES).items()]
+    missing = [path for path in paths if path not in texts]
+    parts += [f"There is no file {', '.join(missing)}."] if missing else []
+    return context.render_section("What you asked to see", "\n\n".join(parts))
+
+
+# ── running and ruling ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
+    """All that count, in a checkout of their own that nobody works in."""
+    ports, chosen = site.ports, examination.live(task)
+    yield [e.ProbesStarted(task.tree, tuple(probe.name for probe in chosen))]
+    check = await _find_check(task, site)
+    began = ports.clock()
+    progress = partial(ports.progress, task.id)
+    results = await ports.verifier.probe(site.run, task, check, chosen, progress) if check is not None else ()
+    yield [e.ProbesFinished(task.tree, results, ports.clock() - began)]
+
+
+async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
+    """One contested probe after the other."""
+    probe = examination.list_open_contests(task)[0]
+    output = task.probe_results[probe.name].output if probe.name in task.probe_results else ""
+    dispute = (
+        f"A test was written to show: {probe.says}\n\n```\n{probe.text}\n```\n\nIt fails on the finished work:\n\n"
+        f"```\n{output}\n```\n\nIts author rests on these words: “{probe.quote}”\n\n"
+        f"The other side says: {task.contested[probe.name]}"
+    )
+    question = "Does the request demand what the test asserts?"
+    try:
+        judged = await ask_judge(task, site, request=_collect_request(task, site), dispute=dispute, question=question)
+    except Unavailable as error:
+        yield [e.HelperFailed("judge", str(error)), build_halt(error)]
+        return
+    if judged.ruling is None:
+        rests = [] if site.ports.stop.requested else [e.TaskHalted("unavailable", judged.error)]
+        yield [*judged.events, *rests]
+        return
+    yield [*judged.events, e.ProbeRuled(probe.name, judged.ruling)]
+
+
+def _collect_request(task: Task, site: Site) -> str:
+    """The person's own words: the goal, and of a plan that they wrote, the step."""
+    goal = site.run.plan.goal
+    own = [task.step.instructions, *task.step.criteria] if goal.steps else []
+    return "\n\n".join(part for part in (goal.instructions, *goal.criteria, *own) if part)

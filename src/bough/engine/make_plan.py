@@ -1,0 +1,175 @@
+"""From a goal to a tree: which steps, and does the person agree?
+
+The same acts serve a goal and a phase: a phase is planned when it starts, and when it is over the steps after it may
+change. Whatever a planner answers, work continues: a goal whose plan is refused twice runs as one leaf.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.acceptance import requirements
+from bough.core.budget import grants
+from bough.core.conversation import context
+from bough.core.conversation.structured_answer import Problems
+from bough.core.errors import Unavailable
+from bough.core.ids import depth
+from bough.core.messages import Answer
+from bough.core.planning import prompt_values
+from bough.core.planning.plan import Plan, Step, count_leaves, validate_plan
+from bough.core.planning.plan_changes import Changed, apply_changes
+from bough.core.planning.planner_answer import read_conventions, read_plan
+from bough.core.planning.prompt_values import Past
+from bough.core.planning.size_estimate import Advice, SizeEstimate, choose_advice
+from bough.core.planning.tool_specs import CHANGE, PLAN
+from bough.core.tree.task import Task
+from bough.engine.complexity_gate import describe_repository, measure_repository
+from bough.engine.consult import consult
+from bough.engine.person_messages import ask_about_plan
+from bough.engine.planner_steps import ask_for_steps
+from bough.engine.task_workspace import Site
+from bough.ports import Batches
+
+
+async def make_plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
+    """Ask the planner; a bad plan may be repaired once, then the task runs as one leaf."""
+    room = task.rules.planning.max_depth - depth(task.id)
+    if task.proposal == "flat":
+        room = min(room, 1)
+    helper, values = await _build_question(task, site, room)
+    ask = site.ports.approve is not None and _find_advice(task) != "take"
+
+    agreed: tuple[str, ...] = ()
+    asked = bool(task.problems)
+
+    def read(answer: Answer) -> tuple[Step, ...] | Problems:
+        """The planner is asked once for files that it does not name, and whether a plan can be wider; a plan is not
+        refused for that."""
+        nonlocal agreed, asked
+        agreed, again, asked = read_conventions(answer), asked, True
+        return read_plan(task.step, answer, room, site.run.jobs > 1 and not again, task.asked, asked_again=again)
+
+    def proposed(steps: tuple[Step, ...]) -> list[e.AnyEvent]:
+        return [e.PlanProposed(steps, agreed), *([] if ask else _accept_plan(task, steps, site, "the plan", agreed))]
+
+    async for batch in ask_for_steps(task, site, helper, values, PLAN, read, proposed):
+        yield batch
+
+
+def _accept_plan(
+    task: Task, steps: tuple[Step, ...], site: Site, why: str, agreed: tuple[str, ...] = ()
+) -> list[e.AnyEvent]:
+    """The plan holds from here on. The ledger follows its leaves, unless a person has set it."""
+    events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
+    if depth(task.id) == 0 and site.run.grows:
+        known = task.estimate.steps if task.estimate else 0
+        rounds = grants.compute_root_rounds(max(known, sum(map(count_leaves, steps))))
+        if rounds > task.limits.rounds:
+            events.append(e.Granted(grants.set_rounds(task.limits, rounds)))
+    return events
+
+
+def _find_advice(task: Task) -> Advice:
+    found = task.estimate
+    if found is None:
+        return "take"
+    return choose_advice(SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason))
+
+
+async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
+    """Show the proposal and hear what the person says: yes, no (one leaf), words for another proposal, or own steps."""
+    answer, by = await ask_about_plan(task, _find_advice(task), site.ports)
+    if answer is None:
+        return
+    events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish, by)]
+    if answer.says == "yes":
+        events += _accept_plan(task, task.proposed, site, "the plan", task.conventions)
+    elif answer.says == "own":
+        validate_plan(Plan(replace(task.step, steps=answer.steps)))
+        if answer.requirements:
+            goal = replace(task.step, criteria=answer.requirements)
+            events.append(e.RequirementsRead(requirements.list_given(goal), "person"))
+        events += _accept_plan(task, answer.steps, site, "the person's plan")
+    yield events
+
+
+async def review_plan(command: c.Review, task: Task, site: Site) -> Batches:
+    """A phase is over: does the rest of the plan still hold? A refused change leaves it as it is."""
+    begun = frozenset(task.begun)
+    later = [step for step in task.steps if step.name not in begun]
+    values = prompt_values.build_change_values(task.step, _list_past(task), later, context.list_learned_notes(task))
+    try:
+        asked = await consult(task, site, "plan_change", "main", values, CHANGE)
+    except Unavailable as error:
+        yield [e.HelperFailed("plan_change", str(error)), e.PlanChanged(tuple(later))]
+        return
+    changed = _read_changes(task, asked.answer, begun) if asked.answer else None
+    if changed is None or isinstance(changed, Problems):
+        refused = [e.PlanRefused("plan_change", changed.said, final=True)] if changed else []
+        yield [*asked.events, *refused, e.PlanChanged(tuple(later))]
+        return
+    following = tuple(step for step in changed.steps if step.name not in begun)
+    yield [*asked.events, e.PlanChanged(following, changed.said)]
+
+
+def _read_changes(task: Task, answer: Answer, begun: frozenset[str]) -> Changed | Problems:
+    room = task.rules.planning.max_depth - depth(task.id)
+    changed = apply_changes(replace(task.step, steps=task.steps), answer, begun, room)
+    if isinstance(changed, Problems) or not any(step.covers for step in task.steps):
+        return changed
+    lost = requirements.find_coverage_problems(changed.steps, task.asked)
+    return Problems(tuple(lost)) if lost else changed
+
+
+def _list_past(task: Task) -> list[Past]:
+    return [Past(child.child, child.state, child.result or child.why, child.files) for child in task.settled.values()]
+
+
+def _describe_means(task: Task, site: Site) -> str:
+    """What there is to carry the plan out with."""
+    from bough.engine.plan_means import describe_means
+
+    goal = site.run.plan.goal.instructions
+    rounds = grants.LEAF_ROUNDS if site.run.grows else max(1, task.left.rounds)
+    return describe_means(goal, site.run.jobs, rounds)
+
+
+async def _build_question(task: Task, site: Site, room: int) -> tuple[str, dict[str, str]]:
+    size, known = await measure_repository(task, site), await describe_repository(task, site)
+    if depth(task.id):
+        goal = site.run.plan.goal
+        told = (result.partition(": ") for result in task.inherited.results)
+        past = [Past(name, "completed", text) for name, _, text in told]
+        values = prompt_values.build_phase_values(
+            task.step,
+            task.id,
+            goal,
+            size,
+            room,
+            past=past,
+            later=task.inherited.later,
+            requirements=task.asked,
+            means=_describe_means(task, site),
+            agreed=(*task.inherited.conventions, *task.inherited.interfaces),
+            kept=context.list_learned_notes(task),
+            command=known["command"],
+            files=known["files"],
+            built=known["built"],
+            project=known["project"],
+        )
+        return "phase_planner", values
+    found = task.estimate
+    guess = SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason) if found else None
+    return "planner", prompt_values.build_planner_values(
+        context.build_planner_goal(task),
+        size,
+        room,
+        estimate=guess,
+        wish=task.wish,
+        proposed=task.proposed,
+        requirements=task.asked,
+        means=_describe_means(task, site),
+        **known,
+    )

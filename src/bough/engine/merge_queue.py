@@ -1,0 +1,94 @@
+"""The merge queue's head start: while one step is being proven at the head, the next one is already proven on what the
+head will be if that one lands. Kept when it does, thrown away when it does not; nothing of it is recorded before."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from msgspec import Struct
+
+from bough.core.acceptance.verdict import Verdict
+from bough.core.merge.conflict_hunks import Merge, Needed
+
+AHEAD = 4
+"""Steps that may be proven at once ahead of their turn; 0: none is."""
+
+
+class Guess(Struct, frozen=True):
+    """What came of a step on top of a head that was not there yet."""
+
+    merge: Merge
+    verdict: Verdict
+    both: tuple[str, ...] = ()
+
+
+class QueuedStep:
+    """A step in the queue."""
+
+    def __init__(self, need: Needed | None, ahead: QueuedStep | None) -> None:
+        self.need = need
+        """What has to hold of it after those behind it have landed; None: it brings nothing."""
+        self.ahead = ahead
+        self._tree: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self.guess: Guess | None = None
+
+    def expect_tree(self, tree: str | None) -> None:
+        """What the head will be once it has landed, as far as that is known; None: nobody can say."""
+        if not self._tree.done():
+            self._tree.set_result(tree)
+
+    async def tree(self) -> str | None:
+        return await asyncio.shield(self._tree)
+
+    @property
+    def needed(self) -> tuple[Needed, ...]:
+        """Of all that are ahead of it."""
+        found, car = [], self.ahead
+        while car is not None:
+            found += [car.need] if car.need is not None else []
+            car = car.ahead
+        return tuple(reversed(found))
+
+
+class MergeQueue:
+    """The steps of one task that wait for the head, in order."""
+
+    def __init__(self, lock: asyncio.Lock) -> None:
+        self._lock = lock
+        self._cars: list[QueuedStep] = []
+
+    @asynccontextmanager
+    async def turn(
+        self, need: Needed | None, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]], head: Callable[[], str]
+    ) -> AsyncIterator[QueuedStep]:
+        """Have the head for itself. Meanwhile `guess` looks what comes of the step on what the head will be."""
+        car = QueuedStep(need, self._cars[-1] if self._cars else None)
+        self._cars.append(car)
+        guessing: asyncio.Task[Guess | None] | None = None
+        if need is not None and car.ahead is not None and len(self._cars) <= AHEAD + 1:
+            guessing = asyncio.create_task(_make_guess(car, guess))
+        try:
+            async with self._lock:
+                if guessing is not None and car.ahead is not None:
+                    expected = await car.ahead.tree()
+                    if expected is not None and expected == head():
+                        car.guess = await guessing
+                car.ahead = None
+                yield car
+        finally:
+            car.expect_tree(None)
+            self._cars.remove(car)
+            if guessing is not None:
+                guessing.cancel()
+                await asyncio.gather(guessing, return_exceptions=True)
+
+
+async def _make_guess(car: QueuedStep, guess: Callable[[QueuedStep, str], Awaitable[Guess | None]]) -> Guess | None:
+    assert car.ahead is not None
+    tree = await car.ahead.tree()
+    found = await guess(car, tree) if tree is not None else None
+    if found is None:
+        car.expect_tree(None)
+    return found

@@ -1,0 +1,161 @@
+"""A round with an agent that is not bough's own. It asks its own model and runs its own tools, inside the sandbox; what
+it does becomes the same events as what bough's own agent does, so that budget, stuck detector, ladder and verdict need
+not know the difference.
+
+One round is what the agent says and begins to do at once, with what comes of that. The turn goes on between rounds: the
+agent is cut off when something else is decided. The end of its turn is its claim that the task is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.agent_choice import build_done_call, render_opening
+from bough.core.conversation import context
+from bough.core.errors import Passing, Refused, Unkeepable
+from bough.core.messages import Answer, Call, Said
+from bough.core.settings.agent_settings import MODEL, title_of
+from bough.core.tree.task import Attempt, Task
+from bough.engine.perform import build_answer_event
+from bough.engine.task_workspace import Site, build_halt, compute_backoff, pause, restore_workspace
+from bough.ports import Acting, Batches, Talk, TurnEnded
+
+SILENT = "(It ended its turn without a word.)"
+CUT_OFF = "(The budget is spent: it was ended in the middle of its turn, and what is there is checked.)"
+CLAIMED = "Its turn is over: now the check decides."
+LONGEST = 8_000
+"""Characters of what it says at the end that count as its summary."""
+
+
+async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
+    ports = site.ports
+    if command.wait and not await pause(command.wait, ports):
+        return
+    yield [e.RoundStarted(command.last)]
+    began = ports.timer()
+    try:
+        heard = TurnEnded(CUT_OFF) if command.last else await _hear_next(task, site)
+    except (Passing, Refused) as error:
+        await site.hang_up()
+        fails = isinstance(error, Passing)
+        wait = compute_backoff(task.rules, task.transport_failures, error) if isinstance(error, Passing) else 0.0
+        failed = e.ModelFailed(str(error), wait, ports.timer() - began)
+        yield [failed] if fails else [failed, build_halt(error)]
+        return
+    said = _build_answer_event(heard, task, ports.timer() - began)
+    if isinstance(heard, TurnEnded):
+        yield await _end_turn(heard, said, task, site)
+        return
+    own = {mine.id: theirs for mine, theirs in zip(said.calls, heard.calls, strict=False)}
+    writing = {mine for mine, theirs in own.items() if theirs.id in heard.writes}
+    yield [said, *(e.ToolStarted(call.id, call.id in writing) for call in said.calls)]
+    yield await _collect_results(list(own.items()), writing, task, site)
+
+
+async def _hear_next(task: Task, site: Site) -> Acting | TurnEnded:
+    talk = await _open_talk(task, site)
+    return await talk.heard(task.rules.model_timeout)
+
+
+async def _open_talk(task: Task, site: Site) -> Talk:
+    """The conversation, with all that is to be said in it said: begun, or taken up again after a crash."""
+    ports, attempt = site.ports, _get_attempt(task)
+    await ports.fence.cross()
+    if site.talk is not None and site.talking == attempt.number:
+        unsaid = [message.text for message in attempt.messages.since(site.told) if isinstance(message, Said)]
+        if unsaid:
+            await site.talk.say("\n\n".join(unsaid))
+            site.told = len(attempt.messages)
+        return site.talk
+    await site.hang_up()
+    if ports.agent is None:
+        who = title_of(attempt.agent)
+        raise Refused(f"{who} is needed here, and no outside agents are configured: give it with --agent.")
+    workspace = await site.open(task)
+    site.talk = await ports.agent(attempt.agent).start(workspace, task.rules, partial(ports.progress, task.id))
+    site.talking, site.told = attempt.number, len(attempt.messages)
+    await site.talk.say(render_opening(attempt.system, list(attempt.messages)))
+    return site.talk
+
+
+def _build_answer_event(heard: Acting | TurnEnded, task: Task, seconds: float) -> e.ModelAnswered:
+    attempt = _get_attempt(task)
+    claims = isinstance(heard, TurnEnded) and heard.stop == "end"
+    calls = heard.calls if isinstance(heard, Acting) else (build_done_call(_take_summary(heard)),) if claims else ()
+    stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
+    answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
+    return build_answer_event(answer, attempt.number, attempt.rounds + (not task.asking), seconds)
+
+
+def _take_summary(heard: TurnEnded) -> str:
+    return heard.text.strip()[-LONGEST:] or SILENT
+
+
+async def _end_turn(heard: TurnEnded, said: e.ModelAnswered, task: Task, site: Site) -> Sequence[e.AnyEvent]:
+    """Its turn is over. What it leaves running would change the files behind the check's back: it ends first."""
+    if not said.calls:
+        return [said]  # It was cut short, or declines: it is told to continue.
+    await site.hang_up()
+    workspace = await site.open(task)
+    (claim,) = said.calls
+    begun: list[e.AnyEvent] = [said, e.ToolStarted(claim.id, True)]
+    try:
+        tree = await workspace.snapshot()
+    except Unkeepable as error:
+        return [*begun, *await _put_back_unkeepable([claim], error, task, site)]
+    finished = e.ToolFinished(claim.id, True, CLAIMED, tree=tree)
+    return [*begun, finished, e.DoneClaimed(_take_summary(heard))]
+
+
+async def _collect_results(
+    calls: list[tuple[str, Call]], writing: set[str], task: Task, site: Site
+) -> Sequence[e.AnyEvent]:
+    """What came of the calls, and the files as they are then. The agent may be at its next call already: what that
+    does meanwhile is seen one call too early, and lost to nobody."""
+    ports, talk, began = site.ports, site.talk, site.ports.timer()
+    assert talk is not None, "nobody is spoken to"
+    workspace = await site.open(task)
+    mine = [Call(id, call.name, call.arguments) for id, call in calls]
+    try:
+        results = await talk.results([call for _, call in calls], task.rules.bash_longest + task.rules.model_timeout)
+    except Passing as error:
+        await site.hang_up()
+        await workspace.restore(task.tree)
+        why = f"{title_of(_get_attempt(task).agent)} ended in the middle of a call"
+        output = f"{error} The files are as they were before the call."
+        lost = [e.ToolFinished(call.id, False, output, interrupted=True) for call in mine]
+        return [e.WorkspaceRestored(task.tree, why), *lost]
+    tree = ""
+    if writing:
+        try:
+            tree = await workspace.snapshot()
+        except Unkeepable as error:
+            return await _put_back_unkeepable(mine, error, task, site)
+    seconds = ports.timer() - began
+    finished = []
+    for call, result in zip(mine, results, strict=True):
+        blob = await ports.store.put_blob(result.whole) if result.whole is not None else ""
+        event = e.ToolFinished(call.id, result.ok, result.output, blob, passed=result.passed)
+        finished.append(replace(event, tree=tree) if call.id in writing else event)
+    finished[0] = replace(finished[0], seconds=seconds)
+    return finished
+
+
+async def _put_back_unkeepable(
+    calls: Sequence[Call], error: Unkeepable, task: Task, site: Site
+) -> list[e.ToolFinished | e.MessageAdded]:
+    """What it left cannot be kept: it is put back, and told so, since it sees its own results only."""
+    await site.hang_up()
+    await restore_workspace(await site.open(task), task)
+    text = context.render(site.ports.prompt("unkeepable"), {"why": str(error)}).strip()
+    return [*(e.ToolFinished(call.id, False, text) for call in calls), e.MessageAdded("unkeepable", text)]
+
+
+def _get_attempt(task: Task) -> Attempt:
+    assert task.attempt is not None, "an agent is asked outside an attempt"
+    return task.attempt

@@ -1,0 +1,113 @@
+"""Receive what people say to a run while it is running. They post it to the control stream from any process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from bough.core import commands as c
+from bough.core import events as e
+from bough.core.conversation import context
+from bough.core.ids import CONTROL
+from bough.core.journal.task_fold import PERSON
+from bough.core.planning.size_estimate import Advice
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.engine.task_workspace import Site
+from bough.ports import Approval, Batches, Inbox, Ports
+
+
+def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[None]]:
+    """Looks for what was posted since the last look, and passes it on: a wish to stop, words to the agents."""
+    looking = asyncio.Lock()
+
+    async def look() -> None:
+        nonlocal since
+        async with looking:
+            for record in await ports.store.read(run, CONTROL, since=since):
+                since = record.seq
+                match record.event:
+                    case e.StopRequested(now=now):
+                        ports.stop.request(now=now)
+                    case e.PauseRequested(by=by):
+                        ports.stop.request(halt=("paused", f"paused by {by}" if by else "a person paused it"))
+                    case e.PersonSaid() | e.PlanRuled() | e.CommandRuled():
+                        ports.inbox.add(record)
+
+    return look
+
+
+def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
+    """What was said to the task, or to all, and has not reached it yet. An open question takes it as its answer."""
+    if task.question:
+        return []
+    return [
+        e.MessageReceived(record.seq, said.text, said.by)
+        for record in inbox.after(task.heard)
+        if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task)
+    ]
+
+
+def _is_for_task(said: e.PersonSaid, task: Task) -> bool:
+    return said.task in ("", task.id) or task.id.startswith(f"{said.task}/")
+
+
+async def relay_message(command: c.Relay, task: Task, site: Site) -> Batches:
+    """Tell the agent. What it claimed before it knew is claimed no more."""
+    told = context.render(site.ports.prompt(PERSON), {"said": "\n\n".join(task.unheard)})
+    events: list[e.AnyEvent] = [e.MessageAdded(PERSON, told)]
+    if task.state is State.TESTING:
+        events.append(e.StateChanged(State.IN_PROGRESS, "the person has said something"))
+    yield events
+
+
+async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswered | None:
+    """What the person says to a question, at the terminal or from elsewhere; None: it may come later."""
+    came = asyncio.Event()
+    unwatch = ports.inbox.watch(came.set)
+    asking = asyncio.ensure_future(_ask_person(question, ports))
+    try:
+        while True:
+            for record in ports.inbox.after(task.heard):
+                if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task):
+                    return e.PersonAnswered(question, said.text, said.by, record.seq)
+            if asking.done():
+                text = asking.result()
+                return None if text is None else e.PersonAnswered(question, text.strip(), ports.person)
+            came.clear()
+            elsewhere = asyncio.ensure_future(came.wait())
+            await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+            elsewhere.cancel()
+    finally:
+        unwatch()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Approval | None, str]:
+    """What the person says to the proposed plan, at the terminal or from elsewhere, and who they are."""
+    assert ports.approve is not None, "nobody is there to be asked"
+    came = asyncio.Event()
+    unwatch = ports.inbox.watch(came.set)
+    asking = asyncio.ensure_future(ports.approve(task.proposed, advice))
+    try:
+        while True:
+            for record in ports.inbox.after(0):
+                said = record.event
+                # What was said to an earlier proposal is older than this one.
+                if isinstance(said, e.PlanRuled) and said.task == task.id and record.at >= task.at:
+                    return Approval(said.says, said.wish, said.steps, said.requirements), said.by
+            if asking.done():
+                return asking.result(), ports.person
+            came.clear()
+            elsewhere = asyncio.ensure_future(came.wait())
+            await asyncio.wait((asking, elsewhere), return_when=asyncio.FIRST_COMPLETED)
+            elsewhere.cancel()
+    finally:
+        unwatch()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+async def _ask_person(question: str, ports: Ports) -> str | None:
+    return await ports.ask(question) if ports.ask else None

@@ -1,0 +1,66 @@
+"""Carry out one task on behalf of a run that somebody else holds: what a worker of many machines does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from bough.core import events as e
+from bough.core.errors import StoreError
+from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.journal.run_fold import fold_run
+from bough.core.planning.plan import Tier
+from bough.core.tree.task import Task
+from bough.engine.person_messages import make_listener
+from bough.engine.run_loop import HEARTBEAT
+from bough.engine.run_steps import Crew
+from bough.engine.step_beginnings import Beginnings
+from bough.ports import Ports
+
+
+def is_leaf(path: str, first: e.TaskCreated) -> bool:
+    """Whether a task is one piece of work. The goal, parents and merges are for whoever holds the run."""
+    step = first.step
+    return path != GOAL and not step.steps and not step.plan_first and not step.do and first.merge is None
+
+
+async def carry_leaf(run: str, path: str, first: e.TaskCreated, again: Tier | None, since: int, ports: Ports) -> Task:
+    """Until it halts. Safe to kill and to run again elsewhere, as `drive` is. What the task is split into is done
+    here too. `since`: what was asked of the run before that is over."""
+    state = fold_run(run, await ports.store.read(run, RUN))
+    async with _listening(run, since, ports):
+        return await Crew(state, ports, asyncio.Semaphore(1), Beginnings(state, ports)).carry(path, first, again)
+
+
+@asynccontextmanager
+async def _listening(run: str, since: int, ports: Ports) -> AsyncIterator[None]:
+    """Words of people reach the agent, and a wish to stop is heard. To stop now cuts off what is under way."""
+    for record in await ports.store.read(run, CONTROL):
+        if isinstance(record.event, e.PersonSaid) and record.seq <= since:
+            ports.inbox.add(record)
+    look = ports.inbox.look = make_listener(run, since, ports)
+    work = asyncio.current_task()
+
+    def stop() -> None:
+        if work is not None and ports.stop.now:
+            work.cancel()
+
+    unwatch = ports.stop.watch(stop)
+    ears = asyncio.create_task(_listen(look, ports))
+    try:
+        yield
+    finally:
+        unwatch()
+        ports.inbox.look = None
+        ears.cancel()
+        await asyncio.gather(ears, return_exceptions=True)
+
+
+async def _listen(look: Callable[[], Awaitable[None]], ports: Ports) -> None:
+    while True:
+        try:
+            await look()
+        except StoreError as error:
+            ports.progress(GOAL, f"\n{error}\n")
+        await asyncio.sleep(HEARTBEAT)

@@ -1,0 +1,142 @@
+"""Carry a run to its end, or to a halt that can be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+
+from bough.core import events as e
+from bough.core.agent_choice import has_stronger
+from bough.core.errors import ClaimLost, StoreError
+from bough.core.ids import CONTROL, GOAL, RUN
+from bough.core.journal.run_fold import Finish, Run, Start, evolve_run, fold_run, next_move
+from bough.core.ladder.escalation import Means
+from bough.core.tree.task import Task
+from bough.engine.base_check import check_base
+from bough.engine.person_messages import make_listener
+from bough.engine.run_steps import Crew
+from bough.engine.step_beginnings import Beginnings
+from bough.ports import Claim, Ports
+
+HEARTBEAT = 1.0
+"""Seconds between looks at what people ask of the run; the lease is renewed on the way."""
+
+
+async def begin_run(run: str, first: e.RunStarted, ports: Ports) -> None:
+    """Record that a run begins. `ClaimHeld` or `VersionConflict`, and nothing done, when the name is taken."""
+    async with ports.store.claim(run, RUN, ports.worker, first.rules.lease) as claim:
+        await _append(Run(run), claim, [first], ports)
+
+
+async def continue_run(run: str, ports: Ports) -> Run:
+    """Carry a run that has begun to its end, or to a halt."""
+    lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
+    async with _holding(run, lease, ports) as claim:
+        return await _carry_out(fold_run(run, await ports.store.read(run, RUN)), claim, ports)
+
+
+async def resume_run(run: str, again: e.RunResumed, ports: Ports) -> Run:
+    """Go on at the first unfinished effect."""
+    lease = fold_run(run, await ports.store.read(run, RUN)).rules.lease
+    async with _holding(run, lease, ports) as claim:
+        state = fold_run(run, await ports.store.read(run, RUN))
+        state = await _append(state, claim, [again], ports)
+        return await _carry_out(state, claim, ports)
+
+
+async def _carry_out(state: Run, claim: Claim, ports: Ports) -> Run:
+    goal = Task(GOAL)
+    if ports.unreachable:
+        return await _append(state, claim, [e.RunHalted("unavailable", ports.unreachable)], ports)
+    if (state.checked is None or state.checked.lacking) and not await ports.store.read(state.name, GOAL):
+        async for events in check_base(state, ports):
+            state = await _append(state, claim, events, ports)
+    while (move := next_move(state, goal)) is not None:
+        match move:
+            case Start():
+                goal = await _drive_stoppable(state, ports)
+            case Finish(event):
+                if isinstance(event, e.RunFinished):
+                    # The work is in commits by now; before the end is recorded, so that a kill leaves no orphan.
+                    await ports.workspaces.discard(state.name, GOAL)
+                state = await _append(state, claim, [event], ports)
+    return state
+
+
+async def _drive_stoppable(run: Run, ports: Ports) -> Task:
+    """The goal carried to its end, or cut off in the middle of an effect when a person wants to stop now."""
+    crew = Crew(run, ports, asyncio.Semaphore(run.jobs), Beginnings(run, ports))
+    means = Means(stronger=has_stronger(run.agents, run.models), person=ports.ask is not None)
+    first = e.TaskCreated(run.plan.goal, run.base, run.limits, run.rules, means, run.inherited)
+    work = asyncio.create_task(crew.carry(GOAL, first))
+
+    def stop() -> None:
+        if ports.stop.now:
+            work.cancel()
+
+    unwatch = ports.stop.watch(stop)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not ports.stop.now:
+            raise
+        # The effect itself is recovered on resume.
+        return await crew.record(GOAL, [e.TaskHalted(*ports.stop.halt)])
+    finally:
+        unwatch()
+
+
+async def _append(state: Run, claim: Claim, events: Sequence[e.AnyEvent], ports: Ports) -> Run:
+    for record in await ports.store.append(claim, events, state.version):
+        state = evolve_run(state, record)
+        ports.recorded(record)
+    return state
+
+
+@asynccontextmanager
+async def _holding(run: str, lease: float, ports: Ports) -> AsyncIterator[Claim]:
+    """Hold the run, with a heart that beats: claims are renewed, and a person's wish to stop is heard. Without a heart
+    nothing continues: what is in progress is cut off, and recovered on resume."""
+    async with ports.store.claim(run, RUN, ports.worker, lease) as claim:
+        asked = await ports.store.read(run, CONTROL)
+        for record in asked:
+            if isinstance(record.event, e.PersonSaid):
+                ports.inbox.add(record)
+        ports.inbox.look = make_listener(run, asked[-1].seq if asked else 0, ports)
+        ports.inbox.post = partial(ports.store.post, run, CONTROL)
+        ports.fence.hold(partial(ports.store.check, claim))
+        work = asyncio.current_task()
+        heart = asyncio.create_task(_beat(claim, lease, ports.inbox.look, ports))
+        heart.add_done_callback(lambda beat: work.cancel() if work and not beat.cancelled() else None)
+        try:
+            yield claim
+        except asyncio.CancelledError:
+            if work is not None and heart.done() and not heart.cancelled():
+                work.uncancel()
+                heart.result()  # raises why it beats no more
+            raise
+        finally:
+            ports.fence.hold(None)
+            ports.inbox.look = ports.inbox.post = None
+            heart.cancel()
+            await asyncio.gather(heart, return_exceptions=True)
+
+
+async def _beat(claim: Claim, lease: float, look: Callable[[], Awaitable[None]], ports: Ports) -> None:
+    """A journal that cannot be written or read for now (locked, a full disk) is tried again; a claim that is lost ends
+    it."""
+    renewed = ports.timer()
+    while True:
+        await asyncio.sleep(min(HEARTBEAT, lease / 3))
+        try:
+            if ports.timer() - renewed >= lease / 3:
+                await ports.store.renew(ports.worker, lease)
+                renewed = ports.timer()
+            await ports.store.check(claim)
+            await look()
+        except ClaimLost:
+            raise
+        except StoreError as error:
+            ports.progress(GOAL, f"\n{error}\n")

@@ -1,0 +1,371 @@
+"""Carry out the smaller steps of a task: those that are ready, as many at once as may be, and bring together what they
+made. A step's work is merged onto where the task stands by then, proven there, and only then counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget import grants
+from bough.core.budget.ledger import Spend
+from bough.core.conversation import context
+from bough.core.ids import GOAL, child_path, worker_name
+from bough.core.journal.run_fold import Run
+from bough.core.planning.plan import Step, Tier
+from bough.core.tree.file_overlap import Touched, list_touched_files
+from bough.core.tree.next_moves import (
+    Begin,
+    EndPass,
+    GoTo,
+    Jump,
+    Skip,
+    can_afford,
+    compute_step_grant,
+    is_fatal,
+    is_joined,
+    list_held_steps,
+    list_moves,
+    list_regrants,
+    raise_grant,
+)
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import SETTLED, State
+from bough.engine.conclude import conclude
+from bough.engine.merge_queue import MergeQueue
+from bough.engine.step_beginnings import Beginnings
+from bough.engine.step_merger import StepMerger, list_merge_tasks, sum_spends
+from bough.engine.task_loop import Book, drive_task
+from bough.engine.task_workspace import Site, pause
+from bough.ports import Ports
+
+CALLED_OFF = "another step came to a good end first"
+
+
+class Crew(Struct, eq=False):
+    """Runs tasks: a run's ports, and how many agents may work at once."""
+
+    run: Run
+    ports: Ports
+    agents: asyncio.Semaphore
+    beginnings: Beginnings
+
+    async def carry(self, path: str, first: e.TaskCreated, again: Tier | None = None) -> Task:
+        """A task and all below it, to its outcome. With `again` a blocked one is retried with that model."""
+        run, ports = self.run, self.ports
+        if ports.executor is not None and ports.executor.takes(path, first):
+            async with self.agents:
+                return await ports.executor.carry(run, path, first, again)
+        async with ports.store.claim(run.name, path, ports.worker, run.rules.lease) as claim:
+            book = await Book.open(claim, ports)
+            if events := _build_arrival(book.task, first, again, worker_name(ports.worker)):
+                await book.write(events)
+            self.beginnings.opened(book)
+            try:
+                async with self.agents:
+                    return await drive_task(run, book, ports, self._run_steps)
+            finally:
+                self.beginnings.closed(path)
+
+    async def _run_steps(self, book: Book, site: Site) -> None:
+        """A parent gives its place to its children meanwhile."""
+        self.agents.release()
+        try:
+            await Steps(self, book, MergeQueue(book.merging)).run_to_end()
+        finally:
+            await self.agents.acquire()
+        site.moved()
+
+    async def discard(self, path: str) -> None:
+        await self.ports.workspaces.discard(self.run.name, path)
+
+    async def record(self, path: str, events: Sequence[e.AnyEvent]) -> Task:
+        """Append to a task's stream from outside its own loop."""
+        ports = self.ports
+        async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
+            book = await Book.open(claim, ports)
+            await book.write(events)
+            return book.task
+
+    async def end(self, path: str, to: State, why: str) -> Task:
+        """End a task as it is, and all below it that is under way. What was spent there is charged above it; finished
+        work stays on its own branch."""
+        ports = self.ports
+        async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
+            book = await Book.open(claim, ports)
+            for name, started in book.task.running.items():
+                below_it = child_path(path, started.task)
+                child = await self.end(below_it, State.CANCELLED, why)
+                await self.end_merging(child)
+                spend = await self.spent(child)
+                await book.write([e.ChildSettled(name, State.CANCELLED, why, book.task.tree, spend)])
+            task = book.task
+            if task.created and task.state not in SETTLED:
+                if task.tree != task.base:
+                    async for events in conclude(to, why, task, Site(self.run, ports)):
+                        await book.write(events)
+                else:
+                    await book.write([e.StateChanged(to, why)])
+            await self.discard(path)
+            return book.task
+
+    async def end_merging(self, task: Task) -> None:
+        """End the tasks that bring a task's work onto the head."""
+        for merging in await list_merge_tasks(self.run.name, self.ports, task):
+            await self.end(merging.id, State.CANCELLED, CALLED_OFF)
+
+    async def spent(self, task: Task) -> Spend:
+        """By a task, all below it, and those that bring its work onto the head."""
+        return sum_spends(each.spend for each in (task, *await list_merge_tasks(self.run.name, self.ports, task)))
+
+
+class Steps(Struct, eq=False):
+    """The smaller steps of one task while they run."""
+
+    crew: Crew
+    book: Book
+    train: MergeQueue
+    live: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    parked: dict[str, int] = field(default_factory=dict)
+    """Steps whose grant is spent and that wait for what the others give back; with the rounds that were free then."""
+    changed: dict[tuple[str, str], Touched] = field(default_factory=dict)
+    """What differs between trees that were looked at."""
+
+    async def run_to_end(self) -> None:
+        """Until the steps are over, or the task rests."""
+        book, live = self.book, self.live
+        try:
+            if is_joined(book.task):
+                await self._call_off()
+            await book.amend(list_regrants)
+            for name, started in book.task.running.items():  # Begun in an earlier life.
+                self._start(self._find_step(name), started.task)
+            while True:
+                if self._may_begin():
+                    await self._begin()
+                if not live:
+                    break
+                await asyncio.wait(live.values(), return_when=asyncio.FIRST_COMPLETED)
+                for name in [name for name, work in live.items() if work.done()]:
+                    live.pop(name).result()
+                if is_joined(book.task):
+                    await self._call_off()
+        finally:
+            await _cancel_all(live.values())
+        if book.task.halt is None and self.crew.ports.stop.requested:
+            await book.write([e.TaskHalted(*self.crew.ports.stop.halt)])
+
+    def _may_begin(self) -> bool:
+        task = self.book.task
+        return not self.crew.ports.stop.requested and task.halt is None and not task.review
+
+    def _find_step(self, name: str) -> Step:
+        return next(step for step in self.book.task.steps if step.name == name)
+
+    async def _begin(self) -> None:
+        """Everything that can be begun now. What is ready is recomputed after each event."""
+        book = self.book
+        await book.hear()
+        for name, free in list(self.parked.items()):
+            # When nobody is left who could give something back, the first of them has to do with what there is.
+            if not self.live or book.task.left.rounds > free:
+                del self.parked[name]
+                self._start(self._find_step(name), book.task.running[name].task)
+        while found := list_moves(book.task, touched := await self._find_touched()):
+            match found[0]:
+                case Skip(step, why):
+                    tree, spend = book.task.tree, Spend()
+                    await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
+                case EndPass(why):
+                    await book.write([e.PassEnded(book.task.passes, why)])
+                case Jump(step):
+                    why, tree = f"{step.do}: nothing after it is done in this pass", book.task.tree
+                    await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
+                case GoTo(state, to, why):
+                    await book.write([e.TransitionTaken(state, to, why)])
+                case Begin(step, segment, _) if segment == step.name and await self._take_over(step):
+                    pass
+                case Begin(step, segment, wait):
+                    if len(self.live) >= self.crew.run.jobs or (self.live and not book.task.left.rounds):
+                        return
+                    await book.amend(partial(_build_started, step, segment))
+                    self._start(step, segment, wait)
+        if len(self.live) < self.crew.run.jobs:  # Else it is the number of agents that they wait for.
+            await book.amend(lambda task: _list_held(task, touched))
+
+    async def _find_touched(self) -> dict[str, Touched]:
+        """What the steps under way have really changed by now."""
+        task, found = self.book.task, {}
+        if self.crew.run.jobs == 1 or len(self.live) >= self.crew.run.jobs or len(task.running) == len(task.steps):
+            return {}
+        for name, started in task.running.items():
+            files: Touched = {}
+            for each in self.crew.beginnings.under_way(child_path(task.id, started.task)):
+                for path, adds in (await self._find_changed(each.base, each.tree)).items():
+                    files[path] = adds and files.get(path, True)
+            found[name] = files
+        return found
+
+    async def _find_changed(self, base: str, tree: str) -> Touched:
+        if base == tree or not base:
+            return {}
+        if (base, tree) not in self.changed:
+            self.changed[base, tree] = list_touched_files(await self.crew.ports.workspaces.diff(base, tree))
+        return self.changed[base, tree]
+
+    async def _take_over(self, step: Step) -> bool:
+        """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
+        book, beginnings = self.book, self.crew.beginnings
+        first = await beginnings.first(book.task, step, book.task.limits)
+        done = await beginnings.done_before(first)
+        if done is None:
+            return False
+        async with book.merging:  # Nothing comes onto the task's head between the look and the entry.
+            if book.task.tree != first.base:
+                return False
+            await book.write([done])
+        return True
+
+    def _start(self, step: Step, segment: str, wait: float = 0.0) -> None:
+        again = _find_tier(self.book.task, step)
+        self.live[step.name] = asyncio.create_task(self._step(step, segment, again, wait))
+
+    async def _call_off(self) -> None:
+        """One step is enough: the others end here, and their work stays on their own branches."""
+        await _cancel_all(self.live.values())
+        self.live.clear()
+        self.parked.clear()
+        book = self.book
+        for name, started in book.task.running.items():
+            path = child_path(book.task.id, started.task)
+            child = await self.crew.end(path, State.CANCELLED, CALLED_OFF)
+            await self.crew.end_merging(child)
+            spend = await self.crew.spent(child)
+            await book.write([e.ChildSettled(name, State.CANCELLED, CALLED_OFF, book.task.tree, spend)])
+
+    async def _step(self, step: Step, segment: str, again: Tier | None, wait: float) -> None:
+        """One step, from its beginning to the point where its parent stands on it."""
+        if wait and not await pause(wait, self.crew.ports):
+            return  # It begins when the run is resumed.
+        task = self.book.task
+        limits = task.running[step.name].grant
+        grows = step.rounds is None  # What a person has set stays.
+        first = await self.crew.beginnings.first(task, step, limits, grows)
+        path = child_path(task.id, segment)
+        child = await self._carry(step, path, first, again, Spend())
+        if child.halt is None:
+            await self._merge(step, child, again)
+        elif not await self._handle_halt(step, child, spend := await self.crew.spent(child)):
+            why = f"its grant is spent: {child.halt.message}"
+            child = await self.crew.end(path, State.BLOCKED, why)
+            await self.book.write(
+                [context.build_settled_event(step, child, State.BLOCKED, why, self.book.task.tree, spend)]
+            )
+
+    async def _carry(self, step: Step, path: str, first: e.TaskCreated, again: Tier | None, before: Spend) -> Task:
+        """A task on behalf of a step, with a grant that grows while there is something for it. `before`: what was
+        spent for the step already, and is part of its grant."""
+        book = self.book
+        child = await self.crew.carry(path, first, again)
+        while child.halt is not None and child.halt.reason == "budget" and child.grows:
+            await book.amend(partial(_raise_grant, step, child, before))
+            limits = grants.subtract_spend(book.task.running[step.name].grant, before)
+            if limits == child.limits and self._has_others(step) and is_fatal(book.task, step):
+                break  # What they do not need comes back.
+            first = replace(first, limits=limits, grows=limits != child.limits)
+            child = await self.crew.carry(path, first)
+        return child
+
+    def _has_others(self, step: Step) -> bool:
+        return any(name != step.name and not work.done() for name, work in self.live.items())
+
+    async def _handle_halt(self, step: Step, child: Task, spend: Spend) -> bool:
+        """A task that carries a step rests, for which so much was spent in all: the parent rests too, or the step waits
+        for others to give something back. False: its own grant alone is spent, and the parent continues without it."""
+        book, halt = self.book, child.halt
+        assert halt is not None
+        spent, others = halt.reason == "budget", self._has_others(step) and self._may_begin()
+        if spent and not is_fatal(book.task, step) and can_afford(book.task, step, spend):
+            return False
+        if spent and others:
+            self.parked[step.name] = book.task.left.rounds
+        elif book.task.halt is None:
+            await book.write([e.TaskHalted(halt.reason, halt.message, until=halt.until)])
+        return True
+
+    async def _merge(self, step: Step, child: Task, again: Tier | None) -> None:
+        """A child is over: take over what it made."""
+        book, crew = self.book, self.crew
+        queue = StepMerger(crew.run, crew.ports, book, self._carry)
+        need = queue.need(child) if child.state is State.COMPLETED else None
+        async with self.train.turn(need, partial(queue.guess, child), lambda: book.task.tree) as car:
+            state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
+            brought = None
+            if state is not State.COMPLETED:
+                spend = await crew.spent(child)
+            else:
+                brought = await queue.bring(step, child, again, car)
+                merged, spend = brought.task, brought.spend
+                if merged.halt is not None:
+                    if await self._handle_halt(step, merged, spend):
+                        return
+                    merged = await crew.end(merged.id, State.BLOCKED, f"its grant is spent: {merged.halt.message}")
+                tree = merged.tree
+                if merged.state is not State.COMPLETED:
+                    state, why, tree = State.BLOCKED, f"it could not be merged: {merged.why}", book.task.tree
+            # Before it is settled, so that a kill leaves no orphan.
+            await crew.discard(child.id)
+            settled = context.build_settled_event(step, child, state, why, tree, spend)
+            if brought is not None and state is State.COMPLETED:
+                settled = context.update_after_merge(settled, brought.task, brought.verdict, brought.said)
+            await book.write([settled])
+
+
+def _build_started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]:
+    return [e.ChildStarted(step.name, segment, compute_step_grant(task, step))]
+
+
+def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
+    """Who waits for whom, where that is news."""
+    found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
+    return [each for each in found if task.held.get(each.step) != each]
+
+
+def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
+    limits = raise_grant(task, step, child.limits, child.spend)
+    started = task.running[step.name]
+    return (
+        [replace(started, grant=grants.add_limits(limits, grants.convert_spend(before)))] if limits is not None else []
+    )
+
+
+def _find_tier(task: Task, step: Step) -> Tier | None:
+    """The model that retries a blocked step; None: it starts, or continues as it was."""
+    return "strong" if step.name in task.reopened else None
+
+
+def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
+    """What reaching a task means for it: it starts, resumes after a halt or a crash, or is retried."""
+    if not task.created:
+        return [replace(first, worker=worker)]
+    # A ledger that has followed its plan does not shrink back to what it was before there was one.
+    limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
+    resumed = e.TaskResumed(limits, first.means, first.grows, worker=worker)
+    if first.step.test_command != task.step.test_command and task.id == GOAL:
+        resumed = replace(resumed, check=first.step.test_command or "")
+    if first.rules.accept_failing != task.rules.accept_failing:
+        resumed = replace(resumed, accept_failing=first.rules.accept_failing)
+    if again is not None and task.state is State.BLOCKED and task.tier != again:
+        return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
+    return [] if task.state in SETTLED else [resumed]
+
+
+async def _cancel_all(works: Iterable[asyncio.Task[None]]) -> None:
+    under_way = list(works)
+    for work in under_way:
+        work.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)

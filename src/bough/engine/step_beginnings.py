@@ -1,0 +1,181 @@
+"""How a step begins: with what it is told and with the results that it names put in; and not at all when an earlier run
+has done it from the same beginning."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.agent_choice import choose_agent
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.errors import WorkspaceError
+from bough.core.ids import GOAL, child_path
+from bough.core.journal.run_fold import Run
+from bough.core.journal.task_fold import fold_task
+from bough.core.planning.plan import Step
+from bough.core.tree.inherited import Subject
+from bough.core.tree.scope import build_scope, read_retry
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.core.workflow.command_quoting import fill_command
+from bough.core.workflow.conditions import StepResult
+from bough.core.workflow.placeholders import LIVE, fill_places
+from bough.engine.task_loop import Book
+from bough.ports import Ports
+
+OUTLINE = ("TaskCreated", "ChildStarted", "ChildSettled", "PassEnded", "TransitionTaken", "TaskRewound")
+"""What says how the steps of a task ended."""
+
+
+class Beginnings:
+    """Knows the tasks that are under way, and what earlier runs have done."""
+
+    def __init__(self, run: Run, ports: Ports) -> None:
+        self._run = run
+        self._ports = ports
+        self._books: dict[str, Book] = {}
+        self._done: dict[str, tuple[str, str]] | None = None
+
+    def opened(self, book: Book) -> None:
+        self._books[book.task.id] = book
+
+    def under_way(self, path: str) -> list[Task]:
+        """The running tasks at a path and below it."""
+        return [book.task for name, book in self._books.items() if name == path or name.startswith(f"{path}/")]
+
+    def closed(self, task: str) -> None:
+        self._books.pop(task, None)
+
+    async def first(self, task: Task, step: Step, limits: Limits, grows: bool = False) -> e.TaskCreated:
+        """The beginning of a step of a task, as its own stream has it."""
+        filled_in = await self._fill_step(task, step)
+        scope = build_scope(task, step, self._run.fresh).child(step.context, read_retry(step))
+        run = self._run
+        model = choose_agent(run.agents, run.models, step, step.role, step.model) or run.models.get(step.model, "")
+        subject = self._build_subject(task, step) if step.role == "critic" else None
+        told = scope.told
+        key = scope.cache.key(filled_in, task.tree, model, told, subject) if self._is_written(task, step) else ""
+        told = replace(told, allowed=task.may_change)
+        return e.TaskCreated(
+            filled_in,
+            task.tree,
+            limits,
+            self._run.rules,
+            task.means,
+            told,
+            grows,
+            key,
+            subject,
+            heard=task.heard,
+        )
+
+    # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
+
+    def _is_written(self, task: Task, step: Step) -> bool:
+        """Whether it is a step of the plan that the run was started with: only in those do braces mean anything."""
+        found = self._run.plan.goal
+        way = [] if task.id == GOAL else [segment.partition("@")[0] for segment in task.id.split("/")]
+        for name in (*way, step.name):
+            child = next((each for each in found.steps if each.name == name), None)
+            if child is None:
+                return False
+            found = child
+        return found.instructions == step.instructions and found.run == step.run
+
+    async def _fill_step(self, task: Task, step: Step) -> Step:
+        texts = (step.instructions, *step.criteria, step.run)
+        if not any("{" in text for text in texts) or not self._is_written(task, step):
+            return step
+        paths = {match[1] for text in texts for match in re.finditer(LIVE, text) if match[1] is not None}
+        known = {path: StepResult(True, text=await self._find_result(path)) for path in paths}
+        line = fill_command(step.run, {}, known) if step.run else ""
+        return replace(
+            step,
+            instructions=fill_places(step.instructions, {}, known),
+            criteria=tuple(fill_places(text, {}, known) for text in step.criteria),
+            run=line if isinstance(line, str) else shlex.join(line),
+        )
+
+    async def _find_result(self, path: str) -> str:
+        """What the task at a path of the plan gave last; nothing when it was left out, or is not over."""
+        *way, name = path.split("/")
+        at, task = GOAL, self._books[GOAL].task
+        for segment in way:
+            running, over = task.running.get(segment), task.ended.get(segment)
+            instance = running.task if running is not None else over.task if over is not None else ""
+            if not instance:
+                return ""
+            at = child_path(at, instance)
+            task = self._books[at].task if at in self._books else await self._read_outline(at)
+        child = task.ended.get(name)
+        return child.result if child is not None else ""
+
+    async def _read_outline(self, path: str) -> Task:
+        return fold_task(path, await self._ports.store.read(self._run.name, path, kinds=OUTLINE))
+
+    # ── what a critic judges ────────────────────────────────────────────────────────────────────────────────────────
+
+    def _build_subject(self, task: Task, step: Step) -> Subject:
+        """What was changed since the nearest task above began, and what the checks of its steps said."""
+        earlier = task.ended.get(step.name)
+        above = [task, *self._list_above(task.id)]
+        changed = next((each for each in above if each.base != task.tree), task)
+        said = next((found for each in above if (found := _list_verdicts(each))), ())
+        return Subject(changed.base, said, probes=earlier.refuting if earlier is not None else ())
+
+    def _list_above(self, path: str) -> list[Task]:
+        """The tasks above one, the nearest first."""
+        tasks: list[Task] = []
+        while path != GOAL:
+            path = path.rpartition("/")[0] or GOAL
+            if path in self._books:
+                tasks.append(self._books[path].task)
+        return tasks
+
+    # ── what earlier runs have done ─────────────────────────────────────────────────────────────────────────────────
+
+    async def done_before(self, first: e.TaskCreated) -> e.ChildSettled | None:
+        """The same step from the same beginning, as an earlier run completed it; None: it has to be done."""
+        if not first.key:
+            return None
+        if self._done is None:
+            self._done = await self._find_done_steps()
+        if first.key not in self._done:
+            return None
+        run, path = self._done[first.key]
+        task = fold_task(path, await self._ports.store.read(run, path))
+        try:
+            await self._ports.workspaces.changes(first.base, task.tree)
+        except WorkspaceError:  # Its trees are gone: then the work has to be done again.
+            return None
+        found = next((each for each in await self._read_ends(run, path) if each.key == first.key), None)
+        if task.state is not State.COMPLETED or task.base != first.base or found is None:
+            return None
+        source = f"{run}/{path}"
+        why = f"nothing has changed since {run}: not done again"
+        return replace(found, why=why, tree=task.tree, spend=Spend(), task="", source=source, key="")
+
+    async def _read_ends(self, run: str, path: str) -> list[e.ChildSettled]:
+        above = path.rpartition("/")[0] or GOAL
+        records = await self._ports.store.read(run, above, kinds=("ChildSettled",))
+        return [record.event for record in records if isinstance(record.event, e.ChildSettled)]
+
+    async def _find_done_steps(self) -> dict[str, tuple[str, str]]:
+        """Every completed step of every earlier run by its key; the latest counts."""
+        done: dict[str, tuple[str, str]] = {}
+        for run in await self._ports.store.runs():
+            if run == self._run.name:
+                break
+            for record in await self._ports.store.read(run, kinds=("ChildSettled",)):
+                event = record.event
+                if isinstance(event, e.ChildSettled) and event.key and event.state is State.COMPLETED:
+                    done[event.key] = (run, child_path(record.task, event.task))
+        return done
+
+
+def _list_verdicts(task: Task) -> tuple[str, ...]:
+    over = (task.ended[step.name] for step in task.steps if step.name in task.ended)
+    return tuple(f"{child.child}: {child.verdict}" for child in over if child.verdict)

@@ -1,0 +1,284 @@
+"""Bring a finished step's work onto where its parent stands by now, and prove it there. What cannot be brought there
+just like that (a conflict, a check that fails beside the other work) becomes a task of its own below the step's."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial, reduce
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance.probes import render_failing_probe
+from bough.core.acceptance.verdict import Failure, Verdict
+from bough.core.budget import grants
+from bough.core.budget.ledger import Limits, Spend
+from bough.core.conversation import context
+from bough.core.ids import GOAL, child_path
+from bough.core.journal.run_fold import Run
+from bough.core.journal.task_fold import fold_task
+from bough.core.merge import conflict_brief
+from bough.core.merge.conflict_hunks import Merge, Needed
+from bough.core.merge.lockfiles import find_remake_command
+from bough.core.planning.plan import Step, Tier
+from bough.core.tree import next_moves
+from bough.core.tree.scope import build_scope
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.engine.merge_proof import MergeProof
+from bough.engine.merge_queue import Guess, QueuedStep
+from bough.engine.task_loop import Book
+from bough.ports import Merged, Ports
+
+Carry = Callable[[Step, str, e.TaskCreated, Tier | None, Spend], Awaitable[Task]]
+"""Carries a task out on behalf of a step, for which so much was spent before."""
+
+
+async def list_merge_tasks(run: str, ports: Ports, child: Task) -> list[Task]:
+    """The tasks that have tried to bring a child's work onto the head; also those that a rewind has undone, since what
+    they cost stays spent."""
+    found: list[Task] = []
+    while records := await ports.store.read(run, path := context.build_merge_path(child, len(found) + 1)):
+        found.append(fold_task(path, records))
+    return found
+
+
+def sum_spends(spends: Iterable[Spend]) -> Spend:
+    return reduce(Spend.plus, spends, Spend())
+
+
+class Brought(Struct, frozen=True):
+    """What came of it: the task that has the work on top of the parent's tree, when it is completed."""
+
+    task: Task
+    spend: Spend
+    """For the step in all."""
+    verdict: Verdict | None = None
+    """After the merge."""
+    said: str = ""
+    """What those who resolved conflicts say."""
+
+
+class _Tried(Struct, frozen=True):
+    merge: Merge | None = None
+    why: str = ""
+    """What speaks against it; empty: nothing."""
+    conflicts: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
+    verdict: Verdict | None = None
+
+
+class StepMerger(Struct, eq=False):
+    """Used by one step at a time: whoever is in it has the parent's head for itself."""
+
+    run: Run
+    ports: Ports
+    book: Book
+    carry: Carry
+
+    async def guess(self, child: Task, car: QueuedStep, head: str) -> Guess | None:
+        """The step on top of a head that is not there yet; None when nothing can be said of that."""
+        if head in (child.base, child.tree):
+            return None
+        merged = await self.ports.workspaces.merge(child.base, head, child.tree)
+        if merged.conflicts:
+            return None
+        car.expect_tree(merged.tree)
+        needed = (*self._list_needed(child), *car.needed)
+        merge = Merge(child.base, head, child.tree, merged.tree, needed, self.book.task.probes)
+        return Guess(merge, await self._prove(child, child, merge), merged.both)
+
+    def need(self, child: Task) -> Needed:
+        cases = child.verdict.cases if child.verdict else ""
+        return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
+
+    async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
+        """With `again` a merge that was given up is taken up again, with that model."""
+        known = await list_merge_tasks(self.run.name, self.ports, child)
+        spends = [child.spend, *(task.spend for task in known)]
+        work, times, said = child, 1, ""
+        while True:
+            path = context.build_merge_path(child, times)
+            begun = times <= len(known) and known[times - 1].created
+            tried, instructions = _Tried(), ""
+            if not begun:
+                head = self.book.task.tree
+                if head in (work.base, work.tree):
+                    car.expect_tree(work.tree)
+                    tried = await self._check_unmoved_head(step, child, work)
+                    if not tried.why:
+                        return Brought(work, sum_spends(spends), work.verdict, said)
+                else:
+                    tried = await self._try(step, child, work, head, car)
+                if tried.why == "" and tried.merge is not None:
+                    return Brought(replace(work, tree=tried.merge.tree), sum_spends(spends), tried.verdict, said)
+                instructions = await self._render_brief(step, child, tried)
+            # One that was begun in an earlier life goes on, whatever the head is by now: what it makes is merged again.
+            before = sum_spends(spends[:times] + spends[times + 1 :])
+            limits = await self._fund(step, before, begun)
+            focused = context.build_merge_step(step, instructions, tried.conflicts)
+            task = self.book.task
+            told = replace(build_scope(task, step).child(step.context).told, allowed=(*task.may_change, *child.allowed))
+            first = e.TaskCreated(
+                focused, task.tree, limits, self.run.rules, task.means, told, grows=True, merge=tried.merge
+            )
+            work = await self.carry(step, path, first, again, before)
+            spends[times : times + 1] = [work.spend]
+            if work.halt is None:
+                await self.ports.workspaces.discard(self.run.name, path)
+            if work.halt is not None or work.state is not State.COMPLETED:
+                return Brought(work, sum_spends(spends))
+            said = "\n\n".join(part for part in (said, work.claim or "") if part)
+            times += 1
+
+    async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
+        """What is left of the step's grant, and what the parent has beside it: reserved before it is used."""
+        if not begun:
+            await self.book.amend(
+                lambda task: [replace(task.running[step.name], grant=next_moves.enlarge_grant(task, step))],
+            )
+        return grants.subtract_spend(self.book.task.running[step.name].grant, before)
+
+    async def _try(self, step: Step, child: Task, work: Task, head: str, car: QueuedStep) -> _Tried:
+        """The two together, and whether that holds."""
+        guess = car.guess
+        if guess is not None and work is child and guess.merge.ours == head and guess.verdict.ruling == "passed":
+            made = e.ChildMerged(step.name, guess.merge.tree, (), guess.verdict, guess.both, ahead=True)
+            await self.book.write([made])
+            return _Tried(guess.merge, verdict=guess.verdict)
+        merged = await self.ports.workspaces.merge(work.base, head, work.tree)
+        merged, remade = await self._remake_lockfiles(child, merged)
+        merge = Merge(work.base, head, work.tree, merged.tree, self._list_needed(child), self.book.task.probes)
+        if merged.conflicts:
+            made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
+            await self.book.write([made])
+            why = f"git could not join them in {_render_paths(merged.conflicts)}."
+            return _Tried(merge, why, merged.conflicts, merged.says)
+        car.expect_tree(merged.tree)
+        verdict = await self._prove(child, work, merge)
+        await self.book.write([e.ChildMerged(step.name, merged.tree, (), verdict, merged.both, remade)])
+        if verdict.ruling == "passed":
+            return _Tried(merge, verdict=verdict)
+        why = _explain_refusal(verdict)
+        if not merged.both:
+            return _Tried(merge, why)
+        # Taking both additions was not enough: whoever decides sees them apart.
+        return _Tried(replace(merge, tree=merged.marked), why, merged.both, ("",) * len(merged.both))
+
+    def _list_needed(self, child: Task) -> tuple[Needed, ...]:
+        """The checks of the step itself and of those that landed meanwhile, with the tests that passed."""
+        task = self.book.task
+        steps = {each.name: each for each in task.steps}
+        needed = [self.need(child)]
+        for other in conflict_brief.list_merged_meanwhile(task, child.base):
+            if other.child in steps and other.task:
+                check = conflict_brief.build_check_step(steps[other.child])
+                needed.append(Needed(check, child_path(task.id, other.task), other.cases))
+        return tuple(needed)
+
+    async def _prove(self, child: Task, work: Task, merge: Merge) -> Verdict:
+        """The step's check at the merged head, in its own workspace. What it did to tests was judged before; here only
+        results count."""
+        task = replace(work, id=child.id, tree=merge.tree, step=replace(child.step, may_edit_tests=True))
+        workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
+        await workspace.restore(merge.tree)
+        proof = MergeProof(self.run, self.ports, task, merge, workspace, whole_check=not self._is_last(child))
+        verdict = await proof.verdict()
+        return await self._run_probes(task, merge, verdict) if verdict.ruling == "passed" else verdict
+
+    def _is_last(self, child: Task) -> bool:
+        """The goal is judged next: its check runs then, on the tree that this step comes to."""
+        task = self.book.task
+        others = (each.name for each in task.steps if each.name != child.step.name)
+        return task.id == GOAL and all(name in task.settled for name in others)
+
+    async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
+        """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
+        and what finished steps have passed were not."""
+        accepted = self.book.task.probes
+        if work is not child or work.tree == work.base or child.verdict is None:
+            return _Tried()
+        merge = Merge(work.base, self.book.task.tree, work.tree, work.tree, self._list_needed(child), accepted)
+        verdict = child.verdict
+        if not self._is_last(child):
+            workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
+            verdict = await MergeProof(self.run, self.ports, work, merge, workspace).whole(verdict, {verdict.command})
+        if verdict.ruling == "passed":
+            verdict = await self._run_probes(work, replace(merge, needed=()), verdict)
+        if verdict.ruling == "passed":
+            return _Tried()
+        await self.book.write([e.ChildMerged(step.name, work.tree, (), verdict)])
+        return _Tried(merge, _explain_refusal(verdict))
+
+    async def _run_probes(self, task: Task, merge: Merge, verdict: Verdict) -> Verdict:
+        """The verdict with what the probes say that passed before: on either side, and of all finished steps."""
+        verifier = self.ports.verifier
+        check = await verifier.find(task) if merge.probes else None
+        if check is None:
+            return verdict
+        began = self.ports.clock()
+        results = await verifier.probe(self.run, task, check, merge.probes, partial(self.ports.progress, task.id))
+        verdict = replace(verdict, seconds=verdict.seconds + self.ports.clock() - began)
+        outcomes = {result.name: result for result in results}
+        failing = [probe for probe in merge.probes if outcomes[probe.name].outcome == "failed"]
+        if not failing:
+            return verdict
+        return replace(
+            verdict,
+            ruling="failed",
+            reason=f"a probe that passed before the merge fails: {failing[0].says}",
+            failed=len(failing),
+            failures=tuple(
+                Failure(probe.name, "regression", render_failing_probe(probe, outcomes[probe.name]))
+                for probe in failing
+            ),
+        )
+
+    async def _remake_lockfiles(self, child: Task, merged: Merged) -> tuple[Merged, tuple[str, ...]]:
+        """Lock files that both changed are made again by their own program, out of what both wrote elsewhere; what it
+        cannot do stays a conflict."""
+        locks = [path for path in merged.conflicts if find_remake_command(path)]
+        if not locks or len(locks) < len(merged.conflicts):  # It cannot read what has markers in it.
+            return merged, ()
+        ports, rules = self.ports, self.run.rules
+        workspace = await ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
+        await workspace.restore(merged.tree)
+        for path in locks:
+            folder = path.rpartition("/")[0] or "."
+            argv = ["sh", "-c", f"cd {shlex.quote(str(workspace.root / folder))} && {find_remake_command(path)}"]
+            say = partial(ports.progress, child.id)
+            done = await ports.sandbox.run(
+                argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept, progress=say
+            )
+            if done.exit_status != 0:
+                return merged, ()
+        made = await workspace.snapshot()
+        changed = {change.path for change in await ports.workspaces.changes(merged.tree, made)}
+        if not changed <= set(locks):
+            return merged, ()
+        return replace(merged, tree=made, conflicts=(), says=()), tuple(locks)
+
+    async def _render_brief(self, step: Step, child: Task, tried: _Tried) -> str:
+        merge = tried.merge
+        assert merge is not None
+        texts = await self.ports.workspaces.texts(merge.tree, tried.conflicts)
+        beside = conflict_brief.list_merged_meanwhile(self.book.task, child.base)
+        told = conflict_brief.render_conflicts(tried.conflicts, tried.says, texts)
+        values = {
+            "why": tried.why,
+            "theirs": conflict_brief.describe_intent(child.step, child.claim or ""),
+            "ours": conflict_brief.describe_intents(self.book.task, beside, tried.conflicts),
+            "conflicts": context.render_section("The conflicts", told),
+        }
+        return context.render(self.ports.prompt("merge"), values)
+
+
+def _explain_refusal(verdict: Verdict) -> str:
+    probes = [failure.text for failure in verdict.failures if failure.text.startswith("### Probe")]
+    return "\n\n".join((f"Joined, they do not pass: {verdict.reason}", *probes))
+
+
+def _render_paths(paths: tuple[str, ...]) -> str:
+    return ", ".join(f"`{path}`" for path in paths)

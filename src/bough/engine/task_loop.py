@@ -1,0 +1,115 @@
+"""Carry one task to its outcome. This loop is all there is; what happens in it is decided elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from bough.core.budget.ledger import seconds_left
+from bough.core.commands import Command, Conclude, Rest, takes_long
+from bough.core.decide import decide
+from bough.core.errors import DiskFull
+from bough.core.events import AnyEvent, Record, TaskHalted
+from bough.core.journal.run_fold import Run
+from bough.core.journal.task_fold import evolve_task, fold_task
+from bough.core.tree.next_moves import is_over
+from bough.core.tree.task import Task
+from bough.engine.perform import perform
+from bough.engine.person_messages import collect_received
+from bough.engine.task_workspace import Site
+from bough.ports import Claim, Ports
+
+
+class Book:
+    """A task's stream while we hold it, and the task as of its last event."""
+
+    def __init__(self, claim: Claim, task: Task, ports: Ports) -> None:
+        self.task = task
+        self._claim = claim
+        self._ports = ports
+        self._lock = asyncio.Lock()
+        self.merging = asyncio.Lock()
+        """The merge queue: finished steps come onto the task's head one after the other."""
+
+    @classmethod
+    async def open(cls, claim: Claim, ports: Ports) -> Book:
+        return cls(claim, fold_task(claim.task, await ports.store.read(claim.run, claim.task)), ports)
+
+    async def write(self, events: Sequence[AnyEvent]) -> None:
+        """Durable when this returns. Steps of a task that end at the same time wait for each other here."""
+        await self.amend(lambda task: events)
+
+    async def amend(self, make: Callable[[Task], Sequence[AnyEvent]]) -> None:
+        """Write what follows from the task as it is then: nobody else's event comes in between."""
+        async with self._lock:
+            if not (events := make(self.task)):
+                return
+            writing = asyncio.ensure_future(self._ports.store.append(self._claim, events, expected=self.task.version))
+            try:
+                self._take(await asyncio.shield(writing))
+            except asyncio.CancelledError:
+                self._take(await writing)  # What has begun becomes durable, and is known here.
+                raise
+
+    async def hear(self, look: bool = False) -> bool:
+        """Take in what people have said to the task; whether there was something. `look`: not only what is known."""
+        inbox, before = self._ports.inbox, self.task.version
+        if look and inbox.look is not None:
+            await inbox.look()
+        await self.amend(lambda task: collect_received(task, inbox))
+        return self.task.version != before
+
+    def _take(self, records: Sequence[Record]) -> None:
+        for record in records:
+            self.task = evolve_task(self.task, record)
+            self._ports.recorded(record)
+
+
+Tend = Callable[[Book, Site], Awaitable[None]]
+"""Carries out the smaller steps of a task, until all are over or it rests."""
+
+
+async def drive_task(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
+    """Until it rests. Safe to kill and restart anywhere: each intent is durable before its effect, and recovery is to
+    read, fold and decide again."""
+    site = await Site.enter(run, book.task, ports)
+    site.record = book.write
+    try:
+        return await _run_until_rest(book, site, ports, tend)
+    finally:
+        await site.leave()
+
+
+async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> Task:
+    while not book.task.resting:
+        if book.task.gathering and not is_over(book.task) and not book.task.review:
+            await tend(book, site)
+            continue
+        await book.hear()
+        command = Rest(*ports.stop.halt) if ports.stop.requested else decide(book.task, ports.clock())
+        if isinstance(command, Conclude) and await book.hear(look=True):
+            continue
+        await _carry_out(command, book, site)
+    return book.task
+
+
+async def _carry_out(command: Command, book: Book, site: Site) -> None:
+    """What takes long is cut off when the task's time is up: it is recovered on resume, as after a crash."""
+    timer, before = site.ports.timer, book.task.spend.seconds
+    began, limits = timer(), book.task.limits
+    left = seconds_left(book.task.spend, limits) if takes_long(command) else None
+    try:
+        async with asyncio.timeout(left) as limit:
+            async for events in perform(command, book.task, site):
+                try:
+                    await book.write(events)
+                except DiskFull:
+                    await site.make_room()
+                    await book.write(events)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        uncounted = max(timer() - began, left or 0.0) - (book.task.spend.seconds - before)
+        if not book.task.resting:
+            spent = f"the budget of {limits.minutes:,} minutes is spent"
+            await book.write([TaskHalted("budget", spent, uncounted)])

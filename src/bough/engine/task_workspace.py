@@ -1,0 +1,257 @@
+"""Where a task's effects happen: its workspace, the ports, and what its agents are told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.acceptance.verdict import Check, Verdict
+from bough.core.conversation import context
+from bough.core.conversation.compaction import estimate_usage
+from bough.core.conversation.pruning import EssentialFacts, list_edits, list_errors
+from bough.core.errors import Exhausted, Passing, Unavailable, Unkeepable
+from bough.core.events import AnyEvent, TaskHalted
+from bough.core.ids import GOAL
+from bough.core.journal.run_fold import Run
+from bough.core.messages import Answer, ToolSpec, Usage
+from bough.core.rules import Rules
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+from bough.ports import Judgement, Ports, Talk, Workspace
+
+INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md")
+"""The first of these that a folder has."""
+INSTRUCTIONS_LIMIT = 32_000
+DIFF_LIMIT = 24_000
+FILES = 12
+"""Changed files beside those of the present agent that a pruned context may show."""
+PATIENCE = 600.0
+"""The longest `Retry-After` that is waited for, in seconds."""
+
+
+class Site(Struct, eq=False):
+    """Where a task's effects happen: its workspace, once it has one, and the ports."""
+
+    run: Run
+    ports: Ports
+    record: Callable[[Sequence[AnyEvent]], Awaitable[None]] | None = None
+    """Makes events durable in the middle of an effect: what cannot wait to be seen until it is over."""
+    talk: Talk | None = None
+    """With the outside agent that is at work …"""
+    talking: int = 0
+    """… by the number of its attempt …"""
+    told: int = 0
+    """… and how many messages of it the agent has heard."""
+    pictures: dict[str, bytes] = {}
+    """The images of the conversation, so that each is read once."""
+    _workspace: Workspace | None = None
+    _moved: bool = False
+
+    @classmethod
+    async def enter(cls, run: Run, task: Task, ports: Ports) -> Site:
+        """Come to a task, perhaps after a crash: end what an earlier life left running and put the workspace back to
+        what the journal knows. Whatever an interrupted call did is gone, and nothing that finished is lost."""
+        site = cls(run, ports)
+        if task.gathering:
+            ports.verifier.begin(run, task)
+            site.moved()
+        elif task.state is not State.PENDING and not task.resting:
+            workspace = await site.open(task)
+            await ports.sandbox.sweep(workspace)
+            await workspace.restore(task.tree)
+        return site
+
+    async def open(self, task: Task) -> Workspace:
+        if self._workspace is None:
+            sides = task.merge.sides if task.merge else None
+            opened = self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder, sides)
+            self._workspace = await opened
+            # Beside the first rounds: the agent, who comes first, has his files already.
+            self.ports.verifier.begin(self.run, task)
+        if self._moved:
+            await self._workspace.restore(task.tree)
+            self._moved = False
+        return self._workspace
+
+    async def make_room(self) -> None:
+        """Temporary files may be what fills the disk."""
+        if self._workspace is not None:
+            await clear_scratch(self._workspace)
+
+    async def hang_up(self) -> None:
+        """End the outside agent that is at work, if there is one."""
+        talk, self.talk = self.talk, None
+        if talk is not None:
+            await talk.close()
+
+    async def leave(self) -> None:
+        """Nothing more is done here for now: end whatever runs on the task's behalf."""
+        await self.hang_up()
+        if self._workspace is not None:
+            await self.ports.leave(self._workspace)
+
+    def moved(self) -> None:
+        """The task's tree has changed elsewhere: the workspace has to follow before it is used again."""
+        self._moved = True
+
+
+async def collect_brief_values(task: Task, site: Site) -> dict[str, str]:
+    """Everything that the brief of an agent may mention."""
+    workspace = await site.open(task)
+    if task.id != GOAL:
+        await asyncio.to_thread(write_goal_file, workspace, site.run.plan.goal.instructions)
+    project = _read_instructions(workspace)
+    check = await site.ports.verifier.find(task)
+    before = site.ports.verifier.before(task, check) if check else ""
+    return context.build_brief(task, check.command if check else "", await render_diff(task, site), project, before)
+
+
+def write_goal_file(workspace: Workspace, goal: str) -> None:
+    """The whole goal as a file that the agent can read: outside of the checkout, so that it is no part of the work.
+    What lies in that folder is the agent's: no link in it is followed."""
+    workspace.scratch.mkdir(parents=True, exist_ok=True)
+    folder = os.open(workspace.scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    part = f".{context.GOAL_FILE}"
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(part, flags, 0o444, dir_fd=folder), "w", encoding="utf-8") as file:
+            file.write(f"{goal.rstrip()}\n")
+        os.replace(part, context.GOAL_FILE, src_dir_fd=folder, dst_dir_fd=folder)
+    except IsADirectoryError:
+        pass  # The agent has put a folder there: its own files tell it nothing of the goal then.
+    finally:
+        os.close(folder)
+
+
+async def render_system_prompt(task: Task, site: Site, template: str = "agent") -> str:
+    project = _read_instructions(await site.open(task))
+    return context.render(site.ports.prompt(template), {"project": context.render_instructions(project)})
+
+
+async def find_check_command(task: Task, site: Site) -> str:
+    check = await site.ports.verifier.find(task)
+    return check.command if check else ""
+
+
+async def render_diff(task: Task, site: Site) -> str:
+    """What the task changed so far."""
+    diff = await site.ports.workspaces.diff(task.base, task.tree) if task.tree != task.base else ""
+    if len(diff) > DIFF_LIMIT:
+        stat = await site.ports.workspaces.diff(task.base, task.tree, stat=True)
+        diff = f"{diff[:DIFF_LIMIT]}\n… cut: the whole change is\n{stat}"
+    return diff
+
+
+async def collect_facts(task: Task, site: Site) -> EssentialFacts:
+    """What the task needs, whatever else of its conversation is forgotten."""
+    workspaces = site.ports.workspaces
+    changed = [change.path for change in await workspaces.changes(task.base, task.tree) if change.kind != "D"]
+    messages = task.attempt.messages if task.attempt else ()
+    edited = list_edits(messages)
+    # What this agent edited last comes last: that is what is shown whole when there is little room.
+    paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
+    failing = task.verdict if task.verdict and task.verdict.ruling != "passed" else None
+    return EssentialFacts(
+        instructions=task.step.instructions,
+        criteria=(*task.step.criteria, *task.said),
+        check=await find_check_command(task, site),
+        files=await workspaces.texts(task.tree, paths),
+        errors=list_errors(messages, task.rules.stuck.shells),
+        dead_ends=context.list_dead_ends(task),
+        verdict=context.render_failure(failing) if failing else "",
+        edits=edited,
+        why=task.trouble.says if task.trouble else "",
+    )
+
+
+def _read_instructions(workspace: Workspace) -> str:
+    """The repository's own words for agents: from the top, then from the folder where the work starts."""
+    folders: list[Path] = list(dict.fromkeys((workspace.root, workspace.folder)))
+    texts = []
+    for folder in folders:
+        found = [folder / name for name in INSTRUCTIONS if (folder / name).is_file()]
+        for path in (path for path in found[:1] if not path.is_symlink()):
+            with path.open("rb") as file:
+                texts.append(file.read(INSTRUCTIONS_LIMIT).decode(errors="replace").strip())
+    return "\n\n".join(texts)
+
+
+async def judge_tree(run: Run, task: Task, check: Check | None, workspace: Workspace, ports: Ports) -> Judgement:
+    """The verdict on the task's tree. A check that leaves files which nobody can look at has failed."""
+    try:
+        return await ports.verifier.judge(run, task, check, workspace, partial(ports.progress, task.id))
+    except (OSError, Unkeepable) as error:
+        command = check.command if check else ""
+        reason = f"the check left files behind that cannot be looked at ({error})"
+        return Judgement(Verdict("failed", reason, command=command, tree=task.tree))
+
+
+async def restore_workspace(workspace: Workspace, task: Task) -> None:
+    """The workspace as the task knows it, and its temporary files gone: what a command left there may be what fills the
+    disk."""
+    await clear_scratch(workspace)
+    await workspace.restore(task.tree)
+
+
+async def clear_scratch(workspace: Workspace) -> None:
+    """Its temporary files, and what a sandbox keeps beside them for its commands (their /tmp and home)."""
+    await asyncio.to_thread(_clear_folder, workspace.scratch)
+
+
+def _clear_folder(scratch: Path) -> None:
+    shutil.rmtree(scratch.with_name(f"{scratch.name}.private"), ignore_errors=True)
+    scratch.mkdir(parents=True, exist_ok=True)
+    for place in scratch.iterdir():
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, ignore_errors=True)
+        else:
+            place.unlink(missing_ok=True)
+
+
+def fill_usage(answer: Answer, shown: int, tools: Sequence[ToolSpec]) -> Answer:
+    """The answer with the tokens that it took; those that no provider counted are estimated, and say so. `shown`: the
+    tokens of the conversation, as far as we know."""
+    return answer if answer.usage != Usage() else replace(answer, usage=estimate_usage(shown, tools, answer))
+
+
+def estimate_broken_usage(error: Passing, shown: int, tools: Sequence[ToolSpec]) -> Usage:
+    """What an answer that broke off took: the question, and what had come of the answer."""
+    if error.usage is None or error.usage.input:
+        return error.usage or Usage()
+    return replace(estimate_usage(shown, tools, Answer()), output=error.usage.output)
+
+
+def build_halt(error: Unavailable) -> TaskHalted:
+    """How a task rests that cannot ask its model."""
+    if isinstance(error, Exhausted):
+        return TaskHalted("quota", str(error), until=error.until)
+    return TaskHalted("unavailable", str(error))
+
+
+async def pause(seconds: float, ports: Ports) -> bool:
+    """Wait, or return False at once when a person wants to stop."""
+    stopped = asyncio.Event()
+    unwatch = ports.stop.watch(stopped.set)
+    try:
+        await asyncio.wait_for(stopped.wait(), seconds)
+    except TimeoutError:
+        return True
+    finally:
+        unwatch()
+    return False
+
+
+def compute_backoff(rules: Rules, failures: int, error: Passing) -> float:
+    """Seconds to wait after a transport error that came after so many others."""
+    doubled = rules.backoff_first * 2.0**failures
+    return max(min(doubled, rules.backoff_longest), min(error.retry_after or 0.0, PATIENCE))

@@ -1,0 +1,225 @@
+"""Run with a person, a log or a program watching: what `bough run` and `bough resume` share."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Protocol
+
+from bough.app import Choices, RunObserver, Session
+from bough.core import events as e
+from bough.core.planning.plan import Step
+from bough.interfaces.cli.options import enable_gc, print_json_line
+from bough.interfaces.terminal.output import Line, make_output
+from bough.ports import Stop
+from bough.views.run_view import Outcome
+
+LOOK = 30.0
+"""Seconds between looks at the clock while nothing can be done."""
+
+
+class Display(Protocol):
+    """Receives what happens."""
+
+    def announce(self, lines: list[Line], more: bool = False) -> None:
+        """What a person should know before it starts. `more`: further lines will follow."""
+        ...
+
+    def seen(self, record: e.Record) -> None:
+        """An event of an earlier stretch of the run."""
+        ...
+
+    def recorded(self, record: e.Record) -> None: ...
+
+    def progress(self, task: str, text: str) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def shown(self) -> AbstractContextManager[None]: ...
+
+    def aside(self) -> AbstractContextManager[None]:
+        """Leave the terminal to a person who is asked something."""
+        ...
+
+
+class JsonDisplay:
+    """One event per line, and nothing else on standard output. When the reader goes away, the run continues."""
+
+    def __init__(self) -> None:
+        self._gone = False
+
+    def announce(self, lines: list[Line], more: bool = False) -> None:
+        """The first event says it all."""
+
+    def seen(self, record: e.Record) -> None:
+        """Only what happens now is told; `bough log --json` has the rest."""
+
+    def recorded(self, record: e.Record) -> None:
+        if self._gone:
+            return
+        try:
+            print_json_line(record)
+            sys.stdout.flush()
+        except OSError:
+            self._gone = True
+
+    def progress(self, task: str, text: str) -> None:
+        """Not an event."""
+
+    def notice(self, text: str) -> None:
+        with suppress(OSError):
+            print(text, file=sys.stderr, flush=True)
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        yield
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        yield
+
+
+def make_display(as_json: bool) -> Display:
+    if as_json:
+        return JsonDisplay()
+    page = make_output()
+    if page.terminal and page.in_front:
+        from bough.interfaces.terminal.live_display import LiveDisplay
+
+        return LiveDisplay(page)
+    from bough.interfaces.terminal.plain_display import PlainDisplay
+
+    return PlainDisplay(page)
+
+
+async def carry_out(
+    session: Session,
+    display: Display,
+    work: Callable[[RunObserver], Awaitable[Outcome]],
+    asked: Step | None = None,
+    there: bool = False,
+) -> Outcome:
+    """Do the work with the display on, and with Ctrl-C meaning: stop, so that it can be resumed.
+
+    `asked`: the goal, when the person is to be asked about its plan. `there`: somebody can be asked about the work."""
+    stop = Stop()
+    name: list[str] = []
+
+    def recorded(record: e.Record) -> None:
+        if isinstance(record.event, e.RunStarted | e.RunResumed):
+            name[:] = [record.run]
+        if lines := make_announcement(session, record):
+            display.announce(lines, more=isinstance(record.event, e.RunStarted | e.BaseStarted))
+        display.recorded(record)
+
+    def stopping() -> None:
+        again = f"`bough resume{f' {name[0]}' if name else ''}` goes on"
+        if stop.halt[0] == "paused":
+            display.notice(f"Pausing after the current effect: {again}.")
+            return
+        display.notice(
+            f"Stopping now: {again}, nothing is lost."
+            if stop.now
+            else f"Stopping after the current effect (Ctrl-C again: now): {again}."
+        )
+
+    unwatch = stop.watch(stopping)
+    enable_gc()
+    try:
+        with display.shown(), handle_interrupts(stop):
+            return await work(_make_watch(stop, display, recorded, asked, there))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        unwatch()
+
+
+def retry_on_quota(
+    session: Session, display: Display, choices: Choices, work: Callable[[RunObserver], Awaitable[Outcome]]
+) -> Callable[[RunObserver], Awaitable[Outcome]]:
+    """The work, resumed whenever the quota resets, if the person wants that. No process holds the run meanwhile."""
+
+    async def patiently(watch: RunObserver) -> Outcome:
+        outcome = await work(watch)
+        while choices.wait_for_quota and outcome.status == "quota":
+            at = time.strftime("%A, %H:%M", time.localtime(outcome.until))
+            display.notice(f"Out of quota until {at}: it goes on by itself then; Ctrl-C leaves it parked.")
+            if not await _wait_until(outcome.until, watch.stop):
+                return outcome
+            display.notice("There should be quota again: it goes on.")
+            outcome = await session.resume(outcome.run, choices, watch)
+        return outcome
+
+    return patiently
+
+
+async def _wait_until(moment: float, stop: Stop) -> bool:
+    """Wait for the clock to say so, also over a night that the machine sleeps; False when a person wants to stop."""
+    stopped = asyncio.Event()
+    unwatch = stop.watch(stopped.set)
+    try:
+        while (left := moment - time.time()) > 0 and not stopped.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), min(left, LOOK))
+    finally:
+        unwatch()
+    return not stopped.is_set()
+
+
+def _make_watch(
+    stop: Stop, display: Display, recorded: Callable[[e.Record], None], asked: Step | None, there: bool
+) -> RunObserver:
+    if asked is None and not there:
+        return RunObserver(stop, display.progress, recorded)
+    from bough.interfaces.cli.questions import Person
+
+    person = Person(asked or Step("", ""), display, stop)
+
+    def seen(record: e.Record) -> None:
+        if isinstance(record.event, e.RequirementsRead):
+            person.requirements = record.event.requirements
+        recorded(record)
+
+    approve = person.approve if asked is not None else None
+    return RunObserver(stop, display.progress, seen, approve, person.ask, person.permit)
+
+
+def make_announcement(session: Session, record: e.Record) -> list[Line]:
+    from bough.interfaces.terminal.banner import render_banner
+
+    return render_banner(record, session.confinement)
+
+
+@contextmanager
+def handle_interrupts(stop: Stop) -> Iterator[None]:
+    """The first SIGINT, SIGTERM or SIGHUP asks for a stop after the current effect, the second for one now; a third
+    does not wait for anything."""
+    loop = asyncio.get_running_loop()
+    main = asyncio.current_task()
+    times = 0
+
+    def interrupted() -> None:
+        nonlocal times
+        times += 1
+        if times <= 2:
+            stop.request(now=times == 2)
+        elif main is not None:
+            main.cancel()
+
+    # A signal that is ignored already (nohup) stays so.
+    signals = [
+        number
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    for number in signals:
+        loop.add_signal_handler(number, interrupted)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)

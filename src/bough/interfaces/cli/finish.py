@@ -1,0 +1,50 @@
+"""The end of `bough run` and `bough resume`: apply when that was wished, say how it ended."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from bough.app import Session
+from bough.core.errors import BoughError, WorkspaceError
+from bough.ports import FileChange
+from bough.views.run_view import Outcome
+
+
+async def finish_run(session: Session, outcome: Outcome, *, apply: bool, as_json: bool) -> int:
+    """The exit status. A refused `--apply` is told after the summary: the run itself is completed all the same."""
+    changes: list[FileChange] = []
+    refusal: BoughError | None = None
+    if apply and outcome.completed:
+        from bough.interfaces.cli.apply import confirm_edges
+
+        try:
+            changes = await session.apply(outcome.run, not as_json and await confirm_edges(session, outcome.run))
+        except BoughError as error:
+            refusal = error
+    if not as_json:
+        # When nobody reads the summary, the exit status still says how it went.
+        with suppress(OSError):
+            await _print_summary(session, outcome, changes)
+    if refusal is not None:
+        raise refusal
+    return outcome.exit_status
+
+
+async def _print_summary(session: Session, outcome: Outcome, changes: list[FileChange]) -> None:
+    from bough.interfaces.terminal.changes import print_changes
+    from bough.interfaces.terminal.formatting import pluralize
+    from bough.interfaces.terminal.output import make_output
+    from bough.interfaces.terminal.summary import print_summary
+
+    stat = ""
+    with suppress(WorkspaceError):  # a summary without the files is still a summary
+        stat = await session.diff(outcome.run, stat=True) if outcome.tree else ""
+    page = make_output()
+    if not page.terminal:
+        page.line("")  # on a terminal the live tree stood here
+    print_summary(page, await session.view(outcome.run), stat, await session.evidence(outcome.run))
+    if changes:
+        page.line("")
+        page.line(f"Applied: {pluralize(len(changes), 'file')} in your files now.")
+        print_changes(page, changes)
+    page.flush()

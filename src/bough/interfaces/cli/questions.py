@@ -1,0 +1,141 @@
+"""The person at the terminal, when bough has a question: is this plan good, and what would you do?"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+import click
+
+from bough.core.acceptance.requirements import Requirement
+from bough.core.errors import UsageError
+from bough.core.planning.plan import Plan, Step
+from bough.core.planning.size_estimate import Advice
+from bough.interfaces.cli.execution import Display
+from bough.interfaces.terminal.output import make_output
+from bough.interfaces.terminal.plan_tree import render_plan, render_requirements
+from bough.ports import Approval, Stop
+
+ADVICE = {
+    "take": "",
+    "ask": "This looks like more than one piece of work.",
+    "recommend": "This is a large goal: carrying it out in these steps is recommended.",
+}
+QUESTION = "Carry it out like this? [Y]es, [n]o (as one piece of work), [c]ustomize: "
+CHANGE = "Say what should be different, or press Enter to edit the plan as TOML: "
+
+
+class Person:
+    def __init__(self, goal: Step, display: Display, stop: Stop) -> None:
+        self._goal = goal
+        self._display = display
+        self._stop = stop
+        self.requirements: tuple[Requirement, ...] = ()
+        """What the goal asks, as it was read."""
+
+    async def approve(self, steps: tuple[Step, ...], advice: Advice) -> Approval | None:
+        """What they say to a plan; None when they want to stop."""
+        from msgspec.structs import replace
+
+        asked = tuple(one.text for one in self.requirements) if len(self.requirements) > 1 else ()
+        criteria = self._goal.criteria or asked
+        plan = Plan(replace(self._goal, steps=steps, parallel=True, criteria=criteria))
+        with self._display.aside():
+            self._show(plan, advice)
+            while True:
+                answer = await self._read_line(QUESTION)
+                if answer is None:
+                    return None
+                match answer.strip().lower()[:1]:
+                    case "" | "y":
+                        return Approval("yes")
+                    case "n":
+                        return Approval("no")
+                    case "c":
+                        changed = await self._customize(plan)
+                        if changed is not None:
+                            return changed
+                    case _:
+                        click.echo("Please answer y, n or c.")
+
+    async def ask(self, question: str) -> str | None:
+        """What they say; None when they leave it for later (Ctrl-D), or want to stop."""
+        with self._display.aside():
+            page = make_output()
+            for line in question.splitlines():
+                page.paragraph(text=line)
+            page.flush()
+            click.echo("Ctrl-D leaves it for later: the run waits, and `bough answer` goes on with it.")
+            return await self._read_line("> ", stops=False)
+
+    async def permit(self, line: str) -> str | None:
+        """What they say to a command that they want to see first; None: nothing."""
+        with self._display.aside():
+            shown = line.replace("\n", "\n  ")
+            click.echo(f"This is about to run, and you want to see it first:\n\n  {shown}\n")
+            return await self._read_line("Run it? [y]es, [N]o, or say what to do instead: ", stops=False)
+
+    def _show(self, plan: Plan, advice: Advice) -> None:
+        page = make_output()
+        if len(self.requirements) > 1:
+            click.echo("What the goal asks:")
+            for line in render_requirements(self.requirements, page.width):
+                click.echo(f"  {line}")
+            click.echo("")
+        for row in render_plan(plan, width=page.width):
+            click.echo(page.painted(row, page.width))
+        click.echo(f"\n{ADVICE[advice]}" if ADVICE[advice] else "")
+
+    async def _customize(self, plan: Plan) -> Approval | None:
+        """Words for another proposal, or own steps from an editor; None: nothing was changed."""
+        from bough.core.workflow.loading import load
+        from bough.core.workflow.writing import write_workflow
+
+        wish = await self._read_line(CHANGE)
+        if wish and wish.strip():
+            return Approval("change", wish=wish.strip())
+        text = write_workflow(plan)
+        while True:
+            edited = await asyncio.to_thread(click.edit, text, extension=".toml")
+            if edited is None or not edited.strip():
+                return None
+            try:
+                goal = load(edited, "plan.toml", inputs={}).plan.goal
+                changed = goal.criteria if goal.criteria != plan.goal.criteria else ()
+                return Approval("own", steps=goal.steps, requirements=changed)
+            except UsageError as error:
+                click.echo(str(error))
+                again = await self._read_line("Edit again? [Y]es, [n]o: ")
+                if again is None or again.strip().lower().startswith("n"):
+                    return None
+                text = edited
+
+    async def _read_line(self, prompt: str, stops: bool = True) -> str | None:
+        """One line as it is typed; None at its end (Ctrl-D) or when a stop is asked for (Ctrl-C). Not `input` in a
+        thread: that could not be taken back."""
+        click.echo(prompt, nl=False)
+        loop = asyncio.get_running_loop()
+        typed: asyncio.Future[str | None] = loop.create_future()
+
+        def read() -> None:
+            text = os.read(sys.stdin.fileno(), 4096).decode(errors="replace")
+            if not typed.done():
+                typed.set_result(text.rstrip("\n") if text else None)
+
+        def stopped() -> None:
+            if not typed.done():
+                typed.set_result(None)
+
+        loop.add_reader(sys.stdin.fileno(), read)
+        unwatch = self._stop.watch(stopped)
+        try:
+            line = await typed
+        finally:
+            loop.remove_reader(sys.stdin.fileno())
+            unwatch()
+        if line is None:
+            click.echo()
+            if stops and not self._stop.requested:
+                self._stop.request()
+        return line

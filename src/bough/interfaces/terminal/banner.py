@@ -1,0 +1,99 @@
+"""What is said before a run starts: what will be done, by which model, within which limits, proven how."""
+
+from __future__ import annotations
+
+import re
+
+from bough.core import events as e
+from bough.core.planning.plan import count_most_leaves
+from bough.core.settings.agent_settings import MODEL, title_of
+from bough.interfaces.terminal.event_lines import describe_base
+from bough.interfaces.terminal.formatting import format_limits, headline, one_line, pad, pluralize
+from bough.interfaces.terminal.output import Line, TerminalOutput
+
+LABEL = 9
+
+
+def render_banner(record: e.Record, sandbox: str) -> list[Line]:
+    """For the first event of a run, or of a stretch of one that is resumed. `sandbox`: how commands are confined."""
+    event = record.event
+    lines: list[Line] = []
+    if isinstance(event, e.RunStarted):
+        goal = event.plan.goal
+        lines.append([(record.run, "bold"), ("  ", ""), (headline(goal.instructions), "")])
+        if event.continues:
+            work = ", with its changes" if event.origin else ""
+            lines.append(_make_fact("follows", f"{event.continues}{work}"))
+        lines.append(_make_fact("examined", _describe_examination(event)))
+        if goal.steps:
+            at_once = f", up to {event.jobs} at once" if event.jobs > 1 else ""
+            lines.append(_make_fact("plan", f"{pluralize(count_most_leaves(goal), 'task')}{at_once}"))
+    elif isinstance(event, e.BaseStarted):
+        return [_make_fact("check", describe_check(event))]
+    elif isinstance(event, e.BaseChecked):
+        return _render_base(event)
+    elif isinstance(event, e.RunResumed):
+        lines.append([(record.run, "bold"), ("  goes on", "")])
+    else:
+        return []
+    main, strong = event.models.get("main", ""), event.models.get("strong", "")
+    models = main if strong in ("", main) else f"{main}, for the last repair {strong}"
+    lines += [_make_fact("agent", _describe_agents(event.agents))] if event.agents else []
+    models = title_of(models.removeprefix(MODEL)) if models.startswith(MODEL) else models
+    lines += [
+        _make_fact("model", models),
+        _make_fact("ledger", format_limits(event.limits)),
+        _make_fact("sandbox", sandbox),
+    ]
+    return lines
+
+
+def _describe_agents(agents: dict[str, str]) -> str:
+    """Who does the work, and who does what instead: `claude, strong: codex`."""
+    named = {key: title_of(name) for key, name in agents.items()}
+    main = named.pop("main", "")
+    return ", ".join([*([main] if main else []), *(f"{key.replace('_', ' ')}: {name}" for key, name in named.items())])
+
+
+def describe_check(event: e.BaseStarted | e.BaseChecked) -> str:
+    """The command, with the reason: `.venv/bin/python -m pytest, because of …`."""
+    within = f" and {event.environment}" if event.environment else ""
+    return f"{event.command}, because {_join_reason(event.why)}{within}"
+
+
+def _join_reason(why: str) -> str:
+    """A reason is a clause (`tox is configured in tox.ini`) or names a thing (`scripts.test in package.json`)."""
+    return why if re.search(r"\b(is|are|was|were|said|says|said)\b", why) else f"of {why}"
+
+
+def _render_base(event: e.BaseChecked) -> list[Line]:
+    if not event.command:
+        return [_make_fact("check", "none was found: give one with --check CMD, or have tests written")]
+    lines = [_make_fact("base", describe_base(event))]
+    if event.left_out:
+        names = ", ".join(event.left_out)
+        lines.append(_make_fact("", f"not in the checkout, because git ignores it: {names} ([workspace] link or copy)"))
+    return lines
+
+
+def print_failing(page: TerminalOutput, event: e.BaseChecked) -> None:
+    """The end of a failing check's output, and what brings in what it lacks."""
+    if event.said:
+        page.line("")
+        for line in event.said.splitlines():
+            page.text(f"    {line}", "dim")
+    if event.lacking:
+        page.line("")
+        page.paragraph("  ", text=event.way_out, indent=2)
+
+
+def _describe_examination(event: e.RunStarted) -> str:
+    rules = event.rules.acceptance
+    if rules.examine == "never" or not event.plan.goal.requires_testing:
+        return "no: the check alone decides"
+    when = "always" if rules.examine == "always" else "unless the change is small or your own failing check proves it"
+    return f"{when}; at most {rules.share:.0%} of the rounds"
+
+
+def _make_fact(label: str, words: str) -> Line:
+    return [(f"  {pad(label, LABEL)}", "dim"), (one_line(words), "")]

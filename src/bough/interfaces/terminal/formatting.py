@@ -1,0 +1,203 @@
+"""How bough says things: numbers, durations, money, and text that came from outside.
+
+Promises: what has been through `one_line` or `plain` cannot move the cursor, change colours, retitle the window or hide
+text. Goals, file names, model answers, tool output and service errors are all untrusted and go through one of them.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import unicodedata
+from functools import cache
+
+from bough.core.budget.ledger import Limits, Spend
+
+_ESCAPES = (
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor movements
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"  # window titles, links, the clipboard
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x9c\n]*(?:\x1b\\|\x9c)?"  # device strings
+    r"|\x1b[ -/]*[0-~]"
+)
+_HIDDEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
+)
+"""Control characters, marks that reorder or hide text, and halves of characters that no encoding can hold."""
+_CONTROL = f"[{_HIDDEN}]"
+_SPACE = r"\s+"
+
+
+def escape_text(text: str) -> str:
+    """Text of several lines, made harmless: escape sequences are gone, other control characters are spelt out."""
+    text = text.replace("\r\n", "\n")
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return text
+    text = re.sub(_ESCAPES, "", text).replace("\r", "\n")
+    return re.sub(_CONTROL, lambda match: _spell_out(match[0]), text)
+
+
+def flatten(text: str) -> str:
+    """The same on one line, spaces kept: the last gate before a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return escape_text(text).replace("\n", " ").replace("\t", " ")
+
+
+def one_line(text: str) -> str:
+    """The same as a single line, with runs of white space as one space."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip()
+    return re.sub(_SPACE, " ", escape_text(text)).strip()
+
+
+def first_line(text: str) -> str:
+    """The first line that says anything."""
+    return next((one_line(line) for line in text.splitlines() if line.strip()), "")
+
+
+TITLE = 120
+"""Columns of a title, also where nothing limits a line: in a log, in a pipe."""
+
+
+def first_sentence(text: str) -> str:
+    """A goal or a step in one line: its first sentence, without the marks of a heading."""
+    line = first_line(text).lstrip("# ")
+    return cut(re.split(r"(?<=[\w`)][.!?])\s", line, maxsplit=1)[0], TITLE)
+
+
+def headline(text: str) -> str:
+    """A goal or a step in one line: its first one, as far as it fits."""
+    return cut(first_line(text), TITLE)
+
+
+def last_line(text: str) -> str:
+    return next((one_line(line) for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def _spell_out(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def escape_json(encoded: bytes) -> str:
+    """JSON that is safe to show too: characters that a terminal may obey are written as escapes. It stays the same
+    JSON, because outside of strings such characters do not occur."""
+    text = encoded.decode("utf-8", "replace")
+    return (
+        text
+        if text.isascii() and "\x7f" not in text
+        else re.sub(_CONTROL, lambda match: f"\\u{ord(match[0]):04x}", text)
+    )
+
+
+# ── room on a line ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def count_cells(text: str) -> int:
+    """How many columns of a terminal the text takes."""
+    return len(text) if text.isascii() else sum(map(_cell_width, text))
+
+
+@cache
+def _cell_width(character: str) -> int:
+    if unicodedata.east_asian_width(character) in "WF":
+        return 2
+    return 0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
+
+
+def cut(text: str, room: int) -> str:
+    """As much of the text as fits, with `…` where something is missing."""
+    if count_cells(text) <= room:
+        return text
+    kept, used = [], 1
+    for character in text:
+        used += _cell_width(character)
+        if used > room:
+            break
+        kept.append(character)
+    return "".join(kept).rstrip() + "…" if room > 0 else ""
+
+
+def pad(text: str, room: int, right: bool = False) -> str:
+    space = " " * (room - count_cells(text))
+    return space + text if right else text + space
+
+
+# ── numbers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def format_count(number: int) -> str:
+    """`950`, `12.3k`, `4.1M`"""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.1f}k" if number < 999_950 else f"{number / 1e6:.1f}M"
+
+
+def pluralize(number: int, word: str) -> str:
+    """`1 round`, `2 rounds`"""
+    return f"{number:,} {word}" + ("" if number == 1 else "s")
+
+
+def format_money(dollars: float) -> str:
+    """Cents, and as many places more as it takes to say a small sum."""
+    if dollars and dollars < 0.01:
+        return f"${dollars:.4f}"
+    return f"${dollars:,.2f}"
+
+
+def format_cost(spend: Spend) -> str:
+    """What it cost as far as prices are known; `+` when some calls have no known price."""
+    return f"{format_money(spend.cost)}+" if spend.unpriced else format_money(spend.cost)
+
+
+def format_duration(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3m 05s`, `1h 02m`, `2d 03h`"""
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    if whole < 86_400:
+        return f"{whole // 3600}h {whole % 3600 // 60:02}m"
+    return f"{whole // 86_400}d {whole % 86_400 // 3600:02}h"
+
+
+def format_clock(at: float) -> str:
+    """The time of day."""
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def format_moment(at: float) -> str:
+    """Date and time."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))
+
+
+def format_spend(spend: Spend) -> str:
+    """`4 rounds · 12.3k tokens · $0.02`; nothing of money where no price is known."""
+    return " · ".join((pluralize(spend.rounds, "round"), format_usage(spend)))
+
+
+def format_usage(spend: Spend) -> str:
+    """`12.3k tokens · $0.02`; `about` where a provider does not count them."""
+    tokens = f"{'about ' if spend.estimated else ''}{format_count(spend.tokens)} tokens"
+    return tokens if spend.unpriced and not spend.cost else f"{tokens} · {format_cost(spend)}"
+
+
+def format_limits(limits: Limits) -> str:
+    """What a run may spend: `40 rounds · 100,000 tokens · no limit on money and time`"""
+    said = [pluralize(limits.rounds, "round")]
+    free = []
+    for limit, words, name in (
+        (limits.tokens, f"{limits.tokens or 0:,} tokens", "tokens"),
+        (limits.cost, format_money(limits.cost or 0.0), "money"),
+        (limits.minutes, f"{limits.minutes or 0:g} minutes", "time"),
+    ):
+        if limit is None:
+            free.append(name)
+        else:
+            said.append(words)
+    if free:
+        said.append("no limit on " + " and ".join((", ".join(free[:-1]), free[-1]) if len(free) > 1 else free))
+    return " · ".join(said)

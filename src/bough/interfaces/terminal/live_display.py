@@ -1,0 +1,328 @@
+"""The live tree: what a run is doing at this moment, drawn in place.
+
+Promises: one write per frame and only when something changed, so nothing flickers; no row is ever wider than the
+terminal; after a resize, which wraps and moves old frames in ways that no program can follow, the screen is redrawn; a
+terminal that goes away does not disturb the run; and whatever happens, the cursor is back and the frame is gone when
+the block ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec.structs import replace
+
+from bough.core.events import Record
+from bough.core.ids import GOAL
+from bough.core.tree.task_state import SETTLED, State
+from bough.interfaces.terminal.event_lines import STATE_STYLES, Teller, format_line
+from bough.interfaces.terminal.formatting import (
+    count_cells,
+    cut,
+    format_cost,
+    format_count,
+    format_duration,
+    format_usage,
+    last_line,
+    one_line,
+)
+from bough.interfaces.terminal.output import Line, Span, TerminalOutput
+from bough.interfaces.terminal.run_tree import (
+    TaskRow,
+    describe_rounds,
+    describe_standing,
+    describe_task,
+    describe_trouble,
+    list_rows,
+    render_name,
+)
+from bough.views.run_view import RunView
+
+REFRESH = 0.125
+"""Seconds between frames."""
+RECENT = 4
+"""News shown under the tree, where there is room."""
+
+HIDE, SHOW, ERASE, ERASE_REST, ERASE_SCREEN = "\x1b[?25l", "\x1b[?25h", "\x1b[2K", "\x1b[K", "\x1b[H\x1b[J"
+
+
+class Painter:
+    """Draws frames over each other at the bottom of what was written so far."""
+
+    def __init__(self, paper: TerminalOutput) -> None:
+        self._paper = paper
+        self._bare = replace(paper, colour=False)
+        self._rows: list[str] = []
+        self._widths: list[int] = []
+        self._size = (0, 0)
+        self._above: list[Line] = []
+        """What stays above the frames, to be written again when the screen is redrawn."""
+        self._gone = False
+
+    def keep(self, lines: Sequence[Line]) -> None:
+        """Write lines above the frames, to stay."""
+        self.clear()
+        self._above += lines
+        self.put(self._kept(lines))
+
+    def _kept(self, lines: Sequence[Line]) -> str:
+        return "".join(self._paper.painted(line, self._paper.width - 1) + "\n" for line in lines)
+
+    def draw(self, frame: Callable[[int, int], Sequence[Line]]) -> None:
+        """Ask for a frame of at most so many columns and rows, and show it."""
+        if not self._paper.in_front:
+            return
+        columns, height = self._paper.size
+        # The last column stays free: a row that fills it would wrap on some terminals and not on others.
+        lines = frame(columns - 1, height)[:height]
+        painted = [self._paper.painted(line, columns - 1) for line in lines]
+        widths = [count_cells(self._bare.painted(line, columns - 1)) for line in lines]
+        same = self._size == (columns, height)
+        if same and painted == self._rows:
+            return
+        if same and self._rows:
+            there = min(len(self._rows), height)  # what is above the top of a window can no longer be reached
+            fewer = there - len(painted)
+            written = _move_up(there - 1) + "\n".join(row + ERASE_REST for row in painted)
+            if fewer > 0:
+                written += f"\n{ERASE}" * fewer + f"\x1b[{fewer}A\x1b[{widths[-1] + 1}G"
+        else:
+            written = self._make_clearing(columns, height, len(painted)) + "\n".join(painted)
+        self._rows, self._size, self._widths = painted, (columns, height), widths
+        self.put(written)
+
+    def clear(self) -> None:
+        """Take the frame away; what is written next stands in its place."""
+        self.put(self._make_clearing(*self._paper.size))
+        self._rows, self._size = [], (0, 0)
+
+    def put(self, text: str) -> None:
+        if self._gone or not text:
+            return
+        try:
+            self._paper.write(text)
+            self._paper.flush()
+        except OSError:
+            self._gone = True
+
+    def _make_clearing(self, columns: int, height: int, needed: int = 0) -> str:
+        """`needed`: rows of the frame that follows."""
+        if not self._rows:
+            return ""
+        if self._size != (columns, height):
+            # The old frame may be more rows by now, part of it above the top, and the terminal may have been resized
+            # some time before it says so: where it begins cannot be known.
+            room = max(0, height - 1 - needed)
+            return ERASE_SCREEN + self._kept(self._above[-room:] if room else ())
+        # Row by row: some terminals keep what one sweep over the whole screen takes away, for scrolling back.
+        return "\r" + ERASE + f"\x1b[1A{ERASE}" * (min(len(self._rows), height) - 1)
+
+
+def _move_up(count: int) -> str:
+    return "\r" + (f"\x1b[{count}A" if count > 0 else "")
+
+
+class LiveDisplay:
+    """Shows a run on a terminal while it runs."""
+
+    def __init__(self, paper: TerminalOutput, clock: Callable[[], float] = time.time) -> None:
+        self._painter = Painter(paper)
+        self._paper = paper
+        self._clock = clock
+        self._run = RunView("")
+        self._teller = Teller()
+        self._recent: deque[tuple[Record, tuple[str, str]]] = deque(maxlen=RECENT)
+        self._streams: dict[str, _Stream] = {}
+        self._notice = ""
+        self._asking = False
+        self._echo: Callable[[bool], None] = lambda on: None
+
+    # ── what it is told ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def announce(self, lines: list[Line], more: bool = False) -> None:
+        self._painter.keep(lines if more else [*lines, []])
+
+    def seen(self, record: Record) -> None:
+        """An event of before: it counts, and is no news."""
+        self._run.see(record)
+        self._teller.tell(record)
+
+    def recorded(self, record: Record) -> None:
+        self._run.name = record.run
+        self._run.see(record)
+        self._streams[record.task] = _Stream(record.at)
+        if told := self._teller.news(record):
+            self._recent.append((record, told))
+
+    def progress(self, task: str, text: str) -> None:
+        thinking = task in self._run.tasks and self._run.tasks[task].doing == "thinking"
+        self._streams.setdefault(task, _Stream(self._clock())).add(text, thinking)
+
+    def notice(self, text: str) -> None:
+        """Something a person must know; it stays until the run ends."""
+        self._notice = text
+        if not self._asking:
+            self._painter.draw(self._frame)
+
+    # ── drawing ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[None]:
+        """Draw until the block ends."""
+        with quiet_terminal(self._paper, self._painter) as self._echo:
+            drawing = asyncio.get_running_loop().create_task(self._draw())
+            try:
+                yield
+            finally:
+                drawing.cancel()
+                self._painter.clear()
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[None]:
+        """The terminal is the person's while they are asked something."""
+        self._asking = True
+        self._painter.clear()
+        self._echo(True)
+        try:
+            yield
+        finally:
+            self._echo(False)
+            self._asking = False
+
+    async def _draw(self) -> None:
+        while True:
+            if not self._asking:
+                self._painter.draw(self._frame)
+            await asyncio.sleep(REFRESH)
+
+    def _frame(self, width: int, height: int) -> list[Line]:
+        now = self._clock()
+        bottom: list[Line] = [[(self._notice, "yellow")]] if self._notice else []
+        room = height - 1 - len(bottom)
+        tree = self._render_tree(width, room, now)
+        news = [format_line(record, told) for record, told in self._recent] if height >= 12 else []
+        news = news[-min(len(news), max(0, room - len(tree) - 1)) :] if room - len(tree) > 1 else []
+        spaced: list[Line] = (
+            [[], *([(text, style or "dim") for text, style in entry] for entry in news)] if news else []
+        )
+        return [self._render_summary(now), *tree, *spaced, *bottom]
+
+    def _render_summary(self, now: float) -> Line:
+        run, spend = self._run, self._run.spend
+        words = f"{format_duration(run.elapsed(now))} · {format_usage(spend)}"
+        return [(one_line(run.name) or "bough", "bold"), (f"  {words}", "")]
+
+    def _render_tree(self, width: int, room: int, now: float) -> list[Line]:
+        """The rows that matter most within `room`: those at work, with their parents; then what is newest."""
+        drawn = list_rows(self._run)
+        if not drawn:
+            return [[("○ preparing …", "dim")]]
+        blocks = [self._render_block(row, width, now) for row in drawn]
+        shown = _choose_rows(drawn, blocks, room)
+        lines: list[Line] = [line for number in sorted(shown) for line in blocks[number]]
+        left_out = len(drawn) - len(shown)
+        return [*lines, [(f"… and {left_out} more", "dim")]] if left_out else lines
+
+    def _render_block(self, row: TaskRow, width: int, now: float) -> list[Line]:
+        task = row.task
+        waiting = task.state in SETTLED or task.state is State.PENDING
+        style = STATE_STYLES.get(task.state, "")
+        first = [*render_name(row, min(width, 40)), ("  ", ""), (describe_standing(task), style)]
+        if task.worker:
+            first.append((f"  on {one_line(task.worker)}", ""))
+        if task.started_at:
+            first.append((f"  {describe_rounds(row)} rounds", ""))
+            if row.subtree.cost and not row.leaf:
+                first.append((f"  {format_cost(row.subtree)} in all, {format_cost(row.spend)} own", "dim"))
+        if task.path != GOAL:
+            first.append((f"  {describe_task(task)}", "dim"))
+        bar = row.prefix.replace("├─ ", "│  ").replace("└─ ", "   ") + "  "
+        said = describe_trouble(task)
+        stuck: list[Line] = [[(bar, "dim"), (said, "yellow")]] if said else []
+        if waiting or not task.doing:
+            return [first, *stuck]
+        stream = self._streams.get(task.path) or _Stream(now)
+        activity = [(bar, "dim"), *stream.doing(task.doing, now, width - count_cells(bar))]
+        tail = stream.tail()
+        return [first, *stuck, activity, *([[(bar + "  ", "dim"), (tail, "dim")]] if tail else [])]
+
+
+def _choose_rows(drawn: list[TaskRow], blocks: list[list[Line]], room: int) -> set[int]:
+    """Which rows are shown: all when they fit, else active ones first, then the latest to have changed."""
+    if sum(map(len, blocks)) <= room:
+        return set(range(len(drawn)))
+    order = sorted(
+        range(len(drawn)),
+        key=lambda n: (drawn[n].task.path != GOAL, len(blocks[n]) == 1, -drawn[n].task.last_at, n),
+    )
+    chosen: set[int] = set()
+    taken = 1  # the row that says how many are left out
+    for number in order:
+        if taken + len(blocks[number]) <= room:
+            chosen.add(number)
+            taken += len(blocks[number])
+    return chosen
+
+
+class _Stream:
+    """What came in since a task's last event: text of the model, lines of a command."""
+
+    def __init__(self, since: float) -> None:
+        self._since = since
+        self._characters = 0
+        self._text = ""
+
+    def add(self, text: str, thinking: bool) -> None:
+        self._characters += len(text)
+        self._text = (self._text + text)[-400:] if thinking else text[-400:]
+
+    def doing(self, words: str, now: float, room: int) -> list[Span]:
+        took = f"  {format_duration(now - self._since)}"
+        if words == "thinking":
+            words, took = (
+                "thinking…",
+                f" {format_count(self._characters)} characters{took}" if self._characters else took,
+            )
+        return [(cut(one_line(words), max(room - count_cells(took), 8)), ""), (took, "dim")]
+
+    def tail(self) -> str:
+        return last_line(self._text)
+
+
+@contextlib.contextmanager
+def quiet_terminal(paper: TerminalOutput, painter: Painter) -> Iterator[Callable[[bool], None]]:
+    """No cursor and no echo of what is typed while frames are drawn; both are back when the process is suspended
+    (Ctrl-Z) and when the block ends. What it yields turns them on and off in between."""
+    import termios
+
+    terminal = paper.stream.fileno()
+    before = termios.tcgetattr(terminal)
+
+    def echo(on: bool) -> None:
+        if not paper.in_front:
+            return  # who changes a terminal from the background is stopped
+        modes = before if on else [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+        with contextlib.suppress(termios.error):
+            termios.tcsetattr(terminal, termios.TCSANOW, modes)
+        painter.put(SHOW if on else HIDE)
+
+    def suspend() -> None:
+        painter.clear()
+        echo(True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        echo(False)
+
+    loop = asyncio.get_running_loop()
+    echo(False)
+    loop.add_signal_handler(signal.SIGTSTP, suspend)
+    try:
+        yield echo
+    finally:
+        loop.remove_signal_handler(signal.SIGTSTP)
+        echo(True)

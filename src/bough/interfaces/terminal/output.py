@@ -1,0 +1,120 @@
+"""Where bough writes: a terminal, or anything else.
+
+Promises: colour and widths only where they mean something, no line wider than the terminal, and every text made
+harmless on its way out. A line is a list of spans, so that it is cut to the width before it is coloured.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Sequence
+from typing import TextIO
+
+from msgspec import Struct
+
+from bough.interfaces.terminal.formatting import count_cells, cut, escape_text, flatten, one_line
+
+Span = tuple[str, str]
+"""A text and the name of its style; an empty name: as it is."""
+Line = Sequence[Span]
+
+STYLES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "cyan": "36",
+}
+_PLAIN_GLYPHS = str.maketrans("✔✘●○◐◌⊘…·›├└│─→", "+x*o~o!.->|`|->")
+
+
+class TerminalOutput(Struct, frozen=True):
+    """A stream and what it can show."""
+
+    stream: TextIO
+    terminal: bool
+    """Someone is looking, at something that can be drawn on."""
+    colour: bool
+    unicode: bool = True
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows; of anything but a terminal so many that nothing is cut."""
+        if not self.terminal:
+            return 10_000, 10_000
+        try:
+            columns, rows = os.get_terminal_size(self.stream.fileno())
+        except (OSError, ValueError):
+            columns, rows = 0, 0
+        return columns or 80, rows or 24
+
+    @property
+    def in_front(self) -> bool:
+        """Whether the terminal is ours to draw on: not while a shell has put us into the background."""
+        try:
+            return os.tcgetpgrp(self.stream.fileno()) == os.getpgrp()
+        except (OSError, ValueError):
+            return True
+
+    @property
+    def width(self) -> int:
+        return self.size[0]
+
+    def painted(self, line: Line, width: int) -> str:
+        """The line as it is written: one row of at most `width` columns."""
+        written: list[str] = []
+        for text, style in line:
+            safe = flatten(text)
+            width -= count_cells(safe)
+            if width < 0:
+                written.append(self._apply_style(cut(safe, width + count_cells(safe)), style))
+                break
+            written.append(self._apply_style(safe, style))
+        return "".join(written).rstrip(" ")
+
+    def _apply_style(self, text: str, style: str) -> str:
+        if not self.unicode:
+            text = text.translate(_PLAIN_GLYPHS)
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if style and self.colour and text.strip() else text
+
+    def line(self, *spans: Span | str) -> None:
+        """Write one line."""
+        line = [(span, "") if isinstance(span, str) else span for span in spans]
+        self.write(self.painted(line, self.width) + "\n")
+
+    def text(self, text: str, style: str = "") -> None:
+        """Write text of several lines, which the terminal may wrap."""
+        for part in escape_text(text).split("\n"):
+            self.write(self._apply_style(part, style) + "\n")
+
+    def paragraph(self, *start: Span | str, text: str, indent: int = 0, style: str = "") -> None:
+        """Write a sentence that may be long: after `start`, wrapped between words, with further lines indented."""
+        room = self.width - 1 - indent
+        safe = one_line(text)
+        wrapped = textwrap.wrap(safe, max(room, 10)) if count_cells(safe) > room else [safe]
+        self.line(*start, (wrapped[0], style))
+        for line in wrapped[1:]:
+            self.line(" " * indent, (line, style))
+
+    def write(self, text: str) -> None:
+        self.stream.write(text)
+
+    def flush(self) -> None:
+        self.stream.flush()
+
+
+def is_interactive() -> bool:
+    """Whether a person can answer: both ends of the terminal are theirs."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def make_output(stream: TextIO | None = None) -> TerminalOutput:
+    """What there is to write on, as standard output (or another stream) is now."""
+    stream = sys.stdout if stream is None else stream
+    terminal = stream.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
+    return TerminalOutput(stream, terminal, terminal and not os.environ.get("NO_COLOR"), encoding.startswith("utf"))

@@ -1,0 +1,150 @@
+"""A plan as a tree, before anything runs: one row per step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from bough.core.acceptance.requirements import Requirement
+from bough.core.planning.plan import Condition, Machine, Plan, Step
+from bough.core.workflow.conditions import render_condition
+from bough.core.workflow.inputs import InputSpec
+from bough.core.workflow.keys import classify_step, is_tested_by_default
+from bough.interfaces.terminal.formatting import count_cells, cut, first_line, headline, one_line, pad, pluralize
+from bough.interfaces.terminal.output import Span
+
+Row = list[Span]
+ROLES = {"bug_hunter": "bug hunter", "test_writer": "test writer", "critic": "critic"}
+JOINS = {"all": "", "any": ", one is enough", "settled": ", however they end"}
+NAMES = 36
+"""Columns that names and their branches get at most."""
+
+
+class StepRow(Struct, frozen=True):
+    """A step and its place in the tree."""
+
+    prefix: str
+    step: Step
+    marks: Row
+
+
+def render_plan(plan: Plan, width: int = 10_000) -> list[Row]:
+    """The goal and its steps: name, what is special about it, what it is about, how it is proven. The last two share
+    what is left of the width."""
+    drawn = list(_walk(plan.goal, None, "", ""))
+    room = min(max(count_cells(line.prefix) + count_cells(line.step.name) for line in drawn), NAMES)
+    rows: list[Row] = []
+    for line in drawn:
+        name = one_line(line.step.name)
+        gap = " " * (max(room - count_cells(line.prefix) - count_cells(name), 0) + 2)
+        row = [(line.prefix, "dim"), (name, "bold"), (gap, ""), *line.marks]
+        rows.append(row + _render_ending(line.step, width - sum(count_cells(text) for text, _ in row)))
+    return rows
+
+
+def _render_ending(step: Step, room: int) -> Row:
+    """What it is about and how it is proven, each cut so that there is something of both."""
+    about, proof = headline(step.title or step.instructions), one_line(_describe_proof(step))
+    if not about or not proof:
+        return [(about, "dim"), (proof, "green")]
+    if count_cells(about) + count_cells(proof) + 2 > room:
+        kept = max(room - count_cells(proof) - 2, room * 3 // 5, 0)
+        about = cut(about, kept)
+    return [(about, "dim"), ("  ", ""), (proof, "green")]
+
+
+def _walk(step: Step, above: Machine | None, lead: str, rest: str) -> Iterator[StepRow]:
+    marks = [*_render_order(step), *_render_transitions(above, step.name), *_render_way(step)]
+    yield StepRow(lead, step, [span for text, style in marks for span in ((one_line(text), style), ("  ", ""))])
+    for number, child in enumerate(step.steps, 1):
+        last = number == len(step.steps)
+        drawn = rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")
+        yield from _walk(child, step.machine, *drawn)
+
+
+def render_requirements(requirements: Sequence[Requirement], width: int) -> list[str]:
+    """What a goal asks, one line each."""
+    return [cut(one_line(str(one)), max(width - 2, 20)) for one in requirements]
+
+
+def _render_order(step: Step) -> Iterator[Span]:
+    """When it runs, and what for."""
+    if step.covers:
+        yield f"covers {', '.join(map(str, step.covers))}", "blue"
+    if step.needs:
+        yield f"after {', '.join(step.needs)}", "yellow"
+    if step.condition is not None:
+        yield f"if {describe_condition(step.condition)}", "yellow"
+
+
+def _render_way(step: Step) -> Iterator[Span]:
+    """How it runs."""
+    match classify_step(step):
+        case "compound" if (machine := step.machine) is not None:
+            yield f"{pluralize(len(step.steps), 'state')}, from {machine.start}, at most {machine.limit} turns", "cyan"
+        case "compound" if step.parallel:
+            yield f"{pluralize(len(step.steps), 'step')} at once{JOINS[step.join]}", "cyan"
+        case "compound":
+            yield pluralize(len(step.steps), "step"), "cyan"
+        case "run":
+            yield f"runs {step.run}", "blue"
+        case "do":
+            yield "leaves the loop" if step.do == "break" else "next pass", "blue"
+    if step.repeat > 1:
+        until = f" until {describe_condition(step.until)}" if step.until is not None else ""
+        yield f"{step.repeat} passes at most{until}", "cyan"
+    if step.role in ROLES:
+        yield ROLES[step.role], "blue"
+    if step.plan_first:
+        yield "planned when it starts", "blue"
+    if step.model != "main":
+        yield f"{step.model} model", ""
+    if step.on_error != "fail":
+        yield _describe_on_error(step), ""
+
+
+def _describe_on_error(step: Step) -> str:
+    return {
+        "retry": f"done again {step.max_retries} times at most" if step.max_retries > 1 else "done again once",
+        "skip": "may fail",
+        "escalate": "escalates when it fails",
+    }.get(step.on_error, "")
+
+
+def _describe_proof(step: Step) -> str:
+    if step.test_command is not None:
+        return f"check: {step.test_command}"
+    if step.test_file is not None:
+        return f"check: {step.test_file}"
+    silent = not step.requires_testing and is_tested_by_default(classify_step(step), step.role, False)
+    return "no check" if silent else ""
+
+
+def _render_transitions(machine: Machine | None, name: str) -> Iterator[Span]:
+    """Where a state leads."""
+    states = machine.states if machine is not None else ()
+    ways = [way for state in states if state.name == name for way in state.transitions]
+    if ways:
+        said = (f"→ {way.to}" + (f" if {describe_condition(way.on)}" if way.on is not None else "") for way in ways)
+        yield ", ".join(said), "yellow"
+
+
+def describe_condition(condition: Condition) -> str:
+    """A condition, for people: as it is written."""
+    return one_line(render_condition(condition))
+
+
+def render_inputs(specs: Sequence[InputSpec]) -> list[Row]:
+    """What a workflow is given."""
+    wide = max((len(spec.name) for spec in specs), default=0)
+    kinds = max((len(spec.type) for spec in specs), default=0)
+    return [
+        [
+            (f"  {pad(spec.name, wide)}  ", "bold"),
+            (f"{pad(spec.type, kinds)}  ", "cyan"),
+            ("must be given" if spec.default is None else f"default: {one_line(spec.default) or 'empty'}", ""),
+            (f"  {first_line(spec.description)}" if spec.description else "", "dim"),
+        ]
+        for spec in specs
+    ]

@@ -1,0 +1,276 @@
+"""A run as a tree, one row a task, in as many columns as the width has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.core.budget.ledger import Spend
+from bough.core.ids import GOAL, parent_path
+from bough.core.ids import depth as levels
+from bough.core.tree.task_state import State
+from bough.interfaces.terminal.event_lines import (
+    PATTERNS,
+    RUNGS,
+    STATE_STYLES,
+    STATUS_STYLES,
+    STATUS_WORDS,
+    describe_state,
+)
+from bough.interfaces.terminal.formatting import (
+    count_cells,
+    cut,
+    first_sentence,
+    format_cost,
+    format_count,
+    format_duration,
+    format_spend,
+    one_line,
+    pad,
+    pluralize,
+)
+from bough.interfaces.terminal.output import Span
+from bough.interfaces.terminal.verdict_text import choose_style
+from bough.views.run_view import RunView, TaskView
+
+ICONS = {
+    State.PENDING: "○",
+    State.IN_PROGRESS: "●",
+    State.TESTING: "◐",
+    State.TEST_FAILED: "✘",
+    State.COMPLETED: "✔",
+    State.BLOCKED: "⊘",
+    State.DECOMPOSED: "◌",
+    State.SKIPPED: "○",
+    State.FAILED: "✘",
+    State.CANCELLED: "✘",
+}
+STATUS_ICONS = {"completed": "✔", "failed": "✘", "running": "●"}
+GAP = 2
+NARROW = 18
+"""Columns are left out before the names get less room than this."""
+
+
+class TaskRow(Struct, frozen=True):
+    """A task and its place in the tree."""
+
+    task: TaskView
+    prefix: str
+    """The lines that lead to it."""
+    spend: Spend
+    subtree: Spend
+    """Of itself and everything below it."""
+    leaf: bool
+    name: str
+
+
+def list_rows(run: RunView, below: str = GOAL, depth: int | None = None, flat: bool = False) -> list[TaskRow]:
+    """The task at `below` and everything under it, parents before their children, in order of creation.
+
+    `depth`: no more levels under it than that; `flat`: only the leaves, each with its whole path.
+    """
+    children: dict[str, list[TaskView]] = {}
+    for task in run.tasks.values():
+        above = parent_path(task.path)
+        while above is not None and above not in run.tasks:
+            above = parent_path(above)
+        if above is not None:
+            children.setdefault(above, []).append(task)
+    top = run.tasks.get(below)
+    found = list(_walk(top, children, "", "")) if top else []
+    if depth is not None:
+        found = [row for row in found if levels(row.task.path) - levels(below) <= depth]
+    if flat:
+        found = [replace(row, prefix="", name=one_line(row.task.path)) for row in found if row.leaf]
+    return found
+
+
+def _walk(task: TaskView, children: dict[str, list[TaskView]], lead: str, rest: str) -> Iterator[TaskRow]:
+    """`lead` is drawn before the task itself, `rest` before what is below it."""
+    under: list[TaskRow] = []
+    mine = children.get(task.path, [])
+    own = task.spend
+    whole = own
+    for number, child in enumerate(mine, 1):
+        last = number == len(mine)
+        drawn = list(_walk(child, children, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  ")))
+        whole = whole.plus(drawn[0].subtree)
+        under += drawn
+    yield TaskRow(task, lead, own, whole, not mine, one_line(task.path.rpartition("/")[2]))
+    yield from under
+
+
+UNWELL = frozenset({State.BLOCKED, State.FAILED, State.SKIPPED, State.CANCELLED})
+
+
+def describe_trouble(task: TaskView) -> str:
+    """Why a task that is not over does not move, and what is done about it."""
+    if task.trouble is None or task.state in (*UNWELL, State.COMPLETED, State.TESTING):
+        return ""
+    why = PATTERNS.get(task.trouble.pattern) or one_line(task.trouble.says)
+    return f"bough {RUNGS[task.rung]}: {why}"
+
+
+Cell = Callable[[TaskRow], Span]
+
+
+def _render_state(row: TaskRow) -> Span:
+    task = row.task
+    halted = f" ({STATUS_WORDS.get(task.halted, task.halted)})" if task.halted else ""
+    return describe_standing(task) + halted, STATE_STYLES.get(task.state, "")
+
+
+def describe_standing(task: TaskView) -> str:
+    """Its state; of one that repeats, with the pass that it is in."""
+    words = describe_state(task.state)
+    if task.repeat > 1 and task.started_at:
+        words += f", pass {task.passes}/{task.repeat}"
+    return f"{words} before" if task.source else words
+
+
+def _render_rounds(row: TaskRow) -> Span:
+    """What its subtasks use is taken from its own grant."""
+    return (describe_rounds(row), "") if row.task.started_at else ("–", "dim")
+
+
+def describe_rounds(row: TaskRow) -> str:
+    """`12/40`, and how many of them it used itself when it has tasks below it."""
+    own = "" if row.leaf else f" ({row.spend.rounds} own)"
+    return f"{row.subtree.rounds}/{row.task.limits.rounds}{own}"
+
+
+def describe_progress(drawn: Sequence[TaskRow]) -> str:
+    """`3/3 tasks complete`, of what is directly below the first; nothing for a leaf."""
+    first = drawn[0].task.path
+    mine = [row.task for row in drawn[1:] if parent_path(row.task.path) == first]
+    done = sum(task.state in (State.COMPLETED, State.SKIPPED) for task in mine)
+    return f"{done}/{pluralize(len(mine), 'task')} complete" if mine else ""
+
+
+def _render_check(row: TaskRow) -> Span:
+    verdict = row.task.verdict
+    if verdict is None:
+        return "–", "dim"
+    status = f" (exit {verdict.exit_status})" if verdict.exit_status else ""
+    return verdict.ruling.replace("_", " ") + status, choose_style(verdict)
+
+
+def _render_tokens(row: TaskRow) -> Span:
+    """Of a parent, with everything below it."""
+    return (format_count(row.subtree.tokens), "") if row.task.started_at else ("–", "dim")
+
+
+def _render_cost(row: TaskRow) -> Span:
+    priced = row.task.started_at and row.spend.cost
+    return (format_cost(row.spend), "") if priced else ("–", "dim")
+
+
+def _render_subtree(row: TaskRow) -> Span:
+    return ("", "") if row.leaf else (format_cost(row.subtree) if row.subtree.cost else "–", "")
+
+
+def describe_task(task: TaskView) -> str:
+    """What a task is for; when it did not end well, also why not. Of the goal that stands elsewhere."""
+    if not task.started_at and task.state is not State.PENDING:
+        return one_line(task.why)  # It was left out, or taken over from an earlier run.
+    if task.why and task.state is State.PENDING and not task.started_at:
+        return one_line(task.why)
+    why = f" ({one_line(task.why)})" if task.why and task.state in UNWELL and task.path != GOAL else ""
+    return first_sentence(task.title) + why
+
+
+def _render_title(row: TaskRow) -> Span:
+    return describe_task(row.task), "dim"
+
+
+def _render_worker(row: TaskRow) -> Span:
+    return (one_line(row.task.worker), "") if row.task.worker else ("–", "dim")
+
+
+COLUMNS: tuple[tuple[str, Cell, bool], ...] = (
+    ("state", _render_state, False),
+    ("worker", _render_worker, False),
+    ("rounds", _render_rounds, True),
+    ("check", _render_check, False),
+    ("tokens", _render_tokens, True),
+    ("cost", _render_cost, True),
+    ("in all", _render_subtree, True),
+    ("", _render_title, False),
+)
+"""Heading, content, and whether it is set to the right. What does not fit is left out from the end."""
+
+
+def render_table(run: RunView, width: int, chosen: Sequence[TaskRow] | None = None) -> list[list[Span]]:
+    """The tree (or the rows chosen of it) with its columns, each line at most `width` wide."""
+    drawn = list_rows(run) if chosen is None else chosen
+    names = [count_cells(row.prefix) + 2 + count_cells(row.name) for row in drawn]
+    columns = COLUMNS if any(not row.leaf for row in drawn) else tuple(c for c in COLUMNS if c[0] != "in all")
+    if not any(row.subtree.cost for row in drawn):  # Free, or the price is unknown: then tokens say all there is.
+        columns = tuple(column for column in columns if column[0] not in ("cost", "in all"))
+    if not any(row.task.worker for row in drawn):
+        columns = tuple(column for column in columns if column[0] != "worker")
+    if len(drawn) == 1:
+        columns = columns[:-1]  # the only title is the goal, which stands above
+    filled = [[cell(row) for row in drawn] for _, cell, _ in columns]
+    widths = [
+        max(map(count_cells, (heading, *(text for text, _ in column))))
+        for (heading, _, _), column in zip(columns, filled, strict=True)
+    ]
+    if columns and not columns[-1][0]:
+        widths[-1] = min(widths[-1], 24)  # a title is cut by the edge anyway
+    room = max([*names, len("task")])
+    while widths and min(room, NARROW) + sum(widths) + GAP * len(widths) > width:
+        widths.pop()
+    room = max(min(room, width - sum(widths) - GAP * len(widths)), 0)
+    lines = [
+        _render_line(
+            [("  task"[: room or 6], "dim")], room, [((heading, "dim"), right) for heading, _, right in columns], widths
+        )
+    ]
+    for number, row in enumerate(drawn):
+        contents = [(column[number], right) for (_, _, right), column in zip(columns, filled, strict=True)]
+        lines.append(_render_line(render_name(row, room), room, contents, widths))
+    return lines
+
+
+def render_name(row: TaskRow, room: int) -> list[Span]:
+    """Branch lines, icon and name within `room` columns."""
+    style = STATE_STYLES.get(row.task.state, "")
+    prefix = row.prefix
+    if count_cells(prefix) + 2 + min(count_cells(row.name), 8) > room:
+        prefix = "…" if prefix and room > 6 else ""
+    return [(prefix, "dim"), (f"{ICONS[row.task.state]} ", style), (cut(row.name, room - count_cells(prefix) - 2), "")]
+
+
+def _render_line(name: list[Span], room: int, contents: list[tuple[Span, bool]], widths: list[int]) -> list[Span]:
+    used = sum(count_cells(text) for text, _ in name)
+    line = [*name, (" " * (room - used), "")]
+    for ((text, style), right), width in zip(contents, widths, strict=False):
+        line.append((" " * GAP + pad(text, width, right), style))
+    return line
+
+
+def render_heading(run: RunView, status: str, now: float | None = None) -> list[list[Span]]:
+    """Which run it is, how it stands and what it spent."""
+    style = STATUS_STYLES.get(status, "yellow")
+    first: list[Span] = [
+        (one_line(run.name), "bold"),
+        ("  ", ""),
+        (f"{STATUS_ICONS.get(status, '○')} {STATUS_WORDS.get(status, status)}", style),
+        ("  ", ""),
+        (first_sentence(run.goal), ""),
+    ]
+    model = one_line(run.models.get("main", ""))
+    return [
+        first,
+        [
+            (
+                " · ".join(
+                    part for part in (format_spend(run.spend), format_duration(run.elapsed(now)), model) if part
+                ),
+                "dim",
+            )
+        ],
+    ]

@@ -1,0 +1,133 @@
+"""Where a run and one of its tasks stand, on one page."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from bough.core.acceptance.evidence_table import Table
+from bough.core.acceptance.verdict import Verdict
+from bough.interfaces.terminal.changes import print_changes
+from bough.interfaces.terminal.event_lines import ROLES, STATE_STYLES, STATUS_WORDS, describe_state
+from bough.interfaces.terminal.evidence import print_evidence, render_closing
+from bough.interfaces.terminal.formatting import first_sentence, format_count, one_line, pad, pluralize
+from bough.interfaces.terminal.next_steps import list_next_steps, print_advice
+from bough.interfaces.terminal.output import Span, TerminalOutput
+from bough.interfaces.terminal.run_tree import ICONS, TaskRow, describe_progress, describe_trouble, render_heading
+from bough.interfaces.terminal.run_tree import render_table as tree_table
+from bough.interfaces.terminal.task_report import print_report
+from bough.interfaces.terminal.verdict_text import choose_style, describe_evidence, list_shortcomings
+from bough.ports import FileChange
+from bough.views.details import TaskDetail
+from bough.views.run_view import RunView, TaskView
+
+LABEL = 9
+EVIDENCE = 8
+"""Lines of a failing check's output that are shown."""
+
+
+def print_status(
+    page: TerminalOutput,
+    run: RunView,
+    status: str,
+    holder: str | None,
+    drawn: Sequence[TaskRow],
+    detail: TaskDetail,
+    changes: Sequence[FileChange],
+    table: Table | None = None,
+) -> None:
+    for line in render_heading(run, status, time.time() if holder else None):
+        page.line(*line)
+    page.line("")
+    _print_state(page, drawn, holder, detail.halted)
+    _print_verdict(page, detail.verdict, detail.command)
+    if detail.claim:
+        _print_fact(page, "claim", (one_line(detail.claim), "dim"))
+    _print_fact(
+        page, "files", pluralize(len(changes), "file") + " changed so far" if changes else "none changed so far"
+    )
+    print_changes(page, changes, indent=LABEL)
+    for number, note in enumerate(detail.notes):
+        dead = "dead end: " if note.kind == "dead_end" else ""
+        _print_fact(page, "" if number else "notes", f"{dead}{one_line(note.text)}")
+    _print_below(page, run, drawn)
+    if table is not None and table.rows:
+        page.line("")
+        page.line(("what the goal asks", "dim"))
+        print_evidence(page, table)
+    if run.question:
+        page.line("")
+        page.line(("the question", "dim"))
+        print_report(page, run.question)
+    for command in run.held.values() if holder else ():
+        page.line("")
+        page.line(("a command waits for your yes", "dim"))
+        print_report(page, command)
+    if report := drawn[0].task.report:
+        page.line("")
+        print_report(page, report)
+    page.line("")
+    print_advice(page, list_next_steps(run, status, bool(changes)))
+    over = status in ("completed", "not_verified", "failed")
+    for spans in render_closing(table) if table is not None and over else ():
+        page.line(*spans)
+
+
+def _print_state(page: TerminalOutput, drawn: Sequence[TaskRow], holder: str | None, message: str) -> None:
+    row, progress = drawn[0], describe_progress(drawn)
+    task = row.task
+    style = STATE_STYLES.get(task.state, "")
+    done = f" ({progress})" if progress else ""
+    _print_fact(page, "task", (one_line(task.path), "bold"), f"  {first_sentence(task.title)}{done}")
+    why = f": {one_line(task.why)}" if task.why else ""
+    _print_fact(page, "state", (f"{ICONS[task.state]} {describe_state(task.state)}", style), why)
+    if task.halted:
+        words = f"{STATUS_WORDS.get(task.halted, task.halted)}: {message}"
+        page.paragraph((pad("halted", LABEL), "dim"), text=words, indent=LABEL)
+    if task.attempt:
+        repairs = f", repair {task.repairs}" if task.repairs else ""
+        role = f" ({ROLES.get(task.role, task.role)}{repairs})" if task.role else ""
+        _print_fact(page, "attempt", f"{task.attempt}{role}")
+    if said := describe_trouble(task):
+        _print_fact(page, "ladder", (said, "yellow"))
+    if task.started_at:
+        own = "" if row.leaf else f", {row.spend.rounds} of them its own"
+        if task.worker:
+            _print_fact(page, "worker", one_line(task.worker))
+        _print_fact(page, "rounds", f"{row.subtree.rounds} of {task.limits.rounds}{own}")
+    if task.tokens_by_role:
+        parts = (
+            f"{format_count(tokens)} {ROLES.get(role, role.replace('_', ' '))}" for role, tokens in sort_by_size(task)
+        )
+        _print_fact(page, "tokens", ", ".join(parts))
+    if holder:
+        _print_fact(page, "worker", one_line(holder))
+        _print_fact(page, "doing", one_line(task.doing) or "between two effects")
+
+
+def sort_by_size(task: TaskView) -> list[tuple[str, int]]:
+    """Roles with what they used, the most first."""
+    return sorted(task.tokens_by_role.items(), key=lambda each: -each[1])
+
+
+def _print_below(page: TerminalOutput, run: RunView, drawn: Sequence[TaskRow]) -> None:
+    if len(drawn) > 1:
+        page.line("")
+        for line in tree_table(run, page.width, drawn):
+            page.line(*line)
+
+
+def _print_verdict(page: TerminalOutput, verdict: Verdict | None, command: str) -> None:
+    if verdict is None:
+        _print_fact(page, "check", (f"has not run: {one_line(command)}" if command else "has not run", "dim"))
+        return
+    tree = f"  on tree {verdict.tree[:10]}" if verdict.tree else ""
+    _print_fact(page, "check", (one_line(describe_evidence(verdict)), choose_style(verdict)), (tree, "dim"))
+    if verdict.found:
+        page.line((f"{' ' * LABEL}from {one_line(verdict.found)}", "dim"))
+    for line in list_shortcomings(verdict, EVIDENCE):
+        page.line((" " * LABEL + line, "dim"))
+
+
+def _print_fact(page: TerminalOutput, label: str, *spans: Span | str) -> None:
+    page.line((pad(label, LABEL), "dim"), *spans)

@@ -1,0 +1,301 @@
+"""The dashboard's addresses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from bough.app import open_journal, open_session
+from bough.core.acceptance.evidence_table import Table
+from bough.core.errors import BoughError, NotFound, UsageError
+from bough.core.ids import GOAL
+from bough.interfaces.terminal.rewind_points import describe_point
+from bough.interfaces.web import pages
+from bough.interfaces.web.actions import act
+from bough.interfaces.web.guard import Guard
+from bough.interfaces.web.live_run import LiveRun, LiveRuns
+
+STATIC = Path(__file__).parent / "static"
+FILES = {"/": "index.html", "/app.js": "app.js", "/app.css": "app.css"}
+PAGE = 20
+LINES = 100
+"""Of a tree: more than fit on a screen, so that the first answer is soon there."""
+LARGEST = 2_000_000
+"""Bytes of a blob that are shown, and of a post that is read."""
+
+
+class ServedProjects:
+    """The projects whose runs are served, by a short name each. A journal is opened when it is first looked at."""
+
+    def __init__(self, roots: list[Path]) -> None:
+        self.roots = {sha256(str(root).encode()).hexdigest()[:8]: root for root in roots}
+        self._lives: dict[str, LiveRuns] = {}
+        self._open = AsyncExitStack()
+
+    async def lives(self, project: str) -> LiveRuns:
+        if project not in self.roots:
+            raise NotFound(f"This dashboard does not serve a project `{project}`.")
+        if project not in self._lives:
+            opened = await self._open.enter_async_context(open_journal(self.roots[project]))
+            self._lives.setdefault(project, LiveRuns(opened))
+        return self._lives[project]
+
+    async def run(self, request: Request) -> tuple[Path, LiveRuns, LiveRun]:
+        project = request.path_params["project"]
+        lives = await self.lives(project)
+        return self.roots[project], lives, await lives.run(request.path_params["run"])
+
+    async def warm(self) -> None:
+        """Read the newest run of each project before anybody asks: a hundred thousand events take a second or two."""
+        for project in self.roots:
+            try:
+                lives = await self.lives(project)
+                for name in (await lives.names())[:1]:
+                    await lives.run(name)
+            except BoughError:
+                continue  # Whoever looks at it is told.
+
+    async def close(self) -> None:
+        await self._open.aclose()
+
+
+def encode_json(document: Any) -> bytes:
+    return msgspec.json.encode(pages.clean(document))
+
+
+def make_response(document: Any, status: int = 200) -> Response:
+    return Response(encode_json(document), status, media_type="application/json")
+
+
+def _read_number(request: Request, name: str, default: int) -> int:
+    given = request.query_params.get(name, "")
+    if not given:
+        return default
+    if not given.isascii() or not given.isdigit() or len(given) > 15:
+        raise UsageError(f"`{name}` is not a number.")
+    return int(given)
+
+
+# ── reading ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def get_static(request: Request) -> Response:
+    return FileResponse(STATIC / FILES[request.url.path])
+
+
+async def get_runs(request: Request) -> Response:
+    house: ServedProjects = request.app.state.house
+    start, limit = _read_number(request, "from", 0), min(_read_number(request, "limit", PAGE), 100)
+    found = []
+    for project, root in house.roots.items():
+        try:
+            found.append(await pages.build_runs(project, root, await house.lives(project), start, limit))
+        except BoughError as error:  # One journal that is gone or damaged does not hide the others.
+            found.append(
+                {"project": project, "root": pages.shorten_home(root), "total": 0, "runs": [], "error": str(error)}
+            )
+    return make_response({"projects": found})
+
+
+async def get_run(request: Request) -> Response:
+    _, _, live = await request.app.state.house.run(request)
+    return make_response(pages.build_summary(live))
+
+
+async def get_tree(request: Request) -> Response:
+    _, _, live = await request.app.state.house.run(request)
+    return make_response(
+        pages.build_tree(live, _read_number(request, "from", 0), min(_read_number(request, "limit", LINES), 1000))
+    )
+
+
+async def get_charts(request: Request) -> Response:
+    _, _, live = await request.app.state.house.run(request)
+    return make_response(
+        pages.build_charts(live, _read_number(request, "from", 0), min(_read_number(request, "pixels", 800), 4000))
+    )
+
+
+async def get_task(request: Request) -> Response:
+    _, _, live = await request.app.state.house.run(request)
+    return make_response(pages.build_task(live, request.query_params.get("task", GOAL)))
+
+
+async def get_rounds(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    start = _read_number(request, "from", -1)
+    path = request.query_params.get("task", GOAL)
+    return make_response(await pages.build_rounds(live, lives, path, None if start < 0 else start))
+
+
+async def get_events(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    since, limit = _read_number(request, "since", 0), _read_number(request, "limit", 100)
+    return make_response(await pages.build_events(live, lives, request.query_params.get("task"), since, limit))
+
+
+async def get_event(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    return make_response(await pages.build_event(live, lives, request.path_params["seq"]))
+
+
+async def get_blob(request: Request) -> Response:
+    lives = await request.app.state.house.lives(request.path_params["project"])
+    body = await lives.journal.store.get_blob(request.path_params["name"])
+    text = body[:LARGEST].decode("utf-8", "replace")
+    return make_response({"text": text, "left_out": max(0, len(body) - LARGEST)})
+
+
+async def get_evidence(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    found: Table = await lives.journal.evidence(live.view.name)
+    return make_response(msgspec.to_builtins(found))
+
+
+async def get_ladder(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    records = await lives.journal.store.read(live.view.name, kinds=pages.LADDER_KINDS)
+    return make_response({"rungs": pages.build_ladder(records)})
+
+
+async def get_diff(request: Request) -> Response:
+    root, _, live = await request.app.state.house.run(request)
+    path = request.query_params.get("task", GOAL)
+    async with open_session(root) as opened:
+        found = await opened.task(live.view.name, path)
+        text = await opened.workspaces.diff(found.base, found.tree)
+    return make_response({"files": pages.split_diff(text)})
+
+
+async def get_points(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    found = await lives.journal.points(live.view.name, request.query_params.get("task", GOAL))
+    return make_response({"points": [{"at": point.at, "words": describe_point(point)} for point in found]})
+
+
+async def get_run_stats(request: Request) -> Response:
+    _, lives, live = await request.app.state.house.run(request)
+    return make_response(await pages.build_statistics(lives, [live.view.name]))
+
+
+async def get_stats(request: Request) -> Response:
+    lives = await request.app.state.house.lives(request.path_params["project"])
+    return make_response(await pages.build_statistics(lives, await lives.names()))
+
+
+# ── live ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def get_live(request: Request) -> Response:
+    """What changes, as it happens. The number of each message is the journal's own: a page that comes back says which
+    one it saw last and hears of everything since, once."""
+    _, _, found = await request.app.state.house.run(request)
+    given = request.headers.get("last-event-id") or request.query_params.get("since") or str(found.seq)
+    since = int(given) if given.isascii() and given.isdigit() and len(given) < 16 else 0
+    return StreamingResponse(_stream(found, since), media_type="text/event-stream")
+
+
+def _encode_change(run: LiveRun, since: int) -> bytes:
+    return encode_json(pages.build_change(run, since))
+
+
+async def _stream(run: LiveRun, since: int) -> AsyncIterator[bytes]:
+    async with run.watched():
+        known = ""
+        while True:
+            if run.seq > since or run.status != known:
+                message = run.message(since, _encode_change)
+                since, known = run.seq, run.status
+                yield b"id: %d\ndata: %s\n\n" % (since, message)
+            else:
+                yield b": still here\n\n"
+            await run.news(since, known)
+
+
+# ── acting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def post_action(request: Request) -> Response:
+    root, _, live = await request.app.state.house.run(request)
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST:
+            raise HTTPException(413)
+    return make_response(await act(root, live.view.name, request.path_params["action"], bytes(body)))
+
+
+# ── all together ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Handler = Callable[[Request], Awaitable[Response]]
+OF_RUN: Mapping[str, Handler] = {
+    "": get_run,
+    "/tree": get_tree,
+    "/charts": get_charts,
+    "/task": get_task,
+    "/rounds": get_rounds,
+    "/events": get_events,
+    "/event/{seq:int}": get_event,
+    "/evidence": get_evidence,
+    "/ladder": get_ladder,
+    "/diff": get_diff,
+    "/points": get_points,
+    "/stats": get_run_stats,
+    "/live": get_live,
+}
+
+
+async def _handle_refusal(request: Request, error: Exception) -> Response:
+    return make_response({"error": str(error)}, 404 if isinstance(error, NotFound) else 409)
+
+
+async def _handle_not_found(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return make_response({"error": f"There is nothing at {request.url.path}."}, status)
+
+
+def make_app(roots: list[Path], token: str, port: int, hosts: tuple[str, ...] = ()) -> Starlette:
+    house = ServedProjects(roots)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        warming = asyncio.create_task(house.warm())
+        try:
+            yield
+        finally:
+            warming.cancel()
+            await asyncio.gather(warming, return_exceptions=True)
+            await house.close()
+
+    run_routes = [Route(f"/api/{{project}}/runs/{{run}}{end}", handler) for end, handler in OF_RUN.items()]
+    app = Starlette(
+        routes=[
+            *(Route(path, get_static) for path in FILES),
+            Route("/api/runs", get_runs),
+            Route("/api/{project}/stats", get_stats),
+            Route("/api/{project}/blobs/{name}", get_blob),
+            *run_routes,
+            Route("/api/{project}/runs/{run}/do/{action}", post_action, methods=["POST"]),
+        ],
+        middleware=[
+            Middleware(Guard, token=token, port=port, hosts=hosts),
+            Middleware(GZipMiddleware, minimum_size=2000, compresslevel=1),
+        ],
+        exception_handlers={BoughError: _handle_refusal, HTTPException: _handle_not_found},
+        lifespan=lifespan,
+    )
+    app.state.house = house
+    return app

@@ -1,0 +1,131 @@
+"""Starting the dashboard's server: where it listens, and under which key."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import click
+import msgspec
+import uvicorn
+
+from bough.app.known_projects import find_project_root, list_known_projects
+from bough.core.errors import NotFound, UsageError
+from bough.interfaces.cli.options import print_json_line
+from bough.interfaces.web.routes import make_app
+
+KEPT = "serve.json"
+
+
+class SavedServer(msgspec.Struct):
+    """So that pages that are open find the server again when it is restarted."""
+
+    port: int = 0
+    token: str = ""
+
+
+class Address(msgspec.Struct, frozen=True):
+    """Where a server listens, for which projects, and under which key."""
+
+    roots: list[Path]
+    host: str
+    port: int
+    token: str
+    listening: socket.socket
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else {"0.0.0.0": socket.gethostname()}.get(self.host, self.host)
+        return f"http://{host}:{self.port}/?token={self.token}"
+
+
+def find_address(folder: Path, *, everything: bool, host: str, port: int | None, new_token: bool) -> Address:
+    root = find_project_root(folder)
+    here = [root] if (root / ".bough").is_dir() else []
+    roots = list(dict.fromkeys([*here, *list_known_projects()])) if everything else here
+    if not roots:
+        raise NotFound(f"There are no runs in {root} yet: start one with `bough run GOAL`.")
+    file = roots[0] / ".bough" / KEPT
+    kept = _load_saved(file)
+    listening = _listen(host, kept.port if port is None else port, fixed=port is not None and port > 0)
+    chosen: int = listening.getsockname()[1]
+    token = secrets.token_urlsafe(24) if new_token or not kept.token else kept.token
+    _save(file, SavedServer(chosen, token))
+    return Address(roots, host, chosen, token, listening)
+
+
+def serve(address: Address, *, browse: bool, as_json: bool, until: int | None) -> int:
+    """Until Ctrl-C, or until another process has ended."""
+    if as_json:
+        print_json_line({"url": address.url, "port": address.port})
+        sys.stdout.flush()
+    else:
+        click.echo(
+            f"bough shows {_describe_projects(address.roots)} at\n\n  {address.url}\n\nCtrl-C ends it; runs go on."
+        )
+    if browse:
+        click.launch(address.url)
+    app = make_app(address.roots, address.token, address.port, hosts=(address.host, socket.gethostname()))
+    settings = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=1, ws="none"
+    )
+    server = uvicorn.Server(settings)
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_run(server, address.listening, until))
+    return 0
+
+
+async def _run(server: uvicorn.Server, listening: socket.socket, until: int | None) -> None:
+    def look() -> None:
+        server.should_exit = server.should_exit or os.getppid() != until
+        loop.call_later(1.0, look)
+
+    loop = asyncio.get_running_loop()
+    if until is not None:
+        look()
+    await server.serve(sockets=[listening])
+
+
+def _describe_projects(roots: list[Path]) -> str:
+    return f"the runs of {len(roots)} projects" if len(roots) > 1 else f"the runs of {roots[0]}"
+
+
+def _listen(host: str, port: int, *, fixed: bool) -> socket.socket:
+    """On that port; where it is taken and nobody asked for it by number, on any."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+    except OSError:
+        raise UsageError(f"There is no address `{host}` on this machine: give --host one that it has.") from None
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        if port and not fixed:
+            return _listen(host, 0, fixed=True)
+        raise UsageError(
+            f"Port {port} of {host} cannot be used ({error.strerror}): give another one with --port."
+        ) from None
+    listening.listen(128)
+    return listening
+
+
+def _load_saved(file: Path) -> SavedServer:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=SavedServer)
+    except (OSError, msgspec.MsgspecError):
+        return SavedServer()
+
+
+def _save(file: Path, kept: SavedServer) -> None:
+    """For nobody else's eyes."""
+    new = file.with_suffix(f".{os.getpid()}")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        stream.write(msgspec.json.encode(kept))
+    new.replace(file)

@@ -1,0 +1,176 @@
+"""What a run did when, for drawing: a lane of work for each task, what was spent, which tests passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct, field
+
+from bough.core import events as e
+from bough.core.ids import CONTROL, GOAL, RUN, child_path
+
+CHART_KINDS = (
+    *("RunStarted", "RunResumed", "RunHalted", "RunFinished", "RoundStarted", "ModelAnswered", "ModelFailed"),
+    *("HelperAnswered", "ToolStarted", "ToolFinished", "CommandStarted", "CommandFinished", "CheckStarted"),
+    *("CheckFinished", "ProbesStarted", "ProbesFinished", "ChildHeld", "ChildStarted", "ChildMerged", "BaseChecked"),
+    *("TaskHalted", "AttemptStarted"),
+)
+WORK = ("thinking", "tool", "check", "merge", "waiting")
+"""What a lane can show. A span names one by its place here."""
+THINKING, TOOL, CHECK, MERGE, WAITING = range(len(WORK))
+POINTS = 120
+"""Of a curve, at most."""
+
+
+class Lane(Struct):
+    spans: list[tuple[float, float, int, str]] = field(default_factory=list)
+    """From, to, what, a word on it."""
+    open: dict[str, tuple[float, int, str]] = field(default_factory=dict)
+    """What is under way, by what ends it."""
+    tools: dict[str, str] = field(default_factory=dict)
+    """Names of the tools that the last answer called, by call."""
+    rounds: list[int] = field(default_factory=list)
+    """The event that each round began with."""
+
+    def begin(self, key: str, at: float, work: int, words: str = "") -> None:
+        self.open[key] = (at, work, words)
+
+    def end(self, key: str, at: float) -> None:
+        if (begun := self.open.pop(key, None)) is not None:
+            self.spans.append((begun[0], at, begun[1], begun[2]))
+
+
+class Charts:
+    """A fold over the events of `CHART_KINDS`."""
+
+    def __init__(self) -> None:
+        self.lanes: dict[str, Lane] = {}
+        self.spent: list[tuple[float, str, float, int, int]] = []
+        """When, in which branch below the goal, dollars, tokens, rounds."""
+        self.tests: list[tuple[float, str, str, int, int]] = []
+        """When, in which task, in what (`base`, `tool`, `check`), how many passed and failed."""
+
+    def see(self, record: e.Record) -> None:
+        if record.task in (RUN, CONTROL):
+            self._see_run(record)
+            return
+        lane = self.lanes.get(record.task)
+        if lane is None:
+            lane = self.lanes[record.task] = Lane()
+        at = record.at
+        match record.event:
+            case e.RoundStarted():
+                lane.begin("round", at, THINKING)
+            case e.ModelAnswered() as event:
+                lane.end("round", at)
+                lane.tools = {call.id: call.name for call in event.calls}
+                self._spend(record, event.cost, event.usage.input + event.usage.output)
+            case e.ModelFailed(wait=wait, message=message):
+                lane.end("round", at)
+                if wait:
+                    lane.spans.append((at, at + wait, WAITING, message))
+            case e.HelperAnswered() as event:
+                lane.spans.append((at - event.seconds, at, THINKING, event.helper.replace("_", " ")))
+                self._spend(record, event.cost, event.usage.input + event.usage.output)
+            case e.ToolStarted(call=call):
+                lane.begin(call, at, TOOL, lane.tools.get(call, ""))
+            case e.ToolFinished(call=call, passed=passed):
+                lane.end(call, at)
+                if passed is not None:
+                    self.tests.append((at, record.task, "tool", passed, 0))
+            case e.CommandStarted(command=command):
+                lane.begin("command", at, TOOL, command)
+            case e.CommandFinished():
+                lane.end("command", at)
+            case e.CheckStarted(command=command):
+                lane.begin("check", at, CHECK, command)
+            case e.ProbesStarted():
+                lane.begin("check", at, CHECK, "probes")
+            case e.CheckFinished(verdict=verdict):
+                lane.end("check", at)
+                if verdict.passed or verdict.failed:
+                    self.tests.append((at, record.task, "check", verdict.passed, verdict.failed))
+            case e.ProbesFinished():
+                lane.end("check", at)
+            case e.ChildHeld(step=step, other=other):
+                held = self.lanes.setdefault(child_path(record.task, step), Lane())
+                held.open.setdefault("held", (at, WAITING, f"waits for {other}"))
+            case e.ChildStarted(step=step):
+                if (waited := self.lanes.get(child_path(record.task, step))) is not None:
+                    waited.end("held", at)
+            case e.ChildMerged(verdict=found, child=child):
+                lane.spans.append((at - (found.seconds if found else 0.0), at, MERGE, f"merges {child}"))
+            case e.TaskHalted() | e.AttemptStarted():
+                _close(lane, at)
+            case _:
+                pass
+
+    def _see_run(self, record: e.Record) -> None:
+        match record.event:
+            case e.BaseChecked() as event if event.passed or event.failed:
+                self.tests.append((record.at, GOAL, "base", event.passed, event.failed))
+            case e.RunHalted() | e.RunFinished() | e.RunResumed():
+                for lane in self.lanes.values():
+                    _close(lane, record.at)
+            case _:
+                pass
+
+    def _spend(self, record: e.Record, cost: float | None, tokens: int) -> None:
+        self.spent.append((record.at, record.task.partition("/")[0], cost or 0.0, tokens, 1))
+
+    def timeline(self, paths: Iterable[str], start: float, end: float, now: float, pixels: int) -> list[dict[str, Any]]:
+        """Lanes between two moments, no finer than can be drawn."""
+        least = max((end - start) / max(pixels, 1), 1e-6)
+        drawn = []
+        for path in paths:
+            lane = self.lanes.get(path, Lane())
+            under_way = [(begun, now, work, words) for begun, work, words in lane.open.values()]
+            drawn.append({"path": path, "spans": _merge_close_spans([*lane.spans, *under_way], start, end, least)})
+        return drawn
+
+    def burn(self) -> dict[str, Any]:
+        """What each branch had spent by when."""
+        branches = list(dict.fromkeys(branch for _, branch, *_ in self.spent))
+        sums = {branch: [0.0, 0, 0] for branch in branches}
+        step = max(1, -(-len(self.spent) // POINTS))
+        points = []
+        for number, (at, branch, cost, tokens, rounds) in enumerate(self.spent, 1):
+            mine = sums[branch]
+            mine[0] += cost
+            mine[1] += tokens
+            mine[2] += rounds
+            if number % step == 0 or number == len(self.spent):
+                points.append({"at": at, "spent": [list(sums[each]) for each in branches]})
+        return {"branches": branches, "points": points}
+
+    def tests_over_time(self) -> list[dict[str, Any]]:
+        step = max(1, -(-len(self.tests) // POINTS))
+        last = len(self.tests) - 1
+        kept = (each for number, each in enumerate(self.tests) if number % step == 0 or number == last)
+        return [
+            {"at": at, "task": task, "in": kind, "passed": passed, "failed": failed}
+            for at, task, kind, passed, failed in kept
+        ]
+
+
+def _close(lane: Lane, at: float) -> None:
+    for key in list(lane.open):
+        lane.end(key, at)
+
+
+def _merge_close_spans(
+    spans: list[tuple[float, float, int, str]], start: float, end: float, least: float
+) -> list[list[Any]]:
+    """Spans that are closer together than can be drawn become one."""
+    made: list[list[Any]] = []
+    for begun, ended, work, words in spans:
+        if ended < start or begun > end:
+            continue
+        last = made[-1] if made else None
+        joins = last is not None and begun - last[1] < least and (last[2] == work or ended - last[0] < least)
+        if last is not None and joins:
+            last[1], last[4] = max(last[1], ended), last[4] + 1
+        else:
+            made.append([begun, ended, work, words[:80], 1])
+    return made

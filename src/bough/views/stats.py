@@ -1,0 +1,185 @@
+"""How well it goes: a fold over the events of one run or of many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from bough.core import events as e
+from bough.core.decide import COMPACTION
+from bough.core.messages import Usage
+from bough.core.tree.task_state import State
+
+KINDS = (
+    "TaskCreated",
+    "ChildMerged",
+    "StateChanged",
+    "AttemptStarted",
+    "CheckStarted",
+    "CheckFinished",
+    "ModelAnswered",
+    "ToolFinished",
+    "SignalRaised",
+    "Escalated",
+    "HelperAnswered",
+    "ContextPruned",
+    "Compacted",
+)
+
+FEW = 4
+"""A share of fewer than this says nothing yet: no warning is made of it."""
+
+
+class Share(Struct):
+    """What a tier of models did, and what it cost."""
+
+    rounds: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+    """US dollars, as far as prices are known."""
+    won: int = 0
+    """Checks that passed after its work."""
+
+
+class Stats(Struct):
+    tasks: int = 0
+    """That came to an end."""
+    completed: int = 0
+    rounds: int = 0
+    repairs: int = 0
+    """Bug hunters whose work was checked."""
+    repaired: int = 0
+    """Of those, after whom the check passed."""
+    checks: int = 0
+    checks_not_found: int = 0
+    disagreed: int = 0
+    flaky: int = 0
+    seconds: float = 0.0
+    """In model calls, tools and checks."""
+    check_seconds: float = 0.0
+    signals: dict[str, int] = {}
+    """How often work was found not to move, by pattern."""
+    rungs: dict[str, int] = {}
+    """What was done about it, by rung."""
+    pruned: int = 0
+    """Tokens that pruning took out of conversations, about."""
+    compacted: int = 0
+    """Tokens that compaction took out of conversations, about."""
+    overfull: int = 0
+    """How often the ladder had to be asked because compaction did not help."""
+    tiers: dict[str, Share] = {}
+    """By tier; `helpers`: those that plan, prune, summarise and judge."""
+    merges: int = 0
+    """Steps whose work was brought onto a head that had moved on."""
+    conflicts: int = 0
+    """Of those, the ones that git could not join by itself."""
+    merged_without_model: int = 0
+    """Of those again, the ones for which no model was asked: both sides only added, or a lock file was made again."""
+    merge_rounds: int = 0
+    """Of tasks that resolved conflicts."""
+    merge_tokens: int = 0
+    merge_cost: float = 0.0
+    merge_seconds: float = 0.0
+    """In their rounds and tools, and in checks at the merged head."""
+    tokens_by_role: dict[str, int] = {}
+    deepest: int = 0
+    """How deep the trees grew below the goal."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What should make a person look at how bough is used here."""
+        found = []
+        if self.repairs >= FEW and self.repaired / self.repairs < 0.5:
+            found.append("bug hunters repair less than half of what they are given: are the goals too large?")
+        if self.checks >= FEW and self.check_seconds / (self.seconds or 1.0) > 0.3:
+            found.append("more than 30 % of the time goes into checks: give narrower ones with --check")
+        if self.checks >= FEW and self.checks_not_found / self.checks > 0.2:
+            found.append("for more than 20 % of the tasks no check was found: name one with --check")
+        if self.overfull:
+            found.append("the context limit was hit: take smaller goals, or a model with a larger window")
+        return found
+
+
+def _charge(made: Stats, tier: str, usage: Usage, cost: float | None) -> None:
+    share = made.tiers.setdefault(tier, Share())
+    share.rounds += 1
+    share.tokens += usage.input + usage.output
+    share.cost += cost or 0.0
+
+
+def compute_stats(records: Iterable[e.Record]) -> Stats:
+    made = Stats()
+    roles: dict[tuple[str, str], str] = {}
+    tiers: dict[tuple[str, str], str] = {}
+    merging: set[tuple[str, str]] = set()
+    merges: dict[tuple[str, str, str], e.ChildMerged] = {}
+    for record in records:
+        stream = (record.run, record.task)
+        match record.event:
+            case e.TaskCreated(merge=merge) if merge is not None:
+                merging.add(stream)
+            case e.ChildMerged() as event:
+                merges[*stream, event.child] = event
+                made.merge_seconds += event.verdict.seconds if event.verdict else 0.0
+            case e.ModelAnswered(seconds=seconds, usage=usage, cost=cost):
+                _charge(made, tiers.get(stream, "main"), usage, cost)
+                made.rounds += 1
+                made.seconds += seconds
+                _count_event(made, record.event, roles.get(stream, "builder"), stream in merging)
+            case e.ToolFinished(seconds=seconds):
+                made.seconds += seconds
+                made.merge_seconds += seconds if stream in merging else 0.0
+            case e.HelperAnswered(seconds=seconds, usage=usage, cost=cost, helper=helper):
+                _charge(made, "helpers", usage, cost)
+                made.rounds += 1
+                made.seconds += seconds
+                _count_event(made, record.event, helper, stream in merging)
+            case e.ContextPruned(before=before, after=after):
+                made.pruned += max(0, before - after)
+            case e.Compacted(before=before, after=after):
+                made.compacted += max(0, before - after)
+            case e.Escalated(decision=decision, trouble=trouble):
+                made.overfull += trouble.pattern == COMPACTION
+                made.rungs[decision.rung] = made.rungs.get(decision.rung, 0) + 1
+            case e.SignalRaised(signal=signal):
+                made.signals[signal.pattern] = made.signals.get(signal.pattern, 0) + 1
+            case e.AttemptStarted(role=role, tier=tier):
+                roles[stream] = role
+                tiers[stream] = tier
+            case e.CheckStarted(command=command):
+                made.checks += 1
+                made.checks_not_found += not command
+            case e.CheckFinished(verdict=verdict):
+                made.seconds += verdict.seconds
+                made.check_seconds += verdict.seconds
+                made.disagreed += verdict.ruling in ("needs_approval", "tampered")
+                made.flaky += len(verdict.flaky)
+                if verdict.ruling == "passed" and stream in tiers:
+                    made.tiers.setdefault(tiers[stream], Share()).won += 1
+                if roles.get(stream) == "bug_hunter":
+                    made.repairs += 1
+                    made.repaired += verdict.ruling == "passed"
+            case e.StateChanged(to=State.COMPLETED):
+                made.tasks += 1
+                made.completed += 1
+            case e.StateChanged(to=State.FAILED | State.BLOCKED):
+                made.tasks += 1
+            case _:
+                pass
+    made.merges = len(merges)
+    made.conflicts = sum(bool(each.conflicts or each.both or each.remade) for each in merges.values())
+    joined = [each for each in merges.values() if each.verdict is not None and each.verdict.ruling == "passed"]
+    made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
+    return made
+
+
+def _count_event(made: Stats, event: e.ModelAnswered | e.HelperAnswered, role: str, merging: bool) -> None:
+    tokens = event.usage.input + event.usage.output
+    if tokens:
+        made.tokens_by_role[role] = made.tokens_by_role.get(role, 0) + tokens
+    if merging:
+        made.merge_rounds += 1
+        made.merge_tokens += tokens
+        made.merge_cost += event.cost or 0.0
+        made.merge_seconds += event.seconds
