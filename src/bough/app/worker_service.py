@@ -32,8 +32,14 @@ if TYPE_CHECKING:
     from bough.adapters.stores.postgresql import PostgresStore
 
 NEEDED = (
-    *("engine.leaf", "app.knowledge", "adapters.held", "adapters.models.chat", "adapters.sandboxes.process"),
-    *("adapters.tools.workbench", "adapters.verifiers.project", "adapters.workspaces.furnished"),
+    "bough.engine.remote_leaf",
+    "bough.app.model_knowledge",
+    "bough.adapters.fenced_ports",
+    "bough.adapters.models.chat",
+    "bough.adapters.sandboxes.process",
+    "bough.adapters.tools.workbench",
+    "bough.adapters.verifiers.verifier",
+    "bough.adapters.workspaces.provisioning",
 )
 """What carrying a task out loads."""
 Ended = Literal["drained", "lost"]
@@ -91,7 +97,7 @@ class Serving:
         member = self._member
         with _FolderLock(self._session.home):
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
-                await asyncio.to_thread(import_module, f"bough.{name}")
+                await asyncio.to_thread(import_module, name)
             await asyncio.to_thread(member.join)
             intake = Intake(self._journal.server, member.id, member.slots, member.tags, self._carry)
             try:
