@@ -62,7 +62,7 @@ class Connection:
         return found
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> mcp_types.CallToolResult:
-        """`ServerLost` when it dies or is too slow: then it has to be started anew."""
+        """`ServerLost` when it dies or is too slow: then it has to be started again."""
         asking = asyncio.ensure_future(self._client.result().call_tool(tool, arguments))
         await asyncio.wait((asking, self._life), timeout=self._timeout, return_when=asyncio.FIRST_COMPLETED)
         if not asking.done():

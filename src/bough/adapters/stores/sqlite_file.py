@@ -217,7 +217,7 @@ class Database:
     def damaged(self, how: str) -> StoreError:
         return StoreError(
             f"The journal {self.path} is damaged, or is not a journal ({how}): put a copy from a backup in its place, "
-            "or move it away to start anew."
+            "or move it away to start over."
         )
 
     def _make_no_runs_error(self) -> NotFound:

@@ -67,7 +67,7 @@ _LEFTOVER = 24 * 3600.0
 _TEXT = 16 << 20
 """Bytes of a file that are read as text."""
 _FEW = 0.1
-"""Files for each folder of a checkout that may be written anew every time it is used again: to write down that they
+"""Files for each folder of a checkout that may be rewritten every time it is reused: to write down that they
 are as they should be takes longer."""
 
 

@@ -16,7 +16,7 @@ _Kept = list[tuple[bytes, bytes | None, dict[bytes, File]]]
 
 
 def save(path: Path, found: FileIndex, parts: Path) -> None:
-    """Something that may get lost: then all is read anew."""
+    """Something that may get lost: then all is read again."""
     kept: _Kept = [(where, folder.id, folder.files) for where, folder in found.folders.items() if not folder.bare]
     body = msgspec.msgpack.encode(sorted(kept))
     disk.write_whole(path, hashlib.sha256(body).digest() + body, durable=False, parts=parts)

@@ -103,13 +103,13 @@ def _apply_plan_refused(task: Task, event: e.PlanRefused, at: float) -> Task:
 
 def _apply_child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
     times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
-    anew = times != task.begun.get(event.step)
+    fresh = times != task.begun.get(event.step)
     return replace(
         task,
         running=task.running | {event.step: event},
         held={name: each for name, each in task.held.items() if name != event.step},
         begun=task.begun | {event.step: times},
-        tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if anew else task.tries,
+        tries=task.tries | {event.step: task.tries.get(event.step, 0) + 1} if fresh else task.tries,
     )
 
 
