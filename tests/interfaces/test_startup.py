@@ -97,7 +97,7 @@ def test_an_internal_error_is_one_line_and_a_traceback_on_request(
     def broken(*args: object) -> None:
         raise RuntimeError("it broke \x1b[31m")
 
-    monkeypatch.setattr("bough.app.session.view_run", broken)
+    monkeypatch.setattr("bough.app.journal.view_run", broken)
     said = here(small, capsys, "show")
     assert said.status == 1 and said.err.count("\n") == 1 and "\x1b" not in said.err
     assert said.err.startswith("bough: internal error: RuntimeError: it broke") and "--traceback" in said.err
@@ -107,13 +107,13 @@ def test_an_internal_error_is_one_line_and_a_traceback_on_request(
     def interrupted(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("bough.app.session.view_run", interrupted)
+    monkeypatch.setattr("bough.app.journal.view_run", interrupted)
     assert here(small, capsys, "show").status == 6
 
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device", "/somewhere")
 
-    monkeypatch.setattr("bough.app.session.view_run", full)
+    monkeypatch.setattr("bough.app.journal.view_run", full)
     said = here(small, capsys, "show")
     assert (said.status, said.err) == (1, "bough: /somewhere: No space left on device.\n")
 

@@ -13,7 +13,7 @@ from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, RUN
 
 if TYPE_CHECKING:
-    from bough.app.session import Journal
+    from bough.app.journal import Journal
     from bough.ports import Inbox
 
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bough.app.choices import Choices, RunObserver
-from bough.app.session import require_folder
+from bough.app.journal import require_folder
 from bough.app.settings_consent import make_consent
 from bough.core.errors import BoughError, Unavailable
 from bough.core.settings.agent_settings import OWN

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from bough import config
-from bough.app.session import require_folder
+from bough.app.journal import require_folder
 from bough.app.settings_consent import make_consent
 
 DEFAULT = "default"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from bough import config as settings
-from bough.app.session import Journal
+from bough.app.journal import Journal
 from bough.core.conversation import context
 from bough.core.errors import UsageError
 from bough.core.ids import GOAL

@@ -45,6 +45,6 @@ def remember_project(root: Path) -> None:
 def find_project_root(folder: Path) -> Path:
     """The top of the project around a folder."""
     from bough.adapters.workspaces.home import find_root
-    from bough.app.session import require_folder
+    from bough.app.journal import require_folder
 
     return find_root(require_folder(folder))

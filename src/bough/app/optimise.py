@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from bough.adapters import optimising
 from bough.adapters.models.wire import UNREADABLE
 from bough.app.choices import Choices, RunObserver
-from bough.app.session import Session, load_prompt
+from bough.app.prompts import load_prompt
+from bough.app.session import Session
 from bough.core import events as e
 from bough.core.budget.grants import ATOMIC_ROUNDS, LEAF_ROUNDS
 from bough.core.conversation import context

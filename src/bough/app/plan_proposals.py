@@ -13,7 +13,7 @@ from bough.core.ids import CONTROL, RUN
 from bough.core.planning.plan import Plan, Step, validate_plan
 
 if TYPE_CHECKING:
-    from bough.app.session import Journal
+    from bough.app.journal import Journal
     from bough.ports import Approval
 
 KINDS = ("TaskCreated", "RequirementsRead", "PlanProposed", "PlanAnswered", "Planned", "PlanRefused", "TaskRewound")

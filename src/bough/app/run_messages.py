@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import pwd
 
-from bough.app.session import Journal
+from bough.app.journal import Journal
 from bough.core import events as e
 from bough.core.errors import NotFound, UsageError
 from bough.core.ids import CONTROL, GOAL, RUN

@@ -4,184 +4,82 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping
-from contextlib import asynccontextmanager, suppress
-from functools import cache
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 import bough
+from bough import config as settings
+from bough.adapters.models.absent import NOBODY
+from bough.adapters.models.providers import find_model_address, has_price, list_secrets
+from bough.adapters.models.wire import Client
+from bough.adapters.sandboxes.levels import SandboxLevel, find_level
+from bough.adapters.sandboxes.network import Network, describe_confinement, parse_network
+from bough.adapters.stores.liveness import worker_id
+from bough.adapters.stores.redacted import RedactedStore
+from bough.adapters.stores.secrets import find_in_addresses, find_in_files
+from bough.adapters.workspaces import deliver
+from bough.adapters.workspaces.apply import ApplyConflict
+from bough.adapters.workspaces.env_file import read_variables
+from bough.adapters.workspaces.git import GitWorkspaces, find_root, prepare_home
+from bough.adapters.workspaces.git_program import find_git_version
+from bough.adapters.workspaces.merge import NEEDS
+from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
+from bough.adapters.workspaces.surroundings import Surroundings
+from bough.adapters.workspaces.trust import check_home
 from bough.app.choices import JOBS, Choices, PlannedGoal, RunObserver, mark_plan_first
-from bough.app.cluster import find_clock, open_workspaces, start_dispatch
+from bough.app.cluster import open_workspaces, start_dispatch
+from bough.app.follow_up import load_followed
+from bough.app.journal import Journal, require_folder
+from bough.app.journal_location import find_address, open_store, remember_store
+from bough.app.outside_agents import Outside, list_outside_agents
+from bough.app.run_messages import find_person
 from bough.app.settings_consent import Ask, Tell, make_consent
 from bough.core import events as e
+from bough.core.acceptance.changed_tests import list_pending_changes
+from bough.core.acceptance.probes import Probe
 from bough.core.active_files import Edge
 from bough.core.agent_choice import all_outside, list_named_agents
 from bough.core.budget.ledger import Limits
-from bough.core.errors import ClaimHeld, DiskFull, NotFound, StoreError, Unavailable, UsageError, VersionConflict
+from bough.core.conversation.context import list_passed_probes
+from bough.core.errors import ClaimHeld, DiskFull, Unavailable, UsageError, VersionConflict
 from bough.core.ids import CONTROL, GOAL, RUN, RUN_NAMES, make_run_name
+from bough.core.journal.rewind import plan_rewind
+from bough.core.journal.run_fold import Run
+from bough.core.journal.settled_steps import list_settled_steps
+from bough.core.journal.task_fold import list_points
 from bough.core.planning.plan import Plan, Step, has_parallel_steps, validate_plan
 from bough.core.settings.agent_settings import MODEL, OWN, title_of
 from bough.core.tree.inherited import Inherited
+from bough.core.tree.task import Task
 from bough.core.workflow.keys import needs_models
-from bough.ports import Claim, Fence, FileChange, Inbox, Model, Ports, Store, Tools, nothing_runs
-from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, make_outcome, view_run
+from bough.ports import Claim, FileChange, Ports
+from bough.views.details import Point, point_of
+from bough.views.run_view import Outcome
 
 if TYPE_CHECKING:
-    from bough import config as settings
     from bough.adapters.executors.dbos import DbosExecutor
-    from bough.adapters.models.wire import Client
-    from bough.adapters.sandboxes.levels import SandboxLevel
-    from bough.adapters.sandboxes.network import Network
-    from bough.adapters.telemetry import Spans
-    from bough.adapters.verifiers.check_environment import CheckEnvironment
-    from bough.adapters.workspaces.git import GitWorkspaces
-    from bough.adapters.workspaces.surroundings import Surroundings
-    from bough.app.agent_pool import Agents
-    from bough.core.acceptance.evidence_table import Proof, Table
-    from bough.core.acceptance.probes import Probe
-    from bough.core.journal.run_fold import Run
-    from bough.core.tree.task import Task
-    from bough.views.details import Point, TaskDetail
 
 T = TypeVar("T")
 EDGES_SHOWN = 8
-Outside = tuple[Mapping[str, str], tuple[str, ...], str, Step]
-"""Outside agents by role or tier, the variables they see and what they reach in this run; and the plan, which may name
-others."""
 
 
 def _choose_jobs(asked: int | None, goal: Step, slots: int) -> int:
     """Agents that may work at once: as many as the workers have slots, where there are workers. What they make is
     merged by git, which could not always do that."""
     jobs = asked or (max(JOBS, slots) if has_parallel_steps(goal) else 1)
-    if jobs > 1:
-        from bough.adapters.workspaces.git_program import find_git_version
-        from bough.adapters.workspaces.merge import NEEDS
-
-        if (there := find_git_version()) < NEEDS:
-            if asked is None:
-                return 1
-            named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
-            raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")
+    if jobs > 1 and (there := find_git_version()) < NEEDS:
+        if asked is None:
+            return 1
+        named, needs = (".".join(map(str, numbers)) for numbers in (there, NEEDS))
+        raise UsageError(f"--jobs {jobs} needs git {needs} or newer, this is {named}: update git, or use --jobs 1.")
     return jobs
-
-
-class Journal(Struct, frozen=True):
-    """A project's journal, to look at."""
-
-    root: Path
-    store: Store
-
-    async def find(self, name: str | None) -> str:
-        """The run that a name, a unique beginning of one, `latest` or nothing means."""
-        runs = await self.store.runs()
-        if not runs and (lost := self._list_work_folders()):
-            raise StoreError(
-                f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but there is work of "
-                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or take both from a backup."
-            )
-        if not runs:
-            raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
-        if name in (None, "latest"):
-            return runs[-1]
-        if name in runs:
-            return str(name)
-        matches = [run for run in runs if run.startswith(str(name))]
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            raise UsageError(f"`{name}` could be {', '.join(matches)}: say more of it.")
-        raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
-
-    def _list_work_folders(self) -> list[str]:
-        from bough.app.journal_location import find_address
-
-        folder = self.root / ".bough" / "repo.git" / "histories"
-        if find_address(self.root):  # Its work may be known on other machines alone.
-            return []
-        return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
-
-    async def run(self, name: str) -> Run:
-        from bough.core.journal.run_fold import fold_run
-
-        return fold_run(name, await self.store.read(name, RUN))
-
-    async def task(self, name: str, task: str = GOAL) -> Task:
-        records = await self.store.read(name, task)
-        if not records:
-            raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
-        from bough.core.journal.task_fold import fold_task
-
-        return fold_task(task, records)
-
-    async def work(self, name: str) -> Task:
-        """The goal as the change that it is of the person's files: with that of a run which it follows up on."""
-        task = await self.task(name)
-        return replace(task, base=(await self.run(name)).origin or task.base)
-
-    async def view(self, name: str) -> RunView:
-        run = view_run(name, await self.store.read(name, kinds=KINDS))
-        for path in run.unsure:
-            run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
-        return run
-
-    async def outcome(self, name: str) -> Outcome:
-        return make_outcome(await self.view(name))
-
-    async def evidence(self, name: str) -> Table:
-        """What speaks for each thing that the goal of a run asks."""
-        from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
-        from bough.core.acceptance.evidence_table import build_table
-
-        found = build_table(await self.store.read(name, kinds=OF_EVIDENCE))
-        named: dict[str, tuple[str, ...]] = {}
-        for proof in (proof for row in found.rows for proof in row.proofs):
-            if proof.task not in named:
-                named[proof.task] = await self._list_tests(proof)
-
-        def with_tests(proof: Proof) -> Proof:
-            return replace(proof, tests=named[proof.task])
-
-        rows = tuple(replace(row, proofs=tuple(map(with_tests, row.proofs))) for row in found.rows)
-        return replace(found, rows=rows)
-
-    async def _list_tests(self, proof: Proof) -> tuple[str, ...]:
-        """The tests that are new; in old journals, those that passed in test files that a task changed."""
-        if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
-            return proof.verdict.added if proof.verdict is not None else ()
-        import msgspec
-
-        try:
-            cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
-        except (NotFound, msgspec.DecodeError):
-            return ()
-        from bough.core.acceptance.probes import is_test_path
-
-        files = [file for file in proof.files if is_test_path(file)]
-        stems = tuple(stem for file in files for stem in (file, file.removesuffix(".py").replace("/", ".")))
-        passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
-        old = {*proof.verdict.mended}
-        return tuple(id for id in passed if id not in old and id.startswith(stems))
-
-    async def points(self, name: str, task: str = GOAL) -> list[Point]:
-        """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
-        from bough.core.journal.task_fold import list_points
-        from bough.views.details import point_of
-
-        return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
-
-    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
-        """One task, also one that has not begun."""
-        from bough.core.journal.task_fold import fold_task
-        from bough.views.details import detail_of
-
-        return detail_of(fold_task(task, await self.store.read(name, task)))
 
 
 class Session(Journal, frozen=True):
@@ -201,21 +99,18 @@ class Session(Journal, frozen=True):
     @property
     def level(self) -> SandboxLevel:
         """How commands are confined."""
-        from bough.adapters.sandboxes.levels import find_level
 
         return find_level(self.config.sandbox.mode)
 
     @property
     def confinement(self) -> str:
         """The same in words, with what commands reach."""
-        from bough.adapters.sandboxes.network import describe_confinement
 
         return describe_confinement(self.level, self.network)
 
     @property
     def network(self) -> Network:
         """What commands reach."""
-        from bough.adapters.sandboxes.network import Network, parse_network
 
         return Network("on") if not self.level.confines else parse_network(self.config.sandbox.network, self.env)
 
@@ -235,8 +130,6 @@ class Session(Journal, frozen=True):
         rules = choices.rules(self.config.limits)
         configured, earlier = self.config.models, None
         if choices.continues:
-            from bough.app.follow_up import load_followed
-
             earlier = await load_followed(self, choices.continues)
             configured = earlier.models
             if not isinstance(goal, Plan):
@@ -258,7 +151,7 @@ class Session(Journal, frozen=True):
             for url in endpoints.values():  # The HTTP library too, where there is somebody to ask.
                 self.client.link(url)
             limits = choices.ledger(self.config.budget, plan.goal)
-            self._check_prices(models, endpoints, limits, choices, _list_outside_agents(outside))
+            self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             grows = choices.rounds is None and self.config.budget.rounds == Limits().rounds
             first = e.RunStarted(
                 plan=plan,
@@ -287,8 +180,6 @@ class Session(Journal, frozen=True):
 
     async def check(self, step: Step, choices: Choices, watch: RunObserver) -> e.BaseChecked:
         """What the goal's check would say of the files as they are. No run is begun, and no model is asked."""
-        from bough.adapters.models.absent import NOBODY
-        from bough.core.journal.run_fold import Run
         from bough.engine.base_check import check_base
 
         rules = choices.rules(self.config.limits)
@@ -304,7 +195,6 @@ class Session(Journal, frozen=True):
 
     async def verify(self, name: str, choices: Choices, watch: RunObserver) -> e.Judged:
         """Judge the work of a run that is over once more, by its own check or another."""
-        from bough.adapters.models.absent import NOBODY
 
         if not await self.store.read(name, GOAL):
             raise UsageError(f"{name} has not begun to work: there is nothing to verify.")
@@ -335,7 +225,6 @@ class Session(Journal, frozen=True):
 
     async def plan(self, step: Step, choices: Choices, watch: RunObserver) -> PlannedGoal:
         """Plan a goal. Nothing runs, and nothing is kept."""
-        from bough.core.journal.run_fold import Run
         from bough.engine.propose_plan import propose_plan
 
         rules = choices.rules(self.config.limits)
@@ -354,8 +243,6 @@ class Session(Journal, frozen=True):
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
         """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
-        from bough import config as settings
-        from bough.app.run_messages import find_person
         from bough.engine import run_loop
 
         run = await self.run(name)
@@ -385,7 +272,7 @@ class Session(Journal, frozen=True):
             if goal is not None and goal.granted:  # A ledger that has followed its plan does not shrink.
                 limits = replace(limits, rounds=max(limits.rounds, goal.limits.rounds))
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
-                self._check_prices(models, endpoints, limits, choices, _list_outside_agents(outside))
+                self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             said = choices.network or ""
             again = e.RunResumed(
                 ports.worker,
@@ -420,7 +307,6 @@ class Session(Journal, frozen=True):
         """A limit of cost that could not be kept is refused before anything is spent."""
         if limits.cost is None or choices.allow_unpriced:
             return
-        from bough.adapters.models.providers import has_price
 
         for agent in sorted(outside):
             raise UsageError(
@@ -444,7 +330,6 @@ class Session(Journal, frozen=True):
         self, models: dict[str, str], choices: Choices, before: Mapping[str, str] = MappingProxyType({})
     ) -> dict[str, str]:
         """Where each model is asked. A run that is resumed asks where it asked before, unless the person says else."""
-        from bough.adapters.models.providers import find_model_address
 
         given, chosen = choices.given(), choices.base_url
         found = {}
@@ -458,8 +343,7 @@ class Session(Journal, frozen=True):
                 found[name] = at
         return found
 
-    @asynccontextmanager
-    async def _ports(
+    def _ports(
         self,
         models: dict[str, str],
         choices: Choices,
@@ -468,204 +352,13 @@ class Session(Journal, frozen=True):
         folder: str | None = None,
         executor: DbosExecutor | None = None,
         outside: Outside | None = None,
-    ) -> AsyncIterator[Ports]:
-        from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
-        from bough.adapters.models.first_contact import FirstContact
-        from bough.adapters.models.providers import list_secrets, make_model
-        from bough.adapters.sandboxes.approval import require_approval
-        from bough.adapters.sandboxes.env import make_env
-        from bough.adapters.sandboxes.process import make_sandbox
-        from bough.adapters.stores.liveness import worker_id
-        from bough.adapters.tools.workbench import WorkbenchTools
-        from bough.adapters.verifiers.verifier import ProjectVerifier
-        from bough.app.command_approval import AskAnywhere
-        from bough.app.model_knowledge import gather_knowledge
-        from bough.app.run_messages import find_person
+    ) -> AbstractAsyncContextManager[Ports]:
+        from bough.app.run_ports import open_ports
 
-        rules, sandboxed = self.config.limits, self.config.sandbox
-        base_url = choices.base_url or self.config.models.base_url
-        hidden = list_secrets(self.env, models.values())
-        env = make_env(self.env, hidden, sandboxed.env)
-        commands = make_sandbox(
-            sandboxed.mode,
-            env,
-            [Path(folder).expanduser() for folder in sandboxed.writable],
-            readable=[Path(folder).expanduser() for folder in sandboxed.readable],
-            hidden=[self.root],
-            network=self.network,
-        )
-        commands.start()
-        fence = Fence()
-        inbox, seen_first = Inbox(), self.config.approve
-        asks = None
-        if watch.permit or seen_first.wait:
-            asks = AskAnywhere(inbox, watch.permit, seen_first.wait, find_person(), watch.recorded)
-        permitted = require_approval(commands, seen_first.commands, asks)
-        sandbox, workspaces = fence_sandbox(permitted, fence), fence_workspaces(self.workspaces, fence)
-        given = choices.given()
-        known = await gather_knowledge(
-            [name for name in models.values() if name not in given],
-            home=self.home,
-            base_url=base_url,
-            endpoints=endpoints,
-            client=self.client,
-            env=self.env,
-            setting=choices.protocol or self.config.models.protocol,
-            given=given,
-        )
-
-        agents = self._open_agents(outside, watch) if outside and _list_outside_agents(outside) else None
-
-        def make(name: str) -> Model:
-            if name.startswith(MODEL) and agents is not None:
-                return agents.model(name, self.home / "desk", rules)
-            model = given.get(name) or FirstContact(
-                make_model(
-                    name,
-                    base_url=endpoints.get(name) or base_url,
-                    client=self.client,
-                    timeout=rules.model_timeout,
-                    longest=rules.model_longest,
-                    env=self.env,
-                    window=known.window(name, self.config.models.window),
-                    images=known.images(name, self.config.models.images),
-                    own_price=self.config.prices.get(name.partition("@")[0]),
-                )
-            )
-            if not choices.record:
-                return model
-            from bough.adapters.models.recording import RecordingModel
-
-            return RecordingModel(model, choices.record, secrets=hidden)
-
-        made = {name: make(name) for name in dict.fromkeys(models.values())}
-        from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
-
-        if self.config.services and self.level.name == "landlock" and self.network.mode != "on":
-            raise UsageError(
-                "[services] in bough.toml need namespaces, and there are none here "
-                f"({self.level.why_not_more}), or the machine's own loopback: give --network on."
-            )
-        furnished = ProvisionedWorkspaces(
-            workspaces, sandbox, self.config.workspace.setup, self.config.services, rules.check_timeout
-        )
-        tools: Tools = WorkbenchTools(sandbox)
-        servers = None
-        if outside is not None and self.config.mcp:  # They start when an agent is first asked.
-            from bough.app.servers import make_servers
-
-            servers = make_servers(
-                self.config.mcp,
-                tools,
-                env=self.env,
-                hidden=hidden,
-                mode=sandboxed.mode,
-                confines=self.level.confines,
-                root=self.root,
-            )
-        verifier = ProjectVerifier(sandbox, furnished, self.home, self._build_door(env, folder))
-        spans = _open_spans(self.env)
-
-        def recorded(record: e.Record) -> None:
-            if spans is not None:
-                spans.recorded(record)
-            watch.recorded(record)
-
-        try:
-            ports = Ports(
-                store=self.store,
-                models={tier: fence_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
-                tools=fence_tools(servers or tools, fence),
-                workspaces=furnished,
-                sandbox=sandbox,
-                verifier=verifier,
-                clock=find_clock(self.store),
-                worker=worker_id(),
-                prompt=self._prompts(),
-                protocols=known.protocols,
-                agent=agents.of if agents is not None else None,
-                leave=servers.leave if servers is not None else nothing_runs,
-                prepare=servers.prepare if servers is not None else None,
-                stop=watch.stop,
-                inbox=inbox,
-                fence=fence,
-                progress=watch.progress,
-                recorded=recorded,
-                approve=watch.approve,
-                ask=watch.ask,
-                person=find_person(),
-                unreachable=known.unreachable,
-                executor=executor,
-            )
-            if executor is not None:
-                executor.ports = ports
-            yield ports
-        finally:
-            if executor is not None:
-                await executor.close()
-            if servers is not None:
-                await servers.close()
-            await verifier.close()
-            await furnished.close()
-            for model in made.values():
-                await model.close()
-            if spans is not None:
-                await asyncio.to_thread(spans.close)
-
-    def _open_agents(self, outside: Outside, watch: RunObserver) -> Agents:
-        """The agents that are not bough's own, looked for before anything begins."""
-        from bough.app.agent_pool import Agents
-
-        _, passed, network, _ = outside
-        sandboxed = self.config.sandbox
-        agents = Agents(
-            self.config.agents,
-            env=self.env,
-            extra=sandboxed.env,
-            passed=passed,
-            network=network,
-            mode=sandboxed.mode,
-            confines=self.level.confines,
-            readable=[Path(folder).expanduser() for folder in sandboxed.readable],
-            writable=[Path(folder).expanduser() for folder in sandboxed.writable],
-            hidden=[self.root],
-            patterns=self.config.approve.commands,
-            permit=watch.permit,
-        )
-        agents.check(sorted(_list_outside_agents(outside)))
-        return agents
-
-    def _build_door(self, env: Mapping[str, str], folder: str | None) -> CheckEnvironment:
-        """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
-        person stood, when that is not where they stand now."""
-        from bough.adapters.verifiers.check_environment import CheckEnvironment
-        from bough.adapters.verifiers.remedies import Remedies
-        from bough.adapters.workspaces.fingerprint import fingerprint_environment
-
-        check, around = self.config.check, self.surroundings
-        settings = (self.config.workspace.setup, self.config.services, self.config.sandbox)
-        chosen = (check.before, sorted(check.env.items()), *settings)
-        return CheckEnvironment(
-            root=self.root,
-            remedies=Remedies(self.root, around.environment, self.workspaces.ignored),
-            surroundings=fingerprint_environment(self.root, env, around, chosen),
-            folder=self.folder if folder is None else folder,
-            command=check.command or "",
-            before=check.before or "",
-            env=check.env,
-        )
-
-    def _prompts(self) -> Callable[[str], str]:
-        rules = self.config.limits.planning
-        if rules.prompts == "plain":
-            return load_prompt
-        from bough.app.optimise import prompts_of
-
-        return prompts_of(rules, self.home)
+        return open_ports(self, models, choices, watch, endpoints, folder, executor, outside)
 
     async def _begin(self, first: e.RunStarted, ports: Ports) -> str:
         """Record the beginning of a run under a name that nobody else has taken, and return that."""
-        import secrets
 
         from bough.engine import run_loop
 
@@ -701,7 +394,6 @@ class Session(Journal, frozen=True):
         """Bring a run's changes into the person's tree. What they changed meanwhile is merged with it, and where that
         is not possible nothing is written. `edges`: the person has seen what takes effect by itself. `steps`: a commit
         for each step. `with_probes`: with the probes that the work has passed, as tests."""
-        from bough.app.run_messages import find_person
 
         task = await self.work(name)
         if not edges and (found := await self.edges(name)):
@@ -727,7 +419,6 @@ class Session(Journal, frozen=True):
 
     async def _commit(self, name: str, task: Task, changes: list[FileChange], steps: bool) -> str:
         """Commit what was just brought into the person's files."""
-        from bough.adapters.workspaces import deliver
 
         if steps:
             return await asyncio.to_thread(deliver.commit_each, self.root, await self._build_commits(name, task, steps))
@@ -735,7 +426,6 @@ class Session(Journal, frozen=True):
         return await asyncio.to_thread(deliver.commit, self.root, paths, await self._render_message(name))
 
     async def _bring(self, base: str, tree: str, now: str) -> list[FileChange]:
-        from bough.adapters.workspaces.apply import ApplyConflict
 
         try:
             return await self.workspaces.apply(base, tree)
@@ -747,7 +437,6 @@ class Session(Journal, frozen=True):
 
     async def undo(self, name: str) -> list[FileChange]:
         """Take what was applied back out of the person's files."""
-        from bough.app.run_messages import find_person
 
         async with self._hold(name) as (claim, run):
             applied = run.application
@@ -786,7 +475,6 @@ class Session(Journal, frozen=True):
     async def branch(self, name: str, branch: str, *, steps: bool = False) -> str:
         """A branch of the person's repository with the run's changes, in one commit or (`steps`) one for each step;
         their files stay as they are. The last commit."""
-        from bough.adapters.workspaces import deliver
 
         task = await self.work(name)
         if not await self.workspaces.changes(task.base, task.tree):
@@ -797,7 +485,6 @@ class Session(Journal, frozen=True):
 
     async def _require_base(self, name: str, task: Task) -> None:
         """What the run changed is in the last commit as the run found it: only then are its commits its changes."""
-        from bough.adapters.workspaces import deliver
 
         paths = [change.path for change in await self.workspaces.changes(task.base, task.tree)]
         base = await self.workspaces.files(task.base, paths)
@@ -813,7 +500,6 @@ class Session(Journal, frozen=True):
         self, name: str, task: Task, steps: bool
     ) -> list[tuple[dict[str, tuple[str, bytes] | None], str]]:
         """The changes of a run as commits, each with the files that it changes and its message."""
-        from bough.core.journal.settled_steps import list_settled_steps
 
         points = [
             (one.tree, _render_step_message(name, one)) for one in list_settled_steps(await self.store.read(name, GOAL))
@@ -844,8 +530,6 @@ class Session(Journal, frozen=True):
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:
         """Decide about the tests that a run wants to change, and return their names. `bough resume` continues it."""
-        from bough.app.run_messages import find_person
-        from bough.core.acceptance.changed_tests import list_pending_changes
         from bough.engine.change_approval import rule_by_person
 
         tests: list[str] = []
@@ -865,7 +549,6 @@ class Session(Journal, frozen=True):
     async def _add_probes(self, name: str, task: Task) -> str:
         """The tree of a task with its probes among the tests."""
         from bough.adapters.verifiers.prober import write_files
-        from bough.core.conversation.context import list_passed_probes
 
         kept = f"{GOAL}@probes"
         workspace = await self.workspaces.open(name, kept, task.tree, "")
@@ -880,8 +563,6 @@ class Session(Journal, frozen=True):
         """Take the run back to a point of one of its tasks (0: before its first round or step): every task is as it was
         at that moment. What came after is kept in the journal and no longer counts, but for what it cost. What the
         person has to `say` goes to a fresh agent, who takes that task up."""
-        from bough.app.run_messages import find_person
-        from bough.core.journal.task_fold import list_points
 
         async with self._hold(name) as (claim, run):
             await self._take_back(name)
@@ -901,14 +582,12 @@ class Session(Journal, frozen=True):
             if say.strip():
                 async with self._hold_task(name, task) as (held, now):
                     await self.store.append(held, [e.PersonAnswered("", say.strip(), find_person())], now.version)
-        from bough.views.details import point_of
 
         return point_of(await self.task(name, task))
 
     async def _take_back(self, name: str) -> None:
         """Carry out what the run's last event says, when that is a rewind: also the rest of one that a crash cut off.
         The run must be held."""
-        from bough.core.journal.rewind import plan_rewind
 
         last = (await self.store.read(name, RUN))[-1]
         if not isinstance(last.event, e.RunReopened) or not last.event.moment:
@@ -921,7 +600,6 @@ class Session(Journal, frozen=True):
 
     async def stop(self, name: str, now: bool = False) -> str | None:
         """Ask a live run to stop; returns the process that runs it, or None."""
-        from bough.app.run_messages import find_person
 
         holder = await self.store.holder(name, RUN)
         if holder is not None:
@@ -931,7 +609,6 @@ class Session(Journal, frozen=True):
     @asynccontextmanager
     async def _hold(self, name: str) -> AsyncIterator[tuple[Claim, Run]]:
         """Keep everyone else from carrying the run out meanwhile."""
-        from bough.adapters.stores.liveness import worker_id
 
         run = await self.run(name)
         async with self.store.claim(name, RUN, worker_id(), run.rules.lease) as claim:
@@ -939,7 +616,6 @@ class Session(Journal, frozen=True):
 
     @asynccontextmanager
     async def _hold_task(self, name: str, task: str) -> AsyncIterator[tuple[Claim, Task]]:
-        from bough.adapters.stores.liveness import worker_id
 
         now = await self.task(name, task)
         async with self.store.claim(name, task, worker_id(), now.rules.lease) as claim:
@@ -959,22 +635,6 @@ async def _run_beside(work: Coroutine[Any, Any, T]) -> AsyncIterator[asyncio.Tas
 
 
 @asynccontextmanager
-async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
-    """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
-    from bough.adapters.workspaces.home import find_root
-    from bough.adapters.workspaces.trust import check_home
-    from bough.app.journal_location import open_store
-
-    root = find_root(require_folder(folder))
-    check_home(root / ".bough")
-    store = open_store(root, root / ".bough", create=False)
-    try:
-        yield Journal(root, store)
-    finally:
-        await store.close()
-
-
-@asynccontextmanager
 async def open_session(
     folder: Path | str = ".",
     *,
@@ -986,15 +646,6 @@ async def open_session(
     """Open the project around a folder. Without `create` it must have been used before; then nothing is written. Of the
     `choices`, how commands are confined holds for the whole session, and so does whether the project's settings are
     trusted; else `ask` asks the person about those that go beyond the defaults, and `tell` says which are ignored."""
-    from bough import config as settings
-    from bough.adapters.models.providers import list_secrets
-    from bough.adapters.models.wire import Client
-    from bough.adapters.sandboxes.levels import find_level
-    from bough.adapters.stores.redacted import RedactedStore
-    from bough.adapters.stores.secrets import find_in_addresses, find_in_files
-    from bough.adapters.workspaces.git import find_root, prepare_home
-    from bough.adapters.workspaces.trust import check_home
-    from bough.app.journal_location import find_address, open_store, remember_store
 
     here = require_folder(folder)
     env = dict(os.environ)
@@ -1038,14 +689,10 @@ def find_relative_folder(root: Path, here: Path) -> str:
 
 def build_surroundings(root: Path, folder: str, config: settings.Config, env: Mapping[str, str]) -> Surroundings:
     """What comes along into checkouts of the project, for whoever stands in that folder of it."""
-    from bough.adapters.workspaces.python_environment import find_editable_sources, find_environment
-    from bough.adapters.workspaces.surroundings import Surroundings
 
     chosen = config.workspace
     variables: dict[str, str] = {}
     if chosen.env_file:
-        from bough.adapters.workspaces.env_file import read_variables
-
         variables = read_variables(root / chosen.env_file)
     environment = find_environment(root, folder, env)
     return Surroundings(
@@ -1075,22 +722,8 @@ def _render_heading(probe: Probe) -> str:
     return f"{mark} {' '.join(probe.says.split())}\n" if probe.says else ""
 
 
-def require_folder(folder: Path | str) -> Path:
-    here = Path(folder).resolve()
-    if not here.is_dir():
-        raise UsageError(f"{folder} is not a folder: give one with --dir.")
-    return here
-
-
-@cache
-def load_prompt(name: str) -> str:
-    """A prompt template that ships with bough."""
-    return (Path(__file__).parents[1] / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-
-
 def _find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
     """Who is asked when no model is configured: nobody where nobody has to be, or the agent that does the work."""
-    from bough.adapters.models.absent import NOBODY
 
     if not needs_models(goal):
         return NOBODY
@@ -1098,22 +731,3 @@ def _find_substitute_model(goal: Step, agents: Mapping[str, str]) -> str | None:
     if everyone == OWN and all_outside(goal):
         everyone = min(list_named_agents(goal))
     return f"{MODEL}{everyone}" if everyone != OWN else None
-
-
-def _list_outside_agents(outside: Outside) -> set[str]:
-    """The agents that a run needs which are not bough's own."""
-    agents, _, _, goal = outside
-    return {*agents.values(), *list_named_agents(goal)} - {OWN}
-
-
-def _open_spans(env: Mapping[str, str]) -> Spans | None:
-    """Where a person collects traces, and has what sends them (`bough[otel]`), runs are sent there."""
-    if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
-        return None
-    try:
-        from bough.adapters.telemetry import Spans
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "opentelemetry":
-            raise
-        return None
-    return Spans(env)

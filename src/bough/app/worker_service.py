@@ -20,7 +20,8 @@ from msgspec.structs import replace
 import bough
 from bough.app.choices import Choices, RunObserver
 from bough.app.cluster import find_shared_store
-from bough.app.session import Session, require_folder
+from bough.app.journal import require_folder
+from bough.app.session import Session
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
 from bough.core.ids import RUN
 from bough.core.journal.run_fold import fold_run

@@ -1,0 +1,156 @@
+"""A project's journal, to look at. What `bough show` loads: see docs/design/start-up.md."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from bough.adapters.workspaces.home import find_root
+from bough.adapters.workspaces.trust import check_home
+from bough.app.journal_location import find_address, open_store
+from bough.core.errors import NotFound, StoreError, UsageError
+from bough.core.ids import GOAL, RUN
+from bough.ports import Store
+from bough.views.run_view import EXACT_KINDS, KINDS, Outcome, RunView, make_outcome, view_run
+
+if TYPE_CHECKING:
+    from bough.core.acceptance.evidence_table import Proof, Table
+    from bough.core.journal.run_fold import Run
+    from bough.core.tree.task import Task
+    from bough.views.details import Point, TaskDetail
+
+
+class Journal(Struct, frozen=True):
+    """A project's journal, to look at."""
+
+    root: Path
+    store: Store
+
+    async def find(self, name: str | None) -> str:
+        """The run that a name, a unique beginning of one, `latest` or nothing means."""
+        runs = await self.store.runs()
+        if not runs and (lost := self._list_work_folders()):
+            raise StoreError(
+                f"The journal {self.root / '.bough' / 'journal.db'} has no runs, but there is work of "
+                f"{', '.join(lost)}: its -wal file was lost or removed; put it back, or take both from a backup."
+            )
+        if not runs:
+            raise NotFound(f"There are no runs in {self.root} yet: start one with `bough run GOAL`.")
+        if name in (None, "latest"):
+            return runs[-1]
+        if name in runs:
+            return str(name)
+        matches = [run for run in runs if run.startswith(str(name))]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise UsageError(f"`{name}` could be {', '.join(matches)}: say more of it.")
+        raise NotFound(f"There is no run `{name}` here: `bough runs` lists them.")
+
+    def _list_work_folders(self) -> list[str]:
+
+        folder = self.root / ".bough" / "repo.git" / "histories"
+        if find_address(self.root):  # Its work may be known on other machines alone.
+            return []
+        return sorted(path.name for path in folder.iterdir())[:3] if folder.is_dir() else []
+
+    async def run(self, name: str) -> Run:
+        from bough.core.journal.run_fold import fold_run
+
+        return fold_run(name, await self.store.read(name, RUN))
+
+    async def task(self, name: str, task: str = GOAL) -> Task:
+        records = await self.store.read(name, task)
+        if not records:
+            raise NotFound(f"{name} has no task `{task}`: `bough show {name}` lists them.")
+        from bough.core.journal.task_fold import fold_task
+
+        return fold_task(task, records)
+
+    async def work(self, name: str) -> Task:
+        """The goal as the change that it is of the person's files: with that of a run which it follows up on."""
+        task = await self.task(name)
+        return replace(task, base=(await self.run(name)).origin or task.base)
+
+    async def view(self, name: str) -> RunView:
+        run = view_run(name, await self.store.read(name, kinds=KINDS))
+        for path in run.unsure:
+            run.look_again(path, await self.store.read(name, path, kinds=EXACT_KINDS))
+        return run
+
+    async def outcome(self, name: str) -> Outcome:
+        return make_outcome(await self.view(name))
+
+    async def evidence(self, name: str) -> Table:
+        """What speaks for each thing that the goal of a run asks."""
+        from bough.core.acceptance.evidence_table import KINDS as OF_EVIDENCE
+        from bough.core.acceptance.evidence_table import build_table
+
+        found = build_table(await self.store.read(name, kinds=OF_EVIDENCE))
+        named: dict[str, tuple[str, ...]] = {}
+        for proof in (proof for row in found.rows for proof in row.proofs):
+            if proof.task not in named:
+                named[proof.task] = await self._list_tests(proof)
+
+        def with_tests(proof: Proof) -> Proof:
+            return replace(proof, tests=named[proof.task])
+
+        rows = tuple(replace(row, proofs=tuple(map(with_tests, row.proofs))) for row in found.rows)
+        return replace(found, rows=rows)
+
+    async def _list_tests(self, proof: Proof) -> tuple[str, ...]:
+        """The tests that are new; in old journals, those that passed in test files that a task changed."""
+        if proof.verdict is None or proof.verdict.added or not proof.verdict.cases:
+            return proof.verdict.added if proof.verdict is not None else ()
+
+        try:
+            cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
+        except (NotFound, msgspec.DecodeError):
+            return ()
+        from bough.core.acceptance.probes import is_test_path
+
+        files = [file for file in proof.files if is_test_path(file)]
+        stems = tuple(stem for file in files for stem in (file, file.removesuffix(".py").replace("/", ".")))
+        passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")
+        old = {*proof.verdict.mended}
+        return tuple(id for id in passed if id not in old and id.startswith(stems))
+
+    async def points(self, name: str, task: str = GOAL) -> list[Point]:
+        """Where the task can be taken back to, oldest first: the ends of its rounds and of its steps."""
+        from bough.core.journal.task_fold import list_points
+        from bough.views.details import point_of
+
+        return [point_of(point) for point in list_points(task, await self.store.read(name, task))]
+
+    async def detail(self, name: str, task: str = GOAL) -> TaskDetail:
+        """One task, also one that has not begun."""
+        from bough.core.journal.task_fold import fold_task
+        from bough.views.details import detail_of
+
+        return detail_of(fold_task(task, await self.store.read(name, task)))
+
+
+@asynccontextmanager
+async def open_journal(folder: Path | str = ".") -> AsyncIterator[Journal]:
+    """Open the journal of the project around a folder only to look: at once, without git, keys or settings."""
+
+    root = find_root(require_folder(folder))
+    check_home(root / ".bough")
+    store = open_store(root, root / ".bough", create=False)
+    try:
+        yield Journal(root, store)
+    finally:
+        await store.close()
+
+
+def require_folder(folder: Path | str) -> Path:
+    here = Path(folder).resolve()
+    if not here.is_dir():
+        raise UsageError(f"{folder} is not a folder: give one with --dir.")
+    return here

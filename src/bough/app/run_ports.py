@@ -1,0 +1,269 @@
+"""Everything a run needs, put together from a session: loaded only when something runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
+from bough.adapters.models.first_contact import FirstContact
+from bough.adapters.models.providers import list_secrets, make_model
+from bough.adapters.models.recording import RecordingModel
+from bough.adapters.sandboxes.approval import require_approval
+from bough.adapters.sandboxes.env import make_env
+from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.stores.liveness import worker_id
+from bough.adapters.tools.workbench import WorkbenchTools
+from bough.adapters.verifiers.check_environment import CheckEnvironment
+from bough.adapters.verifiers.remedies import Remedies
+from bough.adapters.verifiers.verifier import ProjectVerifier
+from bough.adapters.workspaces.fingerprint import fingerprint_environment
+from bough.adapters.workspaces.provisioning import ProvisionedWorkspaces
+from bough.app.agent_pool import Agents
+from bough.app.choices import Choices, RunObserver
+from bough.app.cluster import find_clock
+from bough.app.command_approval import AskAnywhere
+from bough.app.model_knowledge import Knowledge, gather_knowledge
+from bough.app.outside_agents import Outside, list_outside_agents
+from bough.app.prompts import load_prompt
+from bough.app.run_messages import find_person
+from bough.app.servers import make_servers
+from bough.core import events as e
+from bough.core.errors import UsageError
+from bough.core.settings.agent_settings import MODEL
+from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, nothing_runs
+
+if TYPE_CHECKING:
+    from bough.adapters.executors.dbos import DbosExecutor
+    from bough.adapters.telemetry import Spans
+    from bough.app.session import Session
+
+
+@asynccontextmanager
+async def open_ports(
+    session: Session,
+    models: dict[str, str],
+    choices: Choices,
+    watch: RunObserver,
+    endpoints: Mapping[str, str] = MappingProxyType({}),
+    folder: str | None = None,
+    executor: DbosExecutor | None = None,
+    outside: Outside | None = None,
+) -> AsyncIterator[Ports]:
+    """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own."""
+    config, fence, inbox = session.config, Fence(), Inbox()
+    hidden = list_secrets(session.env, models.values())
+    env = make_env(session.env, hidden, config.sandbox.env)
+    sandbox = fence_sandbox(_open_sandbox(session, env, inbox, watch), fence)
+    known = await _gather_knowledge(session, models, choices, endpoints)
+    agents = _open_agents(session, outside, watch) if outside and list_outside_agents(outside) else None
+    # What is opened first is closed last: tools and checks may still ask models, and all of them make spans.
+    async with AsyncExitStack() as closing:
+        spans = _open_spans(session.env)
+        if spans is not None:
+            closing.push_async_callback(asyncio.to_thread, spans.close)
+        made: dict[str, Model] = {}
+        for name in dict.fromkeys(models.values()):
+            made[name] = _make_model(session, name, choices, endpoints, known, agents, hidden)
+            closing.push_async_callback(made[name].close)
+        furnished = _furnish_workspaces(session, sandbox, fence)
+        closing.push_async_callback(furnished.close)
+        verifier = ProjectVerifier(sandbox, furnished, session.home, _describe_environment(session, env, folder))
+        closing.push_async_callback(verifier.close)
+        tools: Tools = WorkbenchTools(sandbox)
+        servers = None
+        if outside is not None and config.mcp:  # They start when an agent is first asked.
+            servers = make_servers(
+                config.mcp,
+                tools,
+                env=session.env,
+                hidden=hidden,
+                mode=config.sandbox.mode,
+                confines=session.level.confines,
+                root=session.root,
+            )
+            closing.push_async_callback(servers.close)
+        if executor is not None:
+            closing.push_async_callback(executor.close)
+
+        ports = Ports(
+            store=session.store,
+            models={tier: fence_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
+            tools=fence_tools(servers or tools, fence),
+            workspaces=furnished,
+            sandbox=sandbox,
+            verifier=verifier,
+            clock=find_clock(session.store),
+            worker=worker_id(),
+            prompt=_choose_prompts(session),
+            protocols=known.protocols,
+            agent=agents.of if agents is not None else None,
+            leave=servers.leave if servers is not None else nothing_runs,
+            prepare=servers.prepare if servers is not None else None,
+            stop=watch.stop,
+            inbox=inbox,
+            fence=fence,
+            progress=watch.progress,
+            recorded=_record_spans(watch, spans),
+            approve=watch.approve,
+            ask=watch.ask,
+            person=find_person(),
+            unreachable=known.unreachable,
+            executor=executor,
+        )
+        if executor is not None:
+            executor.ports = ports
+        yield ports
+
+
+def _open_sandbox(session: Session, env: Mapping[str, str], inbox: Inbox, watch: RunObserver) -> Sandbox:
+    sandboxed, approve = session.config.sandbox, session.config.approve
+    commands = make_sandbox(
+        sandboxed.mode,
+        env,
+        [Path(folder).expanduser() for folder in sandboxed.writable],
+        readable=[Path(folder).expanduser() for folder in sandboxed.readable],
+        hidden=[session.root],
+        network=session.network,
+    )
+    commands.start()
+    asks = None
+    if watch.permit or approve.wait:
+        asks = AskAnywhere(inbox, watch.permit, approve.wait, find_person(), watch.recorded)
+    return require_approval(commands, approve.commands, asks)
+
+
+async def _gather_knowledge(
+    session: Session, models: Mapping[str, str], choices: Choices, endpoints: Mapping[str, str]
+) -> Knowledge:
+    given = choices.given()
+    return await gather_knowledge(
+        [name for name in models.values() if name not in given],
+        home=session.home,
+        base_url=choices.base_url or session.config.models.base_url,
+        endpoints=endpoints,
+        client=session.client,
+        env=session.env,
+        setting=choices.protocol or session.config.models.protocol,
+        given=given,
+    )
+
+
+def _make_model(
+    session: Session,
+    name: str,
+    choices: Choices,
+    endpoints: Mapping[str, str],
+    known: Knowledge,
+    agents: Agents | None,
+    hidden: list[str],
+) -> Model:
+    config = session.config
+    if name.startswith(MODEL) and agents is not None:
+        return agents.model(name, session.home / "desk", config.limits)
+    model = choices.given().get(name) or FirstContact(
+        make_model(
+            name,
+            base_url=endpoints.get(name) or choices.base_url or config.models.base_url,
+            client=session.client,
+            timeout=config.limits.model_timeout,
+            longest=config.limits.model_longest,
+            env=session.env,
+            window=known.window(name, config.models.window),
+            images=known.images(name, config.models.images),
+            own_price=config.prices.get(name.partition("@")[0]),
+        )
+    )
+    return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+
+
+def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> ProvisionedWorkspaces:
+    config = session.config
+    if config.services and session.level.name == "landlock" and session.network.mode != "on":
+        raise UsageError(
+            "[services] in bough.toml need namespaces, and there are none here "
+            f"({session.level.why_not_more}), or the machine's own loopback: give --network on."
+        )
+    return ProvisionedWorkspaces(
+        fence_workspaces(session.workspaces, fence),
+        sandbox,
+        config.workspace.setup,
+        config.services,
+        config.limits.check_timeout,
+    )
+
+
+def _open_agents(session: Session, outside: Outside, watch: RunObserver) -> Agents:
+    """The agents that are not bough's own, looked for before anything begins."""
+    _, passed, network, _ = outside
+    sandboxed = session.config.sandbox
+    agents = Agents(
+        session.config.agents,
+        env=session.env,
+        extra=sandboxed.env,
+        passed=passed,
+        network=network,
+        mode=sandboxed.mode,
+        confines=session.level.confines,
+        readable=[Path(folder).expanduser() for folder in sandboxed.readable],
+        writable=[Path(folder).expanduser() for folder in sandboxed.writable],
+        hidden=[session.root],
+        patterns=session.config.approve.commands,
+        permit=watch.permit,
+    )
+    agents.check(sorted(list_outside_agents(outside)))
+    return agents
+
+
+def _describe_environment(session: Session, env: Mapping[str, str], folder: str | None) -> CheckEnvironment:
+    """What checks meet here beside the files of a tree. `env`: the variables that commands see; `folder`: where the
+    person stood, when that is not where they stand now."""
+    config, around = session.config, session.surroundings
+    check = config.check
+    chosen = (check.before, sorted(check.env.items()), config.workspace.setup, config.services, config.sandbox)
+    return CheckEnvironment(
+        root=session.root,
+        remedies=Remedies(session.root, around.environment, session.workspaces.ignored),
+        surroundings=fingerprint_environment(session.root, env, around, chosen),
+        folder=session.folder if folder is None else folder,
+        command=check.command or "",
+        before=check.before or "",
+        env=check.env,
+    )
+
+
+def _choose_prompts(session: Session) -> Callable[[str], str]:
+    rules = session.config.limits.planning
+    if rules.prompts == "plain":
+        return load_prompt
+    from bough.app.optimise import prompts_of
+
+    return prompts_of(rules, session.home)
+
+
+def _record_spans(watch: RunObserver, spans: Spans | None) -> Callable[[e.Record], None]:
+    if spans is None:
+        return watch.recorded
+
+    def recorded(record: e.Record) -> None:
+        spans.recorded(record)
+        watch.recorded(record)
+
+    return recorded
+
+
+def _open_spans(env: Mapping[str, str]) -> Spans | None:
+    """Where a person collects traces, and has what sends them (`bough[otel]`), runs are sent there."""
+    if not any(env.get(name) for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")):
+        return None
+    try:
+        from bough.adapters.telemetry import Spans
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "opentelemetry":
+            raise
+        return None
+    return Spans(env)
