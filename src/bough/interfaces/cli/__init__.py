@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import os
+import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
     """The console script: runs what `sys.argv` says. The process ends here, with the exit status."""
-    import gc
-    import os
-    import sys
-
     # Loading makes no garbage, and most commands make none that matters: they read, print and end. Looking for it takes
     # 20 of the 244 ms of processor time that `bough show` takes on a loaded machine. Those that stay longer turn it on
-    # again (`options.stay`).
+    # again (`options.enable_gc`).
     gc.disable()
-    # Threads that read and write files give up their turn at every one of them; nobody shall wait 5 ms for the next.
-    sys.setswitchinterval(0.0005)
 
     from bough.interfaces.cli.entry import run_command_line
 
