@@ -45,9 +45,9 @@ def _assert_level(task: Task, tasks: dict[str, Task], record: e.Record) -> None:
     where = f"{record.task} at {record.seq} ({type(record.event).__name__})"
     if isinstance(record.event, e.TaskResumed | e.TaskRewound):
         return  # What is reserved for running steps is fitted to what is left before they go on.
-    committed = task.spend.rounds + sum(grant.rounds for grant in task.reserved.values())
-    assert committed <= task.limits.rounds, f"{where}: {committed} of {task.limits.rounds} rounds"
-    for started in task.running.values():
+    committed = task.budget.spend.rounds + sum(grant.rounds for grant in task.reserved.values())
+    assert committed <= task.budget.limits.rounds, f"{where}: {committed} of {task.budget.limits.rounds} rounds"
+    for started in task.children.running.values():
         used = spent_for(child_path(task.id, started.task), tasks).rounds
         assert used <= started.grant.rounds, f"{where}: {started.task} used {used} of {started.grant.rounds}"
 
@@ -65,10 +65,10 @@ def whole(path: str, tasks: dict[str, Task]) -> Spend:
     """What a task has spent with everything below it, whether it was charged for that yet or not."""
     task = tasks[path]
     uncharged = [
-        spent_for(child_path(path, started.task), tasks).minus(task.charged.get(started.task, Spend()))
-        for started in task.running.values()
+        spent_for(child_path(path, started.task), tasks).minus(task.children.charged.get(started.task, Spend()))
+        for started in task.children.running.values()
     ]
-    return reduce(Spend.plus, uncharged, task.spend)
+    return reduce(Spend.plus, uncharged, task.budget.spend)
 
 
 def _assert_total(tasks: dict[str, Task], records: list[e.Record]) -> None:
@@ -77,4 +77,4 @@ def _assert_total(tasks: dict[str, Task], records: list[e.Record]) -> None:
         return
     seen = view_run("run", (r for r in records if type(r.event).__name__ in LIVE_KINDS)).spend
     assert astuple(whole(GOAL, tasks)) == pytest.approx(astuple(seen), abs=1e-6)
-    assert seen.rounds <= tasks[GOAL].limits.rounds
+    assert seen.rounds <= tasks[GOAL].budget.limits.rounds

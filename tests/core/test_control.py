@@ -14,6 +14,7 @@ from bough.core.tree.inherited import Inherited
 from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 from bough.core.workflow.conditions import parse_condition
+from tests.core.tasks import change
 from tests.core.test_tree import World
 
 
@@ -77,7 +78,7 @@ def test_among_parallel_steps_there_is_no_step_before() -> None:
 def test_a_step_that_was_left_out_says_nothing() -> None:
     a = settled("a", State.SKIPPED)
     b = replace(B, condition=condition("not success"))
-    task = replace(world(A, b).task, settled={"a": a}, ended={"a": a})
+    task = change(world(A, b).task, settled={"a": a}, ended={"a": a})
     assert control_flow.collect_results(task) == {}
     assert control_flow.explain_skip(task, b) == "", "of nothing only a negation is true"
 
@@ -93,7 +94,7 @@ def test_passes_go_on_until_the_condition_holds_or_none_are_left() -> None:
     enough = world(A, over=(settled("a", result="nothing left"),), **goal).task
     assert control_flow.explain_next_pass(enough) == ""
     assert control_flow.describe_passes(enough) == "after 1 of 3 passes, contains:nothing left holds"
-    last = replace(again, passes=3)
+    last = change(again, passes=3)
     assert control_flow.explain_next_pass(last) == "" and control_flow.describe_passes(last).endswith(
         "still does not hold"
     )
@@ -109,7 +110,7 @@ def test_passes_without_a_condition_are_counted() -> None:
 
 
 def test_a_plan_that_the_ladder_changed_is_carried_out_once() -> None:
-    task = replace(world(A, over=(settled("a"),), repeat=5).task, approaches=2)
+    task = change(world(A, over=(settled("a"),), repeat=5).task, approaches=2)
     assert not control_flow.is_as_written(task)
     assert (
         control_flow.explain_next_pass(task) == ""
@@ -136,12 +137,12 @@ def test_break_and_continue(do: Any, repeat: int, rest: str, following: str) -> 
 
 @pytest.mark.parametrize("do", ["break", "continue"])
 def test_a_way_out_goes_on_to_the_loop_around(do: Any) -> None:
-    inside = replace(world(A, over=(settled("a", do=do),)).task, inherited=Inherited(loop=True))
+    inside = change(world(A, over=(settled("a", do=do),)).task, inherited=Inherited(loop=True))
     assert (
         control_flow.find_outer_exit(inside) == do
         and control_flow.explain_rest_skipped(inside) == "`a` leaves the loop"
     )
-    own = replace(world(A, over=(settled("a", do=do),), repeat=2).task, inherited=Inherited(loop=True))
+    own = change(world(A, over=(settled("a", do=do),), repeat=2).task, inherited=Inherited(loop=True))
     assert control_flow.find_outer_exit(own) == "", "the nearest loop takes it"
     assert control_flow.find_outer_exit(world(A, over=(settled("a", do=do),)).task) == "", "there is none"
 
@@ -161,31 +162,31 @@ MACHINE = Machine(
 def test_a_machine_begins_at_its_start_and_follows_its_transitions() -> None:
     task = world(A, B, machine=MACHINE).task
     assert control_flow.find_current_state(task) == A and control_flow.find_next_state(task) is None
-    failed = replace(task, settled={"a": FAILED})
+    failed = change(task, settled={"a": FAILED})
     found = control_flow.find_next_state(failed)
     assert found is not None and found.to == "b"
-    again = control_flow.find_next_state(replace(task, settled={"a": settled("a", result="do it again")}))
+    again = control_flow.find_next_state(change(task, settled={"a": settled("a", result="do it again")}))
     assert again is not None and again.to == "a"
 
 
 def test_a_last_state_ends_the_machine_as_it_ended_itself() -> None:
-    task = replace(world(A, B, machine=MACHINE).task, at_state="b")
-    well = replace(task, settled={"b": settled("b")})
-    badly = replace(task, settled={"b": settled("b", State.FAILED)})
+    task = change(world(A, B, machine=MACHINE).task, at_state="b")
+    well = change(task, settled={"b": settled("b")})
+    badly = change(task, settled={"b": settled("b", State.FAILED)})
     assert control_flow.find_broken_state(well) is None
     broken = control_flow.find_broken_state(badly)
     assert broken is not None and broken.child == "b"
 
 
 def test_a_state_that_was_left_ends_the_machine_well() -> None:
-    task = replace(world(A, B, machine=MACHINE).task, settled={"a": settled("a", do="break")})
+    task = change(world(A, B, machine=MACHINE).task, settled={"a": settled("a", do="break")})
     found = control_flow.find_next_state(task)
     assert found is not None and found.to is None and found.success
 
 
 def test_a_machine_may_not_go_round_for_ever() -> None:
     task = world(A, B, machine=MACHINE).task
-    assert not control_flow.has_exhausted_transitions(
-        replace(task, turns=3)
-    ) and control_flow.has_exhausted_transitions(replace(task, turns=4))
-    assert not control_flow.has_exhausted_transitions(replace(world(A).task, turns=99))
+    assert not control_flow.has_exhausted_transitions(change(task, turns=3)) and control_flow.has_exhausted_transitions(
+        change(task, turns=4)
+    )
+    assert not control_flow.has_exhausted_transitions(change(world(A).task, turns=99))

@@ -190,9 +190,9 @@ def test_a_replan_that_is_refused_is_an_approach_too() -> None:
 def test_no_completed_work_is_ever_dropped(records: list[e.Record]) -> None:
     task = fold_task("goal", records)
     done = {r.event.child for r in records if isinstance(r.event, e.ChildSettled) and r.event.state is State.COMPLETED}
-    kept = {name for name, child in task.settled.items() if child.state is State.COMPLETED}
+    kept = {name for name, child in task.children.settled.items() if child.state is State.COMPLETED}
     assert done == kept
-    assert done <= {step.name for step in task.steps}
+    assert done <= {step.name for step in task.plan.steps}
 
 
 def test_every_rung_is_in_the_table() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections import Counter
 from functools import reduce
 
 import msgspec
@@ -10,10 +11,17 @@ from hypothesis import strategies as st
 from bough.core import events as e
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import IllegalTransition
+from bough.core.journal.acceptance_fold import ACCEPTANCE_EVENTS
+from bough.core.journal.children_fold import CHILDREN_EVENTS
+from bough.core.journal.ladder_fold import LADDER_EVENTS
+from bough.core.journal.plan_fold import PLAN_EVENTS
+from bough.core.journal.round_fold import ROUND_EVENTS
+from bough.core.journal.talk_fold import TALK_EVENTS
 from bough.core.journal.task_fold import evolve_task, fold_task, list_points
 from bough.core.messages import Call, Result
 from bough.core.planning.plan import Step
 from bough.core.rules import Rules
+from bough.core.tree import task_groups
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import SETTLED, TRANSITIONS, State, check_transition
 from bough.views.run_view import view_run
@@ -25,6 +33,20 @@ def journal(*events: e.AnyEvent) -> list[e.Record]:
 
 
 CREATED = e.TaskCreated(Step("goal", "do it"), "base", Limits(), Rules())
+
+
+def test_each_kind_of_event_is_folded_in_one_place() -> None:
+    families = (ACCEPTANCE_EVENTS, CHILDREN_EVENTS, LADDER_EVENTS, PLAN_EVENTS, ROUND_EVENTS, TALK_EVENTS)
+    kinds = Counter(kind for family in families for kind in family)
+    assert [kind for kind, count in kinds.items() if count > 1] == []
+
+
+def test_a_task_is_a_few_values_and_groups_whose_fields_have_names_of_their_own() -> None:
+    groups = {name: getattr(Task("goal"), name) for name in Task.__struct_fields__}
+    groups = {name: group for name, group in groups.items() if type(group).__module__ == task_groups.__name__}
+    names = Counter([*Task.__struct_fields__, *(field for each in groups.values() for field in each.__struct_fields__)])
+    assert len(Task.__struct_fields__) <= 26 and len(groups) >= 10
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 @given(journals())
@@ -53,16 +75,16 @@ def test_events_survive_the_wire(records: list[e.Record]) -> None:
 def test_completed_only_after_a_passed_verdict_on_the_very_tree(records: list[e.Record]) -> None:
     task = fold_task("goal", records)
     if task.state is State.COMPLETED:
-        assert task.verdict is not None
-        assert task.verdict.ruling == "passed"
-        assert task.verdict.tree == task.tree
+        assert task.acceptance.verdict is not None
+        assert task.acceptance.verdict.ruling == "passed"
+        assert task.acceptance.verdict.tree == task.tree
 
 
 @given(journals())
 def test_bounds_hold_whatever_the_model_does(records: list[e.Record]) -> None:
     task = fold_task("goal", records)
-    assert task.spend.rounds <= task.limits.rounds
-    assert task.repairs - task.probe_repairs <= task.rules.max_repairs
+    assert task.budget.spend.rounds <= task.budget.limits.rounds
+    assert task.acceptance.repairs - task.acceptance.probe_repairs <= task.rules.max_repairs
 
 
 @given(journals())
@@ -78,10 +100,10 @@ def test_every_call_is_answered_exactly_once_within_its_attempt(records: list[e.
 def test_the_light_view_agrees_with_the_fold(records: list[e.Record]) -> None:
     task, seen = fold_task("goal", records), view_run("run", records).tasks["goal"]
     assert (seen.state, seen.why, seen.tree) == (task.state, task.why, task.tree)
-    assert (seen.verdict, seen.files, seen.commit) == (task.verdict, task.files, task.commit)
-    assert (seen.limits, seen.repairs) == (task.limits, task.repairs)
+    assert (seen.verdict, seen.files, seen.commit) == (task.acceptance.verdict, task.outcome.files, task.outcome.commit)
+    assert (seen.limits, seen.repairs) == (task.budget.limits, task.acceptance.repairs)
     # A line shows what the task spent itself; the fold counts what is below it too.
-    own = task.spend.minus(reduce(Spend.plus, task.charged.values(), Spend()))
+    own = task.budget.spend.minus(reduce(Spend.plus, task.children.charged.values(), Spend()))
     assert msgspec.structs.astuple(seen.spend) == pytest.approx(msgspec.structs.astuple(own))
 
 
@@ -96,12 +118,12 @@ def test_a_rewound_task_is_as_it_was_but_for_what_it_cost(records: list[e.Record
     number = len(records) + 1
     again = [*records, e.Record(number, "run", "goal", number, 0.0, e.TaskRewound(point.version, point.tree))]
     back = fold_task("goal", again)
-    assert back.spend == whole.spend
-    assert (back.state, back.attempt, back.tree, back.repairs) == (
+    assert back.budget.spend == whole.budget.spend
+    assert (back.state, back.attempt, back.tree, back.acceptance.repairs) == (
         point.state,
         point.attempt,
         point.tree,
-        point.repairs,
+        point.acceptance.repairs,
     )
     assert not back.resting
     assert list_points("goal", again) == [end for end in ends if end.version <= point.version]
@@ -124,7 +146,7 @@ def test_rounds_end_when_their_calls_are_answered() -> None:
     )
     ends = list_points("goal", records)
     assert [end.version for end in ends] == [3, 7, 11]
-    assert fold_task("goal", records).spend.rounds == 2
+    assert fold_task("goal", records).budget.spend.rounds == 2
 
 
 def test_a_call_made_again_after_a_crash_is_the_same_round() -> None:
@@ -135,7 +157,7 @@ def test_a_call_made_again_after_a_crash_is_the_same_round() -> None:
         e.RoundStarted(),
         e.RoundStarted(),
     )
-    assert fold_task("goal", records).spend.rounds == 1
+    assert fold_task("goal", records).budget.spend.rounds == 1
 
 
 @pytest.mark.parametrize("current", list(State))
@@ -185,15 +207,15 @@ def runs(*passed: tuple[str, int | None]) -> Task:
 
 
 def test_more_passing_tests_start_the_soft_limit_again() -> None:
-    assert runs(("all", 3), ("all", 3), ("all", 2)).soft_rounds == 3
-    assert runs(("all", 3), ("all", 3), ("all", 4)).soft_rounds == 0
-    assert runs(("all", 3), ("all", 4), ("all", 2), ("all", 4)).soft_rounds == 2, "so many have passed before"
-    assert runs(("one", 1), ("all", 3), ("one", 1)).soft_rounds == 3, "each command is compared with itself"
-    assert runs(("one", 1), ("all", 3), ("one", 2)).soft_rounds == 0
-    assert runs(("ls", None), ("ls", None)).soft_rounds == 2
+    assert runs(("all", 3), ("all", 3), ("all", 2)).ladder.soft_rounds == 3
+    assert runs(("all", 3), ("all", 3), ("all", 4)).ladder.soft_rounds == 0
+    assert runs(("all", 3), ("all", 4), ("all", 2), ("all", 4)).ladder.soft_rounds == 2, "so many have passed before"
+    assert runs(("one", 1), ("all", 3), ("one", 1)).ladder.soft_rounds == 3, "each command is compared with itself"
+    assert runs(("one", 1), ("all", 3), ("one", 2)).ladder.soft_rounds == 0
+    assert runs(("ls", None), ("ls", None)).ladder.soft_rounds == 2
 
 
 def test_only_a_few_test_commands_are_remembered() -> None:
     many = runs(*((f"test {number}", number) for number in range(50)))
-    assert len(many.passing) == 8
-    assert runs(*((f"test {number % 8}", number // 8) for number in range(16))).soft_rounds == 0
+    assert len(many.progress.passing) == 8
+    assert runs(*((f"test {number % 8}", number // 8) for number in range(16))).ladder.soft_rounds == 0

@@ -22,7 +22,7 @@ from bough.core.planning.plan_changes import Changed, apply_changes
 from bough.core.planning.planner_answer import read_plan
 from bough.core.planning.size_estimate import SizeEstimate, read_estimate
 from bough.core.planning.tool_specs import CHANGE, GATE, PLAN, SPLIT
-from bough.core.tree.task import Note
+from bough.core.tree.task_groups import Note
 from tests.core.answers import GOAL, PARENT, SPLIT_STEPS, answered, level
 
 # ── whatever a model answers ────────────────────────────────────────────────────────────────────────────────────

@@ -22,8 +22,10 @@ from bough.core.tree.scope import (
     build_scope,
     read_retry,
 )
-from bough.core.tree.task import Note, Task
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note, TaskChildren, TaskTalk
 from bough.core.tree.task_state import State
+from tests.core.tasks import change
 
 DONE = e.ChildSettled("left", State.COMPLETED, "the check passed", "t1", Spend(), result="a wolf", files=("a.py",))
 RIGHT = Step("right", "Look right.")
@@ -31,9 +33,8 @@ TASK = Task(
     "hall",
     step=Step("hall", "Search the hall.", steps=(Step("left", "Look left."), RIGHT)),
     inherited=Inherited(above=("goal: Find it.",), results=("cellar: a key",), decisions=("quietly",)),
-    ended={"left": DONE},
-    notes=(Note("decision", "with a lamp"), Note("dead_end", "the stairs")),
-    learned=("left: the carpet",),
+    children=TaskChildren(ended={"left": DONE}, learned=("left: the carpet",)),
+    talk=TaskTalk(notes=(Note("decision", "with a lamp"), Note("dead_end", "the stairs"))),
 )
 
 
@@ -49,7 +50,7 @@ def test_a_list_tells_all_that_is_finished() -> None:
     told = TaskList().told(TASK, RIGHT)
     assert told.above == ("goal: Find it.",)
     assert told.results == ("cellar: a key", "left: a wolf (changed a.py)")
-    flat = replace(TASK, rules=Rules(planning=PlanningRules(context="list")))
+    flat = change(TASK, rules=Rules(planning=PlanningRules(context="list")))
     assert isinstance(build_scope(flat, RIGHT).context, TaskList) and isinstance(
         build_scope(TASK, RIGHT).context, TaskTree
     )
@@ -57,8 +58,8 @@ def test_a_list_tells_all_that_is_finished() -> None:
 
 def test_a_step_is_told_who_works_beside_it() -> None:
     left = replace(TASK.step.steps[0], files=("a.py", "b.py"))
-    busy = replace(TASK, steps=(left, RIGHT), ended={})
-    busy = replace(busy, running={"left": e.ChildStarted("left", "left", Limits(5))})
+    busy = change(TASK, steps=(left, RIGHT), ended={})
+    busy = change(busy, running={"left": e.ChildStarted("left", "left", Limits(5))})
     told = build_scope(busy, RIGHT).told
     assert told.beside == ("left (a.py, b.py)",) and build_scope(TASK, RIGHT).told.beside == ()
     alone = replace(told, beside=())
@@ -68,7 +69,7 @@ def test_a_step_is_told_who_works_beside_it() -> None:
 def test_a_phase_is_told_what_comes_after_it() -> None:
     phase = replace(RIGHT, plan_first=True)
     last = Step("last", "Look up. " * 100)
-    planned = replace(TASK, steps=(TASK.step.steps[0], phase, last), begun={"left": 1})
+    planned = change(TASK, steps=(TASK.step.steps[0], phase, last), begun={"left": 1})
     (told,) = build_scope(planned, phase).told.later
     assert told.startswith("last: Look up.") and told.endswith("Look up. …") and len(told) < 320
     assert build_scope(planned, last).told.later == ()
@@ -80,7 +81,7 @@ def test_modes() -> None:
     assert isolated.told == Inherited() and not isolated.writes
     assert shared.told == inherited.told == scope.told
     assert shared.writes and not inherited.writes
-    loop = build_scope(replace(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
+    loop = build_scope(change(TASK, step=replace(TASK.step, repeat=2)), RIGHT)
     assert loop.child("isolated").told == Inherited(loop=True), "what `break` means is not a matter of context"
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec.structs import replace
 
 from bough.core import events as e
 from bough.core.budget.ledger import Limits, Spend
@@ -28,6 +27,7 @@ from bough.core.tree.next_moves import (
 )
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
+from tests.core.tasks import change
 
 
 class World:
@@ -135,7 +135,7 @@ def test_done_again_after_a_wait_that_grows_until_the_retries_are_used_up() -> N
     assert world.ready == []
     world.end("a", State.BLOCKED)
     assert is_over(world.task) and find_fatal_step(world.task) is not None
-    assert world.task.spend.rounds == 3, "every try is charged"
+    assert world.task.budget.spend.rounds == 3, "every try is charged"
 
 
 def test_a_retry_that_gets_there() -> None:
@@ -160,9 +160,9 @@ def test_a_blocked_step_that_is_reopened_goes_on_in_the_same_task_and_is_charged
     world.end("a", State.BLOCKED, rounds=5)
     world.add(e.ChildrenReopened(("a",), "a stronger model"))
     assert world.begin("a").task == "a"
-    assert world.task.reserved["a"].rounds == world.task.running["a"].grant.rounds - 5
+    assert world.task.reserved["a"].rounds == world.task.children.running["a"].grant.rounds - 5
     world.end("a", rounds=9)
-    assert world.task.spend.rounds == 9
+    assert world.task.budget.spend.rounds == 9
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_what_was_reserved_and_then_spent_otherwise_is_not_there_any_more() -> N
     world = World(s("a"), s("b"), parallel=True, rounds=20)
     world.begin("a")
     world.begin("b")
-    world.task = replace(world.task, spend=Spend(rounds=15))
+    world.task = change(world.task, spend=Spend(rounds=15))
     for started in list_regrants(world.task):
         world.add(started)
     assert sum(each.rounds for each in world.task.reserved.values()) <= 5
@@ -221,11 +221,11 @@ def test_what_was_reserved_and_then_spent_otherwise_is_not_there_any_more() -> N
 def test_a_grant_is_raised_as_long_as_one_more_round_comes_of_it() -> None:
     world = World(s("a"), s("b"), rounds=10)
     world.begin("a")
-    step, limits = world.task.steps[0], world.task.running["a"].grant
+    step, limits = world.task.plan.steps[0], world.task.children.running["a"].grant
     spend = Spend(rounds=limits.rounds - 1)
     grown = raise_grant(world.task, step, limits, spend)
     assert grown is not None and grown.rounds > limits.rounds
-    assert raise_grant(replace(world.task, spend=Spend(rounds=7)), step, limits, spend) is None, "nothing is free"
+    assert raise_grant(change(world.task, spend=Spend(rounds=7)), step, limits, spend) is None, "nothing is free"
 
 
 # ── whatever happens ────────────────────────────────────────────────────────────────────────────────────────────────
@@ -262,11 +262,11 @@ ENDS = [State.COMPLETED, State.COMPLETED, State.BLOCKED, State.FAILED, State.SKI
 def test_in_whatever_order_steps_end(world: World, data: st.DataObject) -> None:
     """Never begun before its needs are met, never twice, never beside one with the same file; the grants never exceed
     what there is; and in the end each step is settled, or can never begin."""
-    steps = {step.name: step for step in world.task.steps}
+    steps = {step.name: step for step in world.task.plan.steps}
     paths: set[str] = set()
     for _ in range(200):
         task, ready = world.task, world.ready
-        running = list(task.running)
+        running = list(task.children.running)
         if not ready and (not running or is_joined(task)):
             break
         if ready and (not running or data.draw(st.booleans())):
@@ -281,21 +281,21 @@ def test_in_whatever_order_steps_end(world: World, data: st.DataObject) -> None:
             assert not find_fatal_step(task)
         else:
             name = data.draw(st.sampled_from(running))
-            most = world.task.running[name].grant.rounds
+            most = world.task.children.running[name].grant.rounds
             world.end(name, data.draw(st.sampled_from(ENDS)), data.draw(st.integers(0, most)))
         reserved = sum(each.rounds for each in world.task.reserved.values())
-        assert world.task.spend.rounds + reserved <= world.task.limits.rounds
+        assert world.task.budget.spend.rounds + reserved <= world.task.budget.limits.rounds
     else:
         raise AssertionError("it does not come to an end")
     task = world.task
-    if task.running or find_fatal_step(task) or is_joined(task):
+    if task.children.running or find_fatal_step(task) or is_joined(task):
         return
-    for step in task.steps:
+    for step in task.plan.steps:
         unreachable = any(not _met(task, steps[need]) for need in step.needs)
-        assert step.name in task.settled or unreachable
+        assert step.name in task.children.settled or unreachable
 
 
 def _met(task: Task, step: Step) -> bool:
-    child = task.settled.get(step.name)
+    child = task.children.settled.get(step.name)
     excused = step.on_error == "skip" or task.step.join == "settled"
     return child is not None and (child.state in (State.COMPLETED, State.SKIPPED) or excused)

@@ -51,7 +51,7 @@ def tool_events(draw: Draw, call: Call, tree: str, task: Task) -> list[e.AnyEven
     ]
     if call.name == "done":
         finished.append(e.DoneClaimed("all done"))
-    if call.name == "split" and not task.steps and draw(st.booleans()):
+    if call.name == "split" and not task.plan.steps and draw(st.booleans()):
         names = (f"own-{call.id.replace('.', '-')}-{number}" for number in range(2))
         finished.append(e.SplitProposed(tuple(Step(name, f"do {name}", on_error="escalate") for name in names)))
     return finished
@@ -80,12 +80,12 @@ def climb(draw: Draw, decision: Decision, task: Task, step: int) -> Iterator[Seq
         case "prune":
             yield [asked]
             yield [e.ContextPruned(100, 10, "model"), e.AttemptStarted("builder", "main", "system", "pruned")]
-        case "stronger_model" if task.steps:
+        case "stronger_model" if task.plan.steps:
             yield [e.ChildrenReopened(tuple(child.child for child in list_unsuccessful(task)), "stronger")]
         case "stronger_model":
             yield [e.AttemptStarted("builder", "strong", "system", "pruned"), *working]
         case "decompose" | "replan":
-            if not task.problems and draw(st.booleans()):
+            if not task.plan.problems and draw(st.booleans()):
                 yield [asked, e.PlanRefused("decomposer", ("too vague",))]
             if draw(st.booleans()):
                 yield [asked, e.PlanRefused("decomposer", ("still too vague",), final=True)]
@@ -127,13 +127,17 @@ def compact(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
 
 def children(draw: Draw, task: Task) -> Iterator[Sequence[e.AnyEvent]]:
     """What carrying out the next smaller step may bring, or going on with one that a crash cut off."""
-    under_way = [Begin(step, task.running[step.name].task) for step in task.steps if step.name in task.running]
+    under_way = [
+        Begin(step, task.children.running[step.name].task)
+        for step in task.plan.steps
+        if step.name in task.children.running
+    ]
     match (under_way or list_moves(task))[0]:
         case Begin(step, segment):
             yield [e.ChildStarted(step.name, segment, Limits(rounds=min(2, task.left.rounds)))]
             state = draw(st.sampled_from([State.COMPLETED, State.BLOCKED, State.FAILED]))
             tree = draw(st.sampled_from([task.tree, "tree-child"])) if state is State.COMPLETED else task.tree
-            before = task.charged.get(step.name, Spend())
+            before = task.children.charged.get(step.name, Spend())
             spend = before.plus(Spend(rounds=draw(st.integers(0, min(2, task.left.rounds)))))
             yield [e.ChildSettled(step.name, state, "because", tree, spend, dead_ends=("that way",))]
 

@@ -47,7 +47,7 @@ def told_whole(project: Path, outcome: Outcome) -> None:
     assert files_of(project, outcome) == {"text.txt", "below.txt"}
     assert text_of(project, outcome, "text") in (LINES.replace("one", each, 1) for each in ("A B one", "B A one"))
     assert {task.state for task in tasks.values()} == {State.COMPLETED}
-    assert outcome.spend.rounds == tasks["goal"].spend.rounds
+    assert outcome.spend.rounds == tasks["goal"].budget.spend.rounds
     nothing_twice(journal)
     assert not left_behind(project), "no workspace is left behind"
 

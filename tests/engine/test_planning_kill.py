@@ -53,7 +53,7 @@ def told_whole(project: Path, outcome: Outcome) -> None:
     assert outcome.completed, outcome.summary
     journal = asyncio.run(journal_of(project))
     tasks = assert_ledger(journal.records)
-    assert outcome.spend.rounds == tasks["goal"].spend.rounds
+    assert outcome.spend.rounds == tasks["goal"].budget.spend.rounds
     made = Counter((r.task, type(r.event)) for r in journal.records if isinstance(r.event, e.Planned | e.Estimated))
     assert made == {("goal", e.Estimated): 1, ("goal", e.Planned): 1, ("basics", e.Planned): 1}
     asked = Counter((r.task, r.event.helper) for r in journal.records if isinstance(r.event, e.HelperAnswered))

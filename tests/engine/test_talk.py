@@ -18,6 +18,7 @@ from bough.core.messages import Answer, Prompt, Said
 from bough.core.planning.plan import Plan, build_goal_step
 from bough.core.rules import Rules
 from bough.core.tree.task import Task
+from bough.core.tree.task_groups import TaskTalk
 from bough.engine import run_loop
 from bough.engine.person_messages import collect_received
 from bough.ports import Inbox
@@ -170,8 +171,8 @@ def test_a_word_for_one_task_reaches_it_and_those_below_it() -> None:
 
     assert heard(Task("a")) == heard(Task("a/b")) == ["one", "two", "three"]
     assert heard(Task("ab")) == ["one", "three"]
-    assert heard(Task("a", heard=2)) == ["three"]
-    assert heard(Task("goal", question="What would you do?")) == [], "it is the answer then"
+    assert heard(Task("a", talk=TaskTalk(heard=2))) == ["three"]
+    assert heard(Task("goal", talk=TaskTalk(question="What would you do?"))) == [], "it is the answer then"
 
 
 def test_a_paused_run_rests_and_goes_on(tmp_path: Path) -> None:

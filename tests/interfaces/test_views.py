@@ -66,12 +66,12 @@ def test_so_does_a_view_of_whatever_can_happen(written: list[e.Record]) -> None:
 def assert_agree(written: Sequence[e.Record]) -> None:
     known = fold_task(GOAL, written)
     seen = view_run("amber-heron", written).tasks[GOAL]
-    assert (seen.state, seen.why, seen.repairs) == (known.state, known.why, known.repairs)
-    below = reduce(Spend.plus, known.charged.values(), Spend())
-    assert astuple(seen.spend.plus(below)) == pytest.approx(astuple(known.spend))
-    assert seen.limits == known.limits
-    assert seen.verdict == known.verdict
-    assert seen.attempt == known.attempts
+    assert (seen.state, seen.why, seen.repairs) == (known.state, known.why, known.acceptance.repairs)
+    below = reduce(Spend.plus, known.children.charged.values(), Spend())
+    assert astuple(seen.spend.plus(below)) == pytest.approx(astuple(known.budget.spend))
+    assert seen.limits == known.budget.limits
+    assert seen.verdict == known.acceptance.verdict
+    assert seen.attempt == known.progress.attempts
     assert seen.role == (known.attempt.role if known.attempt else "")
     assert bool(seen.halted) == bool(known.halt)
     assert seen.tree == known.tree

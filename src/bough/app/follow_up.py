@@ -62,8 +62,8 @@ async def load_followed(journal: Journal, name: str) -> Followed:
 def _build_inherited(run: Run, task: Task) -> Inherited:
     assert run.end is not None
     earlier = f"a follow-up on an earlier request, {ENDS[run.end.end]}: {run.plan.goal.instructions.strip()}"
-    said = task_result.render_task_result(task) or task.report or run.end.summary
-    files = f" (changed {', '.join(task.files)})" if task.files else ""
+    said = task_result.render_task_result(task) or task.outcome.report or run.end.summary
+    files = f" (changed {', '.join(task.outcome.files)})" if task.outcome.files else ""
     return Inherited(
         above=(*task.inherited.above, earlier),
         results=(*task.inherited.results, f"{run.name}: {said}{files}"),

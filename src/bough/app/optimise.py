@@ -247,7 +247,7 @@ async def _lesson(session: Session, name: str) -> Lesson | None:
     known: dict[str, Any] = dict(await describe(session.workspaces, run.base, command, task.step.instructions))
     goal = context.build_planner_goal(task)
     rounds = run.limits.rounds if not run.grows else ATOMIC_ROUNDS
-    guess = task.estimate
+    guess = task.plan.estimate
     estimate = SizeEstimate(guess.atomic, guess.steps, guess.phases, guess.domains, guess.reason) if guess else None
     work = await session.work(name)
     paths = [change.path for change in await session.workspaces.changes(run.base, work.tree)]

@@ -237,9 +237,10 @@ class Session(Journal, frozen=True):
             task, refused = await propose_plan(run, mark_plan_first(step, rules), ports)
         if task.halt is not None:
             raise Unavailable(f"The goal could not be planned: {task.halt.message}.")
-        several = tuple(one.text for one in task.requirements) if task.steps and len(task.requirements) > 1 else ()
-        goal = replace(step, steps=task.steps, parallel=bool(task.steps), criteria=step.criteria or several)
-        return PlannedGoal(Plan(goal), task.estimate, refused, task.spend, task.requirements)
+        plan = task.plan
+        several = tuple(one.text for one in plan.requirements) if plan.steps and len(plan.requirements) > 1 else ()
+        goal = replace(step, steps=plan.steps, parallel=bool(plan.steps), criteria=step.criteria or several)
+        return PlannedGoal(Plan(goal), plan.estimate, refused, task.budget.spend, plan.requirements)
 
     async def resume(self, name: str, choices: Choices, watch: RunObserver) -> Outcome:
         """Go on with a run that was stopped, halted or killed. Of one that is over, its outcome."""
@@ -268,9 +269,9 @@ class Session(Journal, frozen=True):
         async with self._ports(models, choices, watch, endpoints, run.folder, executor, outside) as ports:
             accepts = True if choices.accept_failing else None
             goal = await self.task(name) if await self.store.read(name, GOAL, kinds=("TaskCreated",)) else None
-            limits = choices.limits(goal.limits if goal is not None and goal.created else run.limits)
-            if goal is not None and goal.granted:  # A ledger that has followed its plan does not shrink.
-                limits = replace(limits, rounds=max(limits.rounds, goal.limits.rounds))
+            limits = choices.limits(goal.budget.limits if goal is not None and goal.created else run.limits)
+            if goal is not None and goal.budget.granted:  # A ledger that has followed its plan does not shrink.
+                limits = replace(limits, rounds=max(limits.rounds, goal.budget.limits.rounds))
             if choices.cost is not None or models != run.models:  # Else it was asked when the run began.
                 self._check_prices(models, endpoints, limits, choices, list_outside_agents(outside))
             said = choices.network or ""
@@ -523,9 +524,10 @@ class Session(Journal, frozen=True):
         if len(goal.splitlines()) > 1 or len(goal) > 72:
             lines += [goal, ""]
         lines.append(f"Bough-Run: {name}")
-        if task.verdict is not None and task.verdict.command:
-            lines.append(f"Bough-Check: {task.verdict.command}")
-            lines.append(f"Bough-Verdict: {task.verdict.ruling}: {task.verdict.reason}")
+        verdict = task.acceptance.verdict
+        if verdict is not None and verdict.command:
+            lines.append(f"Bough-Check: {verdict.command}")
+            lines.append(f"Bough-Verdict: {verdict.ruling}: {verdict.reason}")
         return "\n".join(lines) + "\n"
 
     async def rule_on_changes(self, name: str, *, allow: bool, say: str = "") -> list[str]:

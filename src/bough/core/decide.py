@@ -26,60 +26,62 @@ COMPACTION = "compaction"
 def decide(task: Task, now: float) -> c.Command:
     if task.state is State.PENDING:
         return c.OpenWorkspace()
-    if task.started:
-        return c.Recover(task.started)
-    if task.commanding is not None:
+    if task.round.started:
+        return c.Recover(task.round.started)
+    if task.outcome.commanding is not None:
         return c.RecoverCommand()
-    if task.rung is not None:
-        return _climb(task, task.rung)
-    if task.trouble is not None:
-        return _escalate(task, task.trouble)
+    if task.ladder.rung is not None:
+        return _climb(task, task.ladder.rung)
+    if task.ladder.trouble is not None:
+        return _escalate(task, task.ladder.trouble)
     if task.state is State.TESTING:
         return _judge(task)
     if task.state is State.TEST_FAILED:
         return _repair(task)
-    if task.waiting:
-        return c.RunTools(task.waiting)
+    if task.round.waiting:
+        return c.RunTools(task.round.waiting)
     if task.gathering:
-        return c.Review() if task.review else _gather(task)
+        return c.Review() if task.plan.review else _gather(task)
     if agentless.is_agentless(task.step):
         return agentless.decide_agentless(task)
-    if task.attempt is None and task.step.plan_first and not task.leaf:
+    if task.attempt is None and task.step.plan_first and not task.plan.leaf:
         return _decide_plan(task)
     if task.attempt is None:
         return c.StartAttempt(task.step.role, _choose_tier(task))
-    if _has_unheard_message(task) and (task.claim is not None or task.split):
+    if _has_unheard_message(task) and (task.acceptance.claim is not None or task.plan.split):
         return c.Relay()
-    if task.claim is not None:
+    if task.acceptance.claim is not None:
         return c.ChangeState(State.TESTING, "the agent says it is done")
-    if task.split:
-        return c.Split(task.split)
+    if task.plan.split:
+        return c.Split(task.plan.split)
     return _continue_work(task, now)
 
 
 def _continue_work(task: Task, now: float) -> c.Command:
     """An agent is at work: may it continue, and is there a message for it first?"""
     if _may_change_protocol(task):
-        says = f"the model gave {task.faults} answers in a row without a usable tool call"
+        says = f"the model gave {task.round.faults} answers in a row without a usable tool call"
         return _escalate(task, Trouble("faults", says, recommended="prune"))
-    if task.faults >= task.rules.max_faults:
-        kind = task.faulty.replace("_", " ") or "wrong tool calls"
-        says = f"the model gave {task.faults} unusable answers in a row ({kind})"
+    if task.round.faults >= task.rules.max_faults:
+        kind = task.round.faulty.replace("_", " ") or "wrong tool calls"
+        says = f"the model gave {task.round.faults} unusable answers in a row ({kind})"
         return _escalate(task, Trouble("faults", says, recommended="prune"))
-    if task.transport_failures >= task.rules.max_transport_failures:
-        return c.Rest("unavailable", f"the model could not be reached {task.transport_failures} times in a row")
+    if task.models.transport_failures >= task.rules.max_transport_failures:
+        return c.Rest("unavailable", f"the model could not be reached {task.models.transport_failures} times in a row")
     # A round whose answer never came (a crash, a failed call) is asked again: it is paid for, and not over.
-    again = task.asking
-    spend = task.spend.minus(Spend(rounds=1)) if again else task.spend
+    again = task.round.asking
+    spend = task.budget.spend.minus(Spend(rounds=1)) if again else task.budget.spend
     # Who acts in text hands nothing over: every answer that changes something is checked at once.
     limit = (
-        find_reached_limit(spend, task.limits) if task.in_text else find_reached_limit(spend, task.limits, LAST_SHARE)
+        find_reached_limit(spend, task.budget.limits)
+        if task.in_text
+        else find_reached_limit(spend, task.budget.limits, LAST_SHARE)
     )
-    if limit and (task.grows or task.handed_over or find_reached_limit(spend, task.limits)):
+    if limit and (task.budget.grows or task.round.handed_over or find_reached_limit(spend, task.budget.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
     if _has_unheard_message(task) and not again:
         return c.Relay()
-    if not limit and not again and (signal := task.signal or _check_soft_limit(task)):
+    if not limit and not again and (signal := task.progress.signal or _check_soft_limit(task)):
         trouble = _build_trouble(signal)
         return c.Escalate(escalate(task.standing(trouble)), trouble, signal)
     if _is_too_long(task):
@@ -92,17 +94,19 @@ def _continue_work(task: Task, now: float) -> c.Command:
             return _escalate(task, in_vain)
         if task.attempt is not None and task.attempt.exceeded:
             return c.Rest("unavailable", task.attempt.exceeded)
-    if task.faulty:
-        return c.Say(task.faulty)
-    if limit and not task.handing_over and not task.outside:  # Who has tools of its own is just cut off.
+    if task.round.faulty:
+        return c.Say(task.round.faulty)
+    if limit and not task.round.handing_over and not task.outside:  # Who has tools of its own is just cut off.
         return c.Say("hand_over")
-    return c.AskModel(max(0.0, min(task.retry_at - now, task.retry_wait)), last=limit is not None)
+    return c.AskModel(max(0.0, min(task.models.retry_at - now, task.models.retry_wait)), last=limit is not None)
 
 
 def _has_unheard_message(task: Task) -> bool:
     """A person has said something that the agent has not heard, and there is a round left for it to act on that."""
     return (
-        bool(task.unheard) and task.attempt is not None and not find_reached_limit(task.spend, task.limits, LAST_SHARE)
+        bool(task.talk.unheard)
+        and task.attempt is not None
+        and not find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
     )
 
 
@@ -111,7 +115,7 @@ def _may_change_protocol(task: Task) -> bool:
     ladder, attempt = task.rules.ladder, task.attempt
     if attempt is None or not attempt.may_change or attempt.protocol == "text":
         return False
-    return "other_protocol" in ladder.rungs and task.faults >= ladder.other_protocol_after
+    return "other_protocol" in ladder.rungs and task.round.faults >= ladder.other_protocol_after
 
 
 def _is_too_long(task: Task) -> bool:
@@ -121,7 +125,7 @@ def _is_too_long(task: Task) -> bool:
     attempt = task.attempt
     if attempt is not None and attempt.exceeded:
         return True
-    if attempt is None or attempt.compacted or task.asking:
+    if attempt is None or attempt.compacted or task.round.asking:
         return False
     return is_due(attempt.used, attempt.window, task.rules.compaction)
 
@@ -138,7 +142,7 @@ def _find_compaction_trouble(task: Task) -> Trouble | None:
 
 def _climb(task: Task, decision: Decision) -> c.Command:
     """The rung that was decided on. Where it needs a model, the ledger has its say first."""
-    limit = find_reached_limit(task.spend, task.limits)
+    limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit and decision.rung in ASKING:
         return c.Rest("budget", f"the budget of {limit} is spent")
     return c.Climb(decision)
@@ -162,23 +166,23 @@ def _check_soft_limit(task: Task) -> Signal | None:
     """It takes long. Soft counters start again after a rung; the hard ledger never does."""
     subtask = depth(task.id) > 1
     limit = task.rules.ladder.subtask_rounds if subtask else task.rules.ladder.task_rounds
-    if task.soft_rounds < limit:
+    if task.ladder.soft_rounds < limit:
         return None
     pattern = "subtask_max_rounds" if subtask else "max_rounds"
     return Signal(pattern, 1.0, f"it is not done after {limit} rounds", "decompose")  # type: ignore[arg-type]
 
 
 def _choose_tier(task: Task) -> Tier:
-    return task.tier or task.step.model
+    return task.models.tier or task.step.model
 
 
 def _decide_plan(task: Task) -> c.Command:
     """Its smaller steps are not known yet."""
-    if limit := find_reached_limit(task.spend, task.limits):
+    if limit := find_reached_limit(task.budget.spend, task.budget.limits):
         return c.Rest("budget", f"the budget of {limit} is spent")
-    if depth(task.id) == 0 and task.estimate is None:
+    if depth(task.id) == 0 and task.plan.estimate is None:
         return c.Estimate()
-    if task.proposed and not task.wish:
+    if task.plan.proposed and not task.plan.wish:
         return c.Agree()
     return c.MakePlan()
 
@@ -188,8 +192,8 @@ def _gather(task: Task) -> c.Command:
     if child := find_fatal_step(task):
         return c.Conclude(State.FAILED, f"its step {child.child} is {child.state}: {child.why}")
     if has_succeeded(task):
-        return c.Summarise() if task.step.summarize and not task.summarized else _finish_gathering(task)
-    limit = find_reached_limit(task.spend, task.limits)
+        return c.Summarise() if task.step.summarize and not task.outcome.summarized else _finish_gathering(task)
+    limit = find_reached_limit(task.budget.spend, task.budget.limits)
     if limit:
         return c.Rest("budget", f"the budget of {limit} is spent")
     bad = list_unsuccessful(task)
@@ -198,8 +202,8 @@ def _gather(task: Task) -> c.Command:
 
 
 def _finish_gathering(task: Task) -> c.Command:
-    ended = [child for child in task.settled.values() if child.state is State.COMPLETED]
-    count, of = len(ended), len(task.steps)
+    ended = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
+    count, of = len(ended), len(task.plan.steps)
     said = f"all {count} steps are completed" if count == of else f"{count} of {of} steps are completed"
     how = control_flow.describe_passes(task)
     return c.ChangeState(State.TESTING, f"{said}, {how}" if how else said)
@@ -207,10 +211,10 @@ def _finish_gathering(task: Task) -> c.Command:
 
 def _judge(task: Task) -> c.Command:
     """In `testing`: run the check on what is there now, then believe it."""
-    verdict = task.verdict
+    verdict = task.acceptance.verdict
     # An agent that stands by its work after a finding has changed nothing: the verdict on that tree is known.
-    stands = verdict is not None and verdict.finding and task.findings > 0 and verdict.tree == task.tree
-    if verdict is None or not (task.judged or stands):
+    stands = verdict is not None and verdict.finding and task.acceptance.findings > 0 and verdict.tree == task.tree
+    if verdict is None or not (task.acceptance.judged or stands):
         return c.RunCheck()
     if verdict.ruling == "passed" and _has_unheard_message(task):
         return c.Relay()
@@ -224,7 +228,7 @@ def _judge(task: Task) -> c.Command:
         return changed_tests.decide_approval(task)
     if verdict.finding and changed_tests.may_answer(task):
         return c.ReturnFinding()
-    if verdict.ruling == "not_verified" and task.asked_for_test:
+    if verdict.ruling == "not_verified" and task.acceptance.asked_for_test:
         return c.Conclude(State.BLOCKED, verdict.reason)
     return c.ChangeState(State.TEST_FAILED, verdict.reason)
 
@@ -233,24 +237,24 @@ def _is_unchanged(task: Task) -> bool:
     """A goal for agents, and not a file of theirs is different: a check that passes says nothing about it. A written
     plan may be about nothing but looking."""
     attempts = bool(task.step.steps) and all(step.attempt for step in task.step.steps)
-    checked = task.verdict is not None and bool(task.verdict.command)
+    checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
     return task.id == GOAL and task.tree == task.base and checked and (classify_step(task.step) == "agent" or attempts)
 
 
 def _handle_failing_probe(task: Task) -> c.Command:
     """The check passes and a probe fails: what was asked is not there."""
-    if task.probe_repairs >= examination.REPAIRS:
+    if task.acceptance.probe_repairs >= examination.REPAIRS:
         what = "; ".join(probe.says for probe in examination.list_failing_probes(task))
-        says = f"probes still fail after {task.probe_repairs} repairs: {what}"
+        says = f"probes still fail after {task.acceptance.probe_repairs} repairs: {what}"
         return _escalate(task, Trouble("repairs", says))
     return c.StartAttempt(
-        "bug_hunter", "strong" if task.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
+        "bug_hunter", "strong" if task.acceptance.probe_repairs == examination.REPAIRS - 1 else _choose_tier(task)
     )
 
 
 def _repair(task: Task) -> c.Command:
     """In `test_failed`: a fresh agent, up to the limit; a repair that made more tests fail is rolled back first."""
-    verdict, best = task.verdict, task.best
+    verdict, best = task.acceptance.verdict, task.acceptance.best
     if agentless.is_agentless(task.step):
         return c.Conclude(State.FAILED, verdict.reason if verdict else task.why)
     if verdict and verdict.ruling == "passed":
@@ -261,7 +265,7 @@ def _repair(task: Task) -> c.Command:
         return c.StartAttempt("test_writer", _choose_tier(task))
     if list_unsuccessful(task):  # It was only verified because it might have been done.
         return c.Focus()
-    most, repairs = _count_allowed_repairs(task), task.repairs - task.probe_repairs
+    most, repairs = _count_allowed_repairs(task), task.acceptance.repairs - task.acceptance.probe_repairs
     if repairs >= most:
         return _escalate(task, Trouble("repairs", f"the check still fails after {repairs} repairs"))
     # The last bug hunter is the strongest there is: a failure that survived two of them is a hard one.

@@ -118,7 +118,7 @@ async def _render_text_brief(task: Task, site: Site, role: Role, tier: Tier, val
     ports = site.ports
     files, known = await _render_files(task, site, tier)
     others = task_files.render_names(path for path in known.paths if path not in task_files.choose_files(known))
-    failing = task_files.render_failing(task.verdict) if task.verdict and task.verdict.ruling != "passed" else ""
+    failing = task_files.render_failing(task.acceptance.failing) if task.acceptance.failing else ""
     check = await ports.verifier.find(task)
     told = values | {
         "files": context.render_section(

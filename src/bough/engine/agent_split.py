@@ -32,7 +32,7 @@ def weigh_split(task: Task, result: ToolResult) -> ToolResult:
 def _explain_refusal(task: Task) -> str:
     """Why this task may not be split, whatever is proposed; empty when it may."""
     rules, left = task.rules.planning, task.left.rounds
-    if task.steps:
+    if task.plan.steps:
         return "it has smaller steps already, and only what its own check still finds is left to do"
     if depth(task.id) >= rules.max_depth:
         return f"the tree may not grow deeper than {rules.max_depth} levels"

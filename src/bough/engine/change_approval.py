@@ -103,22 +103,22 @@ def _build_ruling(task: Task, by: e.ChangesBy, changes: tuple[AllowedChange, ...
 def render_dispute(found: Iterable[Disagreement], task: Task) -> str:
     """Each test with its old and new expectation, what it says now, and why the agent changed it."""
     found = tuple(found)
-    claimed = context.render_section("What the agent says about its work", task.claim or "")
+    claimed = context.render_section("What the agent says about its work", task.acceptance.claim or "")
     disputed = context.render_section("What the agent says against these tests", _render_evidence(task))
     return f"{context.render_disagreements(found)}\n{claimed}{disputed}".strip()
 
 
 def _render_evidence(task: Task) -> str:
-    return context.render_bullets(f"{test}: {said}" for test, said in task.disputes.items())
+    return context.render_bullets(f"{test}: {said}" for test, said in task.test_changes.disputes.items())
 
 
 async def return_finding(command: c.ReturnFinding, task: Task, site: Site) -> Batches:
     """To the same agent: it knows what it did and why."""
-    verdict = task.verdict
+    verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was found"
     left = changed_tests.list_pending_changes(task)
     template = "test_changes" if left else "finding"
-    ruled = context.render_section("What was decided", task.decided) if task.decided else ""
+    ruled = context.render_section("What was decided", task.test_changes.decided) if task.test_changes.decided else ""
     values = {"reason": verdict.reason, "tests": context.render_disagreements(left), "decided": ruled}
     text = context.render(site.ports.prompt(template), values)
     yield [

@@ -72,7 +72,8 @@ async def _plan_compaction(task: Task, messages: PersistentList[Message], site: 
 
 def _split_parts(plan: CompactionPlan, task: Task, site: Site) -> list[str]:
     """What the fast model is to be shown; nothing when plain rules are wanted, or are all that is worth it."""
-    if task.rules.compaction.summarizer == "truncate" or find_reached_limit(task.spend, task.limits, LAST_SHARE):
+    spent = find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE)
+    if spent or task.rules.compaction.summarizer == "truncate":
         return []
     used = max(compaction.measure_messages(plan.messages), task.attempt.used if task.attempt else 0)
     if not compaction.has_helped(used, used - compaction.measure_messages(plan.gone)):

@@ -30,7 +30,7 @@ COUNTED = 100
 
 async def estimate_goal(command: c.Estimate, task: Task, site: Site) -> Batches:
     """The complexity gate. One question: when the answer cannot be read, the goal is taken as one piece of work."""
-    rounds = compute_remaining(task.spend, task.limits).rounds
+    rounds = compute_remaining(task.budget.spend, task.budget.limits).rounds
     listed = requirements.list_given(task.step)
     size, known = await measure_repository(task, site), await describe_repository(task, site)
     values = prompt_values.build_gate_values(

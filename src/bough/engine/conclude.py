@@ -12,7 +12,7 @@ from bough.ports import Batches
 async def conclude(to: State, why: str, task: Task, site: Site) -> Batches:
     """Keep the work in a checkpoint and change the state for good."""
     workspace = await site.open(task)
-    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.claim or why}")
+    commit = await workspace.checkpoint(task.tree, f"{task.id}: {to.value}\n\n{task.acceptance.claim or why}")
     changes = await site.ports.workspaces.changes(task.base, task.tree)
     checkpoint = e.CheckpointMade(commit, task.tree, tuple(change.path for change in changes))
     yield [checkpoint, e.StateChanged(to, why)]

@@ -43,7 +43,7 @@ async def consult(
     ports = site.ports
     question = context.render(ports.prompt(helper), values)
     # The key names the call for recordings: the spend so far makes it unique within the task.
-    prompt = helper_prompt(f"{task.id}#{helper}#{task.spend.rounds}", question, ports, tier, tool, more)
+    prompt = helper_prompt(f"{task.id}#{helper}#{task.budget.spend.rounds}", question, ports, tier, tool, more)
     shown = measure_messages((Said(prompt.system), *prompt.messages))
     failed: list[e.AnyEvent] = []
     tries = 0

@@ -52,7 +52,7 @@ async def examine_work(command: c.Examine, task: Task, site: Site) -> Batches:
         yield [e.ExaminationSkipped(why if check is not None else "there is no check to probe beside")]
         return
     form, example = await site.ports.verifier.form(task, check)
-    helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.steps else EXAMINER
+    helper = CRITIC if task.step.role == CRITIC else REVIEWER if task.plan.steps else EXAMINER
     tier = task.step.model if helper == CRITIC else "main"
     in_text = site.ports.protocols.of(site.ports.models[tier].name).protocol == "text"  # One question, one answer.
     values = await _build_question(task, site, helper, form, example)
@@ -109,7 +109,7 @@ async def _explain_skip(task: Task, site: Site, check: Check) -> str:
     if task.step.role == CRITIC:  # It was asked for.
         return ""
     rules, few = task.rules.acceptance, len(task.asked) <= 1
-    if find_reached_limit(task.spend, task.limits) or task.left.rounds < 1:
+    if find_reached_limit(task.budget.spend, task.budget.limits) or task.left.rounds < 1:
         return "nothing is left of the budget"
     if _is_share_spent(task):
         return f"it has had its share of the budget ({rules.share:.0%})"
@@ -118,7 +118,7 @@ async def _explain_skip(task: Task, site: Site, check: Check) -> str:
     lines = probes.count_changed_lines(await site.ports.workspaces.diff(task.base, task.tree))
     small = lines <= rules.trivial
     command = task.step.test_command
-    own = command and task.id == GOAL and not task.steps and command == site.run.plan.goal.test_command
+    own = command and task.id == GOAL and not task.plan.steps and command == site.run.plan.goal.test_command
     if own and (few or small) and await site.ports.verifier.failed_before(site.run, task, check):
         return "your own check failed before the work and passes now"
     if few and small:
@@ -130,7 +130,7 @@ async def _explain_skip(task: Task, site: Site, check: Check) -> str:
 
 def _is_share_spent(task: Task) -> bool:
     """One more question would go beyond its share."""
-    share, spent, limits = task.rules.acceptance.share, task.examining, task.limits
+    share, spent, limits = task.rules.acceptance.share, task.budget.examining, task.budget.limits
     if spent.rounds and spent.rounds + 1 > share * limits.rounds:
         return True
     tokens = limits.tokens is not None and spent.tokens > share * limits.tokens
@@ -170,7 +170,7 @@ async def _build_question(task: Task, site: Site, helper: str, form: Form, examp
 
 async def _build_subject_values(task: Task, site: Site) -> dict[str, str]:
     """What a critic sees: what it is to look for, the change, and what checks said of it."""
-    subject, workspaces = task.subject, site.ports.workspaces
+    subject, workspaces = task.origin.subject, site.ports.workspaces
     since = subject.since if subject is not None else task.base
     diff = await workspaces.diff(since, task.tree) if since != task.tree else ""
     return {
@@ -205,8 +205,8 @@ def _render_evidence(task: Task) -> str:
 async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:
     import re
 
-    if task.verdict is not None and task.verdict.added:
-        return context.shorten_text(", ".join(task.verdict.added), 3_000)
+    if task.acceptance.verdict is not None and task.acceptance.verdict.added:
+        return context.shorten_text(", ".join(task.acceptance.verdict.added), 3_000)
     paths = [path for path in changed if is_test_path(path)]
     texts = await site.ports.workspaces.texts(task.tree, paths)
     declared = r"^\s*(?:async\s+)?(?:def|func|fn)\s+(test\w*|Test\w*)|^\s*(?:it|test)\(\s*['\"`]([^'\"`]+)"
@@ -246,11 +246,11 @@ async def run_probes(command: c.RunProbes, task: Task, site: Site) -> Batches:
 async def rule_on_probes(command: c.Rule, task: Task, site: Site) -> Batches:
     """One contested probe after the other."""
     probe = examination.list_open_contests(task)[0]
-    output = task.probe_results[probe.name].output if probe.name in task.probe_results else ""
+    output = task.examination.results[probe.name].output if probe.name in task.examination.results else ""
     dispute = (
         f"A test was written to show: {probe.says}\n\n```\n{probe.text}\n```\n\nIt fails on the finished work:\n\n"
         f"```\n{output}\n```\n\nIts author rests on these words: “{probe.quote}”\n\n"
-        f"The other side says: {task.contested[probe.name]}"
+        f"The other side says: {task.examination.contested[probe.name]}"
     )
     question = "Does the request demand what the test asserts?"
     try:

@@ -42,7 +42,7 @@ async def make_plan(command: c.MakePlan, task: Task, site: Site) -> Batches:
     ask = site.ports.approve is not None and _find_advice(task) != "take"
 
     agreed: tuple[str, ...] = ()
-    asked = bool(task.problems)
+    asked = bool(task.plan.problems)
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
         """The planner is asked once for files that it does not name, and whether a plan can be wider; a plan is not
@@ -64,15 +64,15 @@ def _accept_plan(
     """The plan holds from here on. The ledger follows its leaves, unless a person has set it."""
     events: list[e.AnyEvent] = [e.Planned(steps, why, conventions=agreed)]
     if depth(task.id) == 0 and site.run.grows:
-        known = task.estimate.steps if task.estimate else 0
+        known = task.plan.estimate.steps if task.plan.estimate else 0
         rounds = grants.compute_root_rounds(max(known, sum(map(count_leaves, steps))))
-        if rounds > task.limits.rounds:
-            events.append(e.Granted(grants.set_rounds(task.limits, rounds)))
+        if rounds > task.budget.limits.rounds:
+            events.append(e.Granted(grants.set_rounds(task.budget.limits, rounds)))
     return events
 
 
 def _find_advice(task: Task) -> Advice:
-    found = task.estimate
+    found = task.plan.estimate
     if found is None:
         return "take"
     return choose_advice(SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason))
@@ -85,7 +85,7 @@ async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
         return
     events: list[e.AnyEvent] = [e.PlanAnswered(answer.says, answer.wish, by)]
     if answer.says == "yes":
-        events += _accept_plan(task, task.proposed, site, "the plan", task.conventions)
+        events += _accept_plan(task, task.plan.proposed, site, "the plan", task.plan.conventions)
     elif answer.says == "own":
         validate_plan(Plan(replace(task.step, steps=answer.steps)))
         if answer.requirements:
@@ -97,8 +97,8 @@ async def agree_on_plan(command: c.Agree, task: Task, site: Site) -> Batches:
 
 async def review_plan(command: c.Review, task: Task, site: Site) -> Batches:
     """A phase is over: does the rest of the plan still hold? A refused change leaves it as it is."""
-    begun = frozenset(task.begun)
-    later = [step for step in task.steps if step.name not in begun]
+    begun = frozenset(task.children.begun)
+    later = [step for step in task.plan.steps if step.name not in begun]
     values = prompt_values.build_change_values(task.step, _list_past(task), later, context.list_learned_notes(task))
     try:
         asked = await consult(task, site, "plan_change", "main", values, CHANGE)
@@ -116,15 +116,18 @@ async def review_plan(command: c.Review, task: Task, site: Site) -> Batches:
 
 def _read_changes(task: Task, answer: Answer, begun: frozenset[str]) -> Changed | Problems:
     room = task.rules.planning.max_depth - depth(task.id)
-    changed = apply_changes(replace(task.step, steps=task.steps), answer, begun, room)
-    if isinstance(changed, Problems) or not any(step.covers for step in task.steps):
+    changed = apply_changes(replace(task.step, steps=task.plan.steps), answer, begun, room)
+    if isinstance(changed, Problems) or not any(step.covers for step in task.plan.steps):
         return changed
     lost = requirements.find_coverage_problems(changed.steps, task.asked)
     return Problems(tuple(lost)) if lost else changed
 
 
 def _list_past(task: Task) -> list[Past]:
-    return [Past(child.child, child.state, child.result or child.why, child.files) for child in task.settled.values()]
+    return [
+        Past(child.child, child.state, child.result or child.why, child.files)
+        for child in task.children.settled.values()
+    ]
 
 
 def _describe_means(task: Task, site: Site) -> str:
@@ -160,15 +163,15 @@ async def _build_question(task: Task, site: Site, room: int) -> tuple[str, dict[
             project=known["project"],
         )
         return "phase_planner", values
-    found = task.estimate
+    found = task.plan.estimate
     guess = SizeEstimate(found.atomic, found.steps, found.phases, found.domains, found.reason) if found else None
     return "planner", prompt_values.build_planner_values(
         context.build_planner_goal(task),
         size,
         room,
         estimate=guess,
-        wish=task.wish,
-        proposed=task.proposed,
+        wish=task.plan.wish,
+        proposed=task.plan.proposed,
         requirements=task.asked,
         means=_describe_means(task, site),
         **known,

@@ -25,12 +25,12 @@ PLACES = 6
 
 async def find_leftover_conflicts(task: Task, ports: Ports) -> Verdict | None:
     """A verdict on conflict markers that are still there: then no check has to run."""
-    assert task.merge is not None
-    changed = await ports.workspaces.changes(task.merge.ours, task.tree)
+    assert task.origin.merge is not None
+    changed = await ports.workspaces.changes(task.origin.merge.ours, task.tree)
     texts = await ports.workspaces.texts(task.tree, [change.path for change in changed if change.kind != "D"])
     marked = {path: lines for path, text in texts.items() if (lines := find_leftover_markers(text.encode()))}
     before: dict[str, str] = {}
-    for side in (task.merge.ours, task.merge.theirs) if marked else ():
+    for side in (task.origin.merge.ours, task.origin.merge.theirs) if marked else ():
         before |= await ports.workspaces.texts(side, list(marked))
     # A text about merging has some of its own.
     own = {path: len(find_leftover_markers(text.encode())) for path, text in before.items()}

@@ -43,7 +43,7 @@ async def ask_agent(command: c.AskModel, task: Task, site: Site) -> Batches:
     except (Passing, Refused) as error:
         await site.hang_up()
         fails = isinstance(error, Passing)
-        wait = compute_backoff(task.rules, task.transport_failures, error) if isinstance(error, Passing) else 0.0
+        wait = compute_backoff(task.rules, task.models.transport_failures, error) if isinstance(error, Passing) else 0.0
         failed = e.ModelFailed(str(error), wait, ports.timer() - began)
         yield [failed] if fails else [failed, build_halt(error)]
         return
@@ -89,7 +89,7 @@ def _build_answer_event(heard: Acting | TurnEnded, task: Task, seconds: float) -
     calls = heard.calls if isinstance(heard, Acting) else (build_done_call(_take_summary(heard)),) if claims else ()
     stop = "calls" if calls else heard.stop if isinstance(heard, TurnEnded) else "end"
     answer = Answer(heard.text, calls, stop, heard.usage, heard.cost, f"{MODEL}{attempt.agent}")
-    return build_answer_event(answer, attempt.number, attempt.rounds + (not task.asking), seconds)
+    return build_answer_event(answer, attempt.number, attempt.rounds + (not task.round.asking), seconds)
 
 
 def _take_summary(heard: TurnEnded) -> str:

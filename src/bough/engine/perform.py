@@ -46,10 +46,10 @@ def perform(command: c.Command, task: Task, site: Site) -> Batches:
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
-    if not task.steps:  # A parent gets its checkout when it is needed: once its steps are over.
+    if not task.plan.steps:  # A parent gets its checkout when it is needed: once its steps are over.
         await site.open(task)
     events: list[e.AnyEvent] = [e.WorkspaceOpened(task.tree), e.StateChanged(State.IN_PROGRESS, "work begins")]
-    if task.id == GOAL and (task.steps or not task.step.plan_first):  # Else it is read with the estimate.
+    if task.id == GOAL and (task.plan.steps or not task.step.plan_first):  # Else it is read with the estimate.
         events.append(read_requirements(task))
     yield events
 
@@ -57,7 +57,7 @@ async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> B
 async def _start_attempt(command: c.StartAttempt, task: Task, site: Site) -> Batches:
     events: list[e.AnyEvent] = [await build_attempt(task, site, command.role, command.tier)]
     if task.state is State.TEST_FAILED:
-        repair = f"a bug hunter takes over (repair {task.repairs + 1})"
+        repair = f"a bug hunter takes over (repair {task.acceptance.repairs + 1})"
         why = repair if command.role == "bug_hunter" else "a test has to be written first"
         events.append(e.StateChanged(State.IN_PROGRESS, why))
     yield events
@@ -100,7 +100,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     tools = _for_role(attempt.role, ports.tools.specs)
     if command.last:
         tools = tuple(tool for tool in tools if tool.name in HAND_OVER_TOOLS)
-    number = attempt.rounds + (not task.asking)
+    number = attempt.rounds + (not task.round.asking)
     key = f"{task.id}#{attempt.number}#{number}"
     if attempt.protocol == "text":
         prompt = await build_text_prompt(task, site, key)
@@ -112,7 +112,7 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
     except Passing as error:
-        wait = compute_backoff(task.rules, task.transport_failures, error)
+        wait = compute_backoff(task.rules, task.models.transport_failures, error)
         usage = estimate_broken_usage(error, attempt.used, tools)
         yield [e.ModelFailed(str(error), wait, ports.timer() - began, usage)]
     except TooLong as error:
@@ -154,7 +154,7 @@ def build_answer_event(answer: Answer, attempt: int, number: int, seconds: float
 
 async def _run_tools(command: c.RunTools, task: Task, site: Site) -> Batches:
     specs = {spec.name: spec for spec in _for_role(_get_attempt(task).role, site.ports.tools.specs)}
-    well = all(act.ok or not act.writes for act in task.acts)  # those that ran before a crash
+    well = all(act.ok or not act.writes for act in task.round.acts)  # those that ran before a crash
     for calls in _group_calls(command.calls, specs):
         yield [e.ToolStarted(call.id, _is_writing(call, specs)) for call in calls]
         withheld = {spec.name for spec in site.ports.tools.specs} - specs.keys()
@@ -191,10 +191,10 @@ async def _run_tool(
     ports = site.ports
     if withheld:
         return [e.ToolFinished(call.id, False, f"`{call.name}` is not for you.", fault=True)]
-    if task.last_round and call.name not in HAND_OVER_TOOLS:
+    if task.round.last and call.name not in HAND_OVER_TOOLS:
         text = "This was the hand-over round: only `done` and `note` could still be called."
         return [e.ToolFinished(call.id, False, text, fault=True)]
-    if call.name == "done" and not well and not task.last_round:
+    if call.name == "done" and not well and not task.round.last:
         return [e.ToolFinished(call.id, False, ports.prompt("not_done").strip())]
     workspace = await site.open(task)
     began = ports.timer()
@@ -257,12 +257,12 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     await ports.leave(workspace)
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
-    if task.merge is not None:
+    if task.origin.merge is not None:
         from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
 
         verdict = await find_leftover_conflicts(task, ports)
         if verdict is None:
-            verdict = await MergeProof(site.run, ports, task, task.merge, workspace).verdict()
+            verdict = await MergeProof(site.run, ports, task, task.origin.merge, workspace).verdict()
             await workspace.restore(task.tree)
         yield [e.CheckFinished(verdict)]
         return

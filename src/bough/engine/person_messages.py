@@ -9,7 +9,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.conversation import context
 from bough.core.ids import CONTROL
-from bough.core.journal.task_fold import PERSON
+from bough.core.journal.round_fold import PERSON
 from bough.core.planning.size_estimate import Advice
 from bough.core.tree.task import Task
 from bough.core.tree.task_state import State
@@ -39,11 +39,11 @@ def make_listener(run: str, since: int, ports: Ports) -> Callable[[], Awaitable[
 
 def collect_received(task: Task, inbox: Inbox) -> list[e.MessageReceived]:
     """What was said to the task, or to all, and has not reached it yet. An open question takes it as its answer."""
-    if task.question:
+    if task.talk.question:
         return []
     return [
         e.MessageReceived(record.seq, said.text, said.by)
-        for record in inbox.after(task.heard)
+        for record in inbox.after(task.talk.heard)
         if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task)
     ]
 
@@ -54,7 +54,7 @@ def _is_for_task(said: e.PersonSaid, task: Task) -> bool:
 
 async def relay_message(command: c.Relay, task: Task, site: Site) -> Batches:
     """Tell the agent. What it claimed before it knew is claimed no more."""
-    told = context.render(site.ports.prompt(PERSON), {"said": "\n\n".join(task.unheard)})
+    told = context.render(site.ports.prompt(PERSON), {"said": "\n\n".join(task.talk.unheard)})
     events: list[e.AnyEvent] = [e.MessageAdded(PERSON, told)]
     if task.state is State.TESTING:
         events.append(e.StateChanged(State.IN_PROGRESS, "the person has said something"))
@@ -68,7 +68,7 @@ async def ask_question(question: str, task: Task, ports: Ports) -> e.PersonAnswe
     asking = asyncio.ensure_future(_ask_person(question, ports))
     try:
         while True:
-            for record in ports.inbox.after(task.heard):
+            for record in ports.inbox.after(task.talk.heard):
                 if isinstance(said := record.event, e.PersonSaid) and _is_for_task(said, task):
                     return e.PersonAnswered(question, said.text, said.by, record.seq)
             if asking.done():
@@ -89,7 +89,7 @@ async def ask_about_plan(task: Task, advice: Advice, ports: Ports) -> tuple[Appr
     assert ports.approve is not None, "nobody is there to be asked"
     came = asyncio.Event()
     unwatch = ports.inbox.watch(came.set)
-    asking = asyncio.ensure_future(ports.approve(task.proposed, advice))
+    asking = asyncio.ensure_future(ports.approve(task.plan.proposed, advice))
     try:
         while True:
             for record in ports.inbox.after(0):

@@ -24,7 +24,7 @@ Taken = Callable[[tuple[Step, ...]], Sequence[e.AnyEvent]]
 async def ask_for_steps(
     task: Task, site: Site, helper: str, values: dict[str, str], tool: ToolSpec, read: Read, taken: Taken
 ) -> Batches:
-    problems, answered = task.problems, task.answered
+    problems, answered = task.plan.problems, task.plan.answered
     while True:
         mend = prompt_values.build_repair_values(tool.name, Problems(problems), answered)
         repair = context.render(site.ports.prompt("plan_repair"), mend) if problems else ""

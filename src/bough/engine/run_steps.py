@@ -97,7 +97,7 @@ class Crew(Struct, eq=False):
         ports = self.ports
         async with ports.store.claim(self.run.name, path, ports.worker, self.run.rules.lease) as claim:
             book = await Book.open(claim, ports)
-            for name, started in book.task.running.items():
+            for name, started in book.task.children.running.items():
                 below_it = child_path(path, started.task)
                 child = await self.end(below_it, State.CANCELLED, why)
                 await self.end_merging(child)
@@ -120,7 +120,9 @@ class Crew(Struct, eq=False):
 
     async def spent(self, task: Task) -> Spend:
         """By a task, all below it, and those that bring its work onto the head."""
-        return sum_spends(each.spend for each in (task, *await list_merge_tasks(self.run.name, self.ports, task)))
+        return sum_spends(
+            each.budget.spend for each in (task, *await list_merge_tasks(self.run.name, self.ports, task))
+        )
 
 
 class Steps(Struct, eq=False):
@@ -142,7 +144,7 @@ class Steps(Struct, eq=False):
             if is_joined(book.task):
                 await self._call_off()
             await book.amend(list_regrants)
-            for name, started in book.task.running.items():  # Begun in an earlier life.
+            for name, started in book.task.children.running.items():  # Begun in an earlier life.
                 self._start(self._find_step(name), started.task)
             while True:
                 if self._may_begin():
@@ -161,10 +163,10 @@ class Steps(Struct, eq=False):
 
     def _may_begin(self) -> bool:
         task = self.book.task
-        return not self.crew.ports.stop.requested and task.halt is None and not task.review
+        return not self.crew.ports.stop.requested and task.halt is None and not task.plan.review
 
     def _find_step(self, name: str) -> Step:
-        return next(step for step in self.book.task.steps if step.name == name)
+        return next(step for step in self.book.task.plan.steps if step.name == name)
 
     async def _begin(self) -> None:
         """Everything that can be begun now. What is ready is recomputed after each event."""
@@ -174,14 +176,14 @@ class Steps(Struct, eq=False):
             # When nobody is left who could give something back, the first of them has to do with what there is.
             if not self.live or book.task.left.rounds > free:
                 del self.parked[name]
-                self._start(self._find_step(name), book.task.running[name].task)
+                self._start(self._find_step(name), book.task.children.running[name].task)
         while found := list_moves(book.task, touched := await self._find_touched()):
             match found[0]:
                 case Skip(step, why):
                     tree, spend = book.task.tree, Spend()
                     await book.write([e.ChildSettled(step.name, State.SKIPPED, why, tree, spend)])
                 case EndPass(why):
-                    await book.write([e.PassEnded(book.task.passes, why)])
+                    await book.write([e.PassEnded(book.task.children.passes, why)])
                 case Jump(step):
                     why, tree = f"{step.do}: nothing after it is done in this pass", book.task.tree
                     await book.write([e.ChildSettled(step.name, State.COMPLETED, why, tree, Spend(), do=step.do)])
@@ -200,9 +202,13 @@ class Steps(Struct, eq=False):
     async def _find_touched(self) -> dict[str, Touched]:
         """What the steps under way have really changed by now."""
         task, found = self.book.task, {}
-        if self.crew.run.jobs == 1 or len(self.live) >= self.crew.run.jobs or len(task.running) == len(task.steps):
+        if (
+            self.crew.run.jobs == 1
+            or len(self.live) >= self.crew.run.jobs
+            or len(task.children.running) == len(task.plan.steps)
+        ):
             return {}
-        for name, started in task.running.items():
+        for name, started in task.children.running.items():
             files: Touched = {}
             for each in self.crew.beginnings.under_way(child_path(task.id, started.task)):
                 for path, adds in (await self._find_changed(each.base, each.tree)).items():
@@ -220,7 +226,7 @@ class Steps(Struct, eq=False):
     async def _take_over(self, step: Step) -> bool:
         """Whether an earlier run has done the step from the same beginning: then its work is here at once."""
         book, beginnings = self.book, self.crew.beginnings
-        first = await beginnings.first(book.task, step, book.task.limits)
+        first = await beginnings.first(book.task, step, book.task.budget.limits)
         done = await beginnings.done_before(first)
         if done is None:
             return False
@@ -240,7 +246,7 @@ class Steps(Struct, eq=False):
         self.live.clear()
         self.parked.clear()
         book = self.book
-        for name, started in book.task.running.items():
+        for name, started in book.task.children.running.items():
             path = child_path(book.task.id, started.task)
             child = await self.crew.end(path, State.CANCELLED, CALLED_OFF)
             await self.crew.end_merging(child)
@@ -252,7 +258,7 @@ class Steps(Struct, eq=False):
         if wait and not await pause(wait, self.crew.ports):
             return  # It begins when the run is resumed.
         task = self.book.task
-        limits = task.running[step.name].grant
+        limits = task.children.running[step.name].grant
         grows = step.rounds is None  # What a person has set stays.
         first = await self.crew.beginnings.first(task, step, limits, grows)
         path = child_path(task.id, segment)
@@ -271,12 +277,12 @@ class Steps(Struct, eq=False):
         spent for the step already, and is part of its grant."""
         book = self.book
         child = await self.crew.carry(path, first, again)
-        while child.halt is not None and child.halt.reason == "budget" and child.grows:
+        while child.halt is not None and child.halt.reason == "budget" and child.budget.grows:
             await book.amend(partial(_raise_grant, step, child, before))
-            limits = grants.subtract_spend(book.task.running[step.name].grant, before)
-            if limits == child.limits and self._has_others(step) and is_fatal(book.task, step):
+            limits = grants.subtract_spend(book.task.children.running[step.name].grant, before)
+            if limits == child.budget.limits and self._has_others(step) and is_fatal(book.task, step):
                 break  # What they do not need comes back.
-            first = replace(first, limits=limits, grows=limits != child.limits)
+            first = replace(first, limits=limits, grows=limits != child.budget.limits)
             child = await self.crew.carry(path, first)
         return child
 
@@ -303,7 +309,7 @@ class Steps(Struct, eq=False):
         queue = StepMerger(crew.run, crew.ports, book, self._carry)
         need = queue.need(child) if child.state is State.COMPLETED else None
         async with self.train.turn(need, partial(queue.guess, child), lambda: book.task.tree) as car:
-            state, why, tree, spend = child.state, child.why, book.task.tree, child.spend
+            state, why, tree, spend = child.state, child.why, book.task.tree, child.budget.spend
             brought = None
             if state is not State.COMPLETED:
                 spend = await crew.spent(child)
@@ -332,12 +338,12 @@ def _build_started(step: Step, segment: str, task: Task) -> list[e.ChildStarted]
 def _list_held(task: Task, touched: dict[str, Touched]) -> list[e.ChildHeld]:
     """Who waits for whom, where that is news."""
     found = (e.ChildHeld(each.step, each.other, each.files) for each in list_held_steps(task, touched))
-    return [each for each in found if task.held.get(each.step) != each]
+    return [each for each in found if task.children.held.get(each.step) != each]
 
 
 def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.ChildStarted]:
-    limits = raise_grant(task, step, child.limits, child.spend)
-    started = task.running[step.name]
+    limits = raise_grant(task, step, child.budget.limits, child.budget.spend)
+    started = task.children.running[step.name]
     return (
         [replace(started, grant=grants.add_limits(limits, grants.convert_spend(before)))] if limits is not None else []
     )
@@ -345,7 +351,7 @@ def _raise_grant(step: Step, child: Task, before: Spend, task: Task) -> list[e.C
 
 def _find_tier(task: Task, step: Step) -> Tier | None:
     """The model that retries a blocked step; None: it starts, or continues as it was."""
-    return "strong" if step.name in task.reopened else None
+    return "strong" if step.name in task.children.reopened else None
 
 
 def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker: str) -> list[e.AnyEvent]:
@@ -353,13 +359,15 @@ def _build_arrival(task: Task, first: e.TaskCreated, again: Tier | None, worker:
     if not task.created:
         return [replace(first, worker=worker)]
     # A ledger that has followed its plan does not shrink back to what it was before there was one.
-    limits = replace(first.limits, rounds=max(first.limits.rounds, task.limits.rounds if task.granted else 0))
+    limits = replace(
+        first.limits, rounds=max(first.limits.rounds, task.budget.limits.rounds if task.budget.granted else 0)
+    )
     resumed = e.TaskResumed(limits, first.means, first.grows, worker=worker)
     if first.step.test_command != task.step.test_command and task.id == GOAL:
         resumed = replace(resumed, check=first.step.test_command or "")
     if first.rules.accept_failing != task.rules.accept_failing:
         resumed = replace(resumed, accept_failing=first.rules.accept_failing)
-    if again is not None and task.state is State.BLOCKED and task.tier != again:
+    if again is not None and task.state is State.BLOCKED and task.models.tier != again:
         return [resumed, e.TakenUp(again, "a stronger model takes it up again")]
     return [] if task.state in SETTLED else [resumed]
 

@@ -79,14 +79,14 @@ async def _prune(decision: Decision, task: Task, site: Site) -> Batches:
 
 def _build_dead_end(task: Task) -> list[e.NoteKept]:
     """What failed the same way again and again, for all who come later."""
-    trouble = task.trouble
+    trouble = task.ladder.trouble
     if trouble is None or trouble.recommended != "other_approach":
         return []
     return [e.NoteKept("dead_end", context.shorten_text(" ".join((trouble.says, *trouble.evidence)), DEAD_END))]
 
 
 async def _build_attempt(task: Task, site: Site, text: str, tier: Tier) -> e.AttemptStarted:
-    why = task.trouble.says if task.trouble else "the work did not move"
+    why = task.ladder.trouble.says if task.ladder.trouble else "the work did not move"
     place = context.render_place(task)
     values = {"context": text, "why": why, "place": place, "rounds": str(task.left.rounds)}
     role = task.attempt.role if task.attempt else task.step.role
@@ -101,7 +101,7 @@ async def _build_attempt(task: Task, site: Site, text: str, tier: Tier) -> e.Att
 async def _use_stronger_model(decision: Decision, task: Task, site: Site) -> Batches:
     """A stronger model takes over: a stuck leaf from its facts, a parent's blocked steps where they stopped; of several
     attempts at the same thing, one."""
-    if task.steps:
+    if task.plan.steps:
         blocked = tuple(child.child for child in list_unsuccessful(task))
         yield [e.ChildrenReopened(blocked[:1] if task.step.join == "any" else blocked, decision.reason)]
         return
@@ -154,8 +154,8 @@ async def _decompose(decision: Decision, task: Task, site: Site) -> Batches:
 
 def _explain_trouble(task: Task, decision: Decision) -> str:
     """What a planner is told about what went wrong."""
-    failing = task.verdict if task.verdict and task.verdict.ruling != "passed" else None
-    evidence = task.trouble.evidence if task.trouble else ()
+    failing = task.acceptance.failing
+    evidence = task.ladder.trouble.evidence if task.ladder.trouble else ()
     said = [decision.reason, *(f"- {line}" for line in evidence), context.render_failure(failing) if failing else ""]
     return "\n".join(text for text in said if text)
 
@@ -163,17 +163,17 @@ def _explain_trouble(task: Task, decision: Decision) -> str:
 async def _replan(decision: Decision, task: Task, site: Site) -> Batches:
     """New steps in place of those that did not end well. What is completed stays."""
     bad = {child.child for child in list_unsuccessful(task)} | {
-        s.name for s in task.steps if s.name not in task.settled
+        s.name for s in task.plan.steps if s.name not in task.children.settled
     }
-    kept = tuple(step for step in task.steps if step.name not in bad)
-    blocked = tuple(step for step in task.steps if step.name in bad)
-    taken = frozenset(task.begun) | {step.name for step in task.steps}
+    kept = tuple(step for step in task.plan.steps if step.name not in bad)
+    blocked = tuple(step for step in task.plan.steps if step.name in bad)
+    taken = frozenset(task.children.begun) | {step.name for step in task.plan.steps}
 
     def read(answer: Answer) -> tuple[Step, ...] | Problems:
         return read_replan(task.step, answer, kept, blocked, taken)
 
     helper = "replan_goal" if decision.level == "goal" else "replan"
-    past = [await _describe_past(child, task, site) for child in task.settled.values()]
+    past = [await _describe_past(child, task, site) for child in task.children.settled.values()]
     command = await find_check_command(task, site)
     values = prompt_values.build_replan_values(
         task.step,
@@ -195,7 +195,7 @@ async def _describe_past(child: e.ChildSettled, task: Task, site: Site) -> Past:
         return past
     path = child_path(task.id, child.task)
     begun = fold_task(path, await site.ports.store.read(site.run.name, path))
-    return replace(past, commit=begun.commit, work=await render_diff(begun, site))
+    return replace(past, commit=begun.outcome.commit, work=await render_diff(begun, site))
 
 
 def _make_planned_events(task: Task, why: str, dropped: tuple[str, ...] = ()) -> Taken:
@@ -211,7 +211,7 @@ async def _zoom_out(decision: Decision, task: Task, site: Site) -> Batches:
 
 def _describe_reason(task: Task, decision: Decision) -> str:
     """Why, without what the ladder made of it."""
-    return task.trouble.says.rstrip(".") if task.trouble else decision.reason
+    return task.ladder.trouble.says.rstrip(".") if task.ladder.trouble else decision.reason
 
 
 async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
@@ -220,10 +220,12 @@ async def _verify(decision: Decision, task: Task, site: Site) -> Batches:
 
 async def focus_step(command: c.Focus, task: Task, site: Site) -> Batches:
     """One focused step for what the check still finds."""
-    assert task.verdict is not None, "nothing was checked"
+    assert task.acceptance.verdict is not None, "nothing was checked"
     bad = tuple(child.child for child in list_unsuccessful(task))
     template = site.ports.prompt("focus")
-    step = build_focus_step(task.step, context.render_failure(task.verdict), template, frozenset(task.begun))
+    step = build_focus_step(
+        task.step, context.render_failure(task.acceptance.verdict), template, frozenset(task.children.begun)
+    )
     why = "one focused step for what the check still finds"
     yield [e.Planned((step,), why, bad), e.StateChanged(State.DECOMPOSED, why)]
 
@@ -231,8 +233,8 @@ async def focus_step(command: c.Focus, task: Task, site: Site) -> Batches:
 async def _ask(decision: Decision, task: Task, site: Site) -> Batches:
     """Nobody has to be there: the run waits, and no process with it."""
     told = render_report(task, _describe_reason(task, decision), asks=True)
-    question = task.question or context.render(site.ports.prompt("ask"), {"report": told})
-    if not task.question:
+    question = task.talk.question or context.render(site.ports.prompt("ask"), {"report": told})
+    if not task.talk.question:
         yield [e.QuestionAsked(question)]
     yield [await ask_question(question, task, site.ports) or e.TaskHalted("waiting", _describe_reason(task, decision))]
 

@@ -64,12 +64,12 @@ class Beginnings:
             task.tree,
             limits,
             self._run.rules,
-            task.means,
+            task.ladder.means,
             told,
             grows,
             key,
             subject,
-            heard=task.heard,
+            heard=task.talk.heard,
         )
 
     # ── results of other steps ──────────────────────────────────────────────────────────────────────────────────────
@@ -104,13 +104,13 @@ class Beginnings:
         *way, name = path.split("/")
         at, task = GOAL, self._books[GOAL].task
         for segment in way:
-            running, over = task.running.get(segment), task.ended.get(segment)
+            running, over = task.children.running.get(segment), task.children.ended.get(segment)
             instance = running.task if running is not None else over.task if over is not None else ""
             if not instance:
                 return ""
             at = child_path(at, instance)
             task = self._books[at].task if at in self._books else await self._read_outline(at)
-        child = task.ended.get(name)
+        child = task.children.ended.get(name)
         return child.result if child is not None else ""
 
     async def _read_outline(self, path: str) -> Task:
@@ -120,7 +120,7 @@ class Beginnings:
 
     def _build_subject(self, task: Task, step: Step) -> Subject:
         """What was changed since the nearest task above began, and what the checks of its steps said."""
-        earlier = task.ended.get(step.name)
+        earlier = task.children.ended.get(step.name)
         above = [task, *self._list_above(task.id)]
         changed = next((each for each in above if each.base != task.tree), task)
         said = next((found for each in above if (found := _list_verdicts(each))), ())
@@ -177,5 +177,5 @@ class Beginnings:
 
 
 def _list_verdicts(task: Task) -> tuple[str, ...]:
-    over = (task.ended[step.name] for step in task.steps if step.name in task.ended)
+    over = (task.children.ended[step.name] for step in task.plan.steps if step.name in task.children.ended)
     return tuple(f"{child.child}: {child.verdict}" for child in over if child.verdict)

@@ -87,17 +87,17 @@ class StepMerger(Struct, eq=False):
             return None
         car.expect_tree(merged.tree)
         needed = (*self._list_needed(child), *car.needed)
-        merge = Merge(child.base, head, child.tree, merged.tree, needed, self.book.task.probes)
+        merge = Merge(child.base, head, child.tree, merged.tree, needed, self.book.task.examination.probes)
         return Guess(merge, await self._prove(child, child, merge), merged.both)
 
     def need(self, child: Task) -> Needed:
-        cases = child.verdict.cases if child.verdict else ""
+        cases = child.acceptance.verdict.cases if child.acceptance.verdict else ""
         return Needed(conflict_brief.build_check_step(child.step), child.id, cases, context.list_passed_probes(child))
 
     async def bring(self, step: Step, child: Task, again: Tier | None, car: QueuedStep) -> Brought:
         """With `again` a merge that was given up is taken up again, with that model."""
         known = await list_merge_tasks(self.run.name, self.ports, child)
-        spends = [child.spend, *(task.spend for task in known)]
+        spends = [child.budget.spend, *(task.budget.spend for task in known)]
         work, times, said = child, 1, ""
         while True:
             path = context.build_merge_path(child, times)
@@ -109,7 +109,7 @@ class StepMerger(Struct, eq=False):
                     car.expect_tree(work.tree)
                     tried = await self._check_unmoved_head(step, child, work)
                     if not tried.why:
-                        return Brought(work, sum_spends(spends), work.verdict, said)
+                        return Brought(work, sum_spends(spends), work.acceptance.verdict, said)
                 else:
                     tried = await self._try(step, child, work, head, car)
                 if tried.why == "" and tried.merge is not None:
@@ -120,26 +120,29 @@ class StepMerger(Struct, eq=False):
             limits = await self._fund(step, before, begun)
             focused = context.build_merge_step(step, instructions, tried.conflicts)
             task = self.book.task
-            told = replace(build_scope(task, step).child(step.context).told, allowed=(*task.may_change, *child.allowed))
+            told = replace(
+                build_scope(task, step).child(step.context).told,
+                allowed=(*task.may_change, *child.test_changes.allowed),
+            )
             first = e.TaskCreated(
-                focused, task.tree, limits, self.run.rules, task.means, told, grows=True, merge=tried.merge
+                focused, task.tree, limits, self.run.rules, task.ladder.means, told, grows=True, merge=tried.merge
             )
             work = await self.carry(step, path, first, again, before)
-            spends[times : times + 1] = [work.spend]
+            spends[times : times + 1] = [work.budget.spend]
             if work.halt is None:
                 await self.ports.workspaces.discard(self.run.name, path)
             if work.halt is not None or work.state is not State.COMPLETED:
                 return Brought(work, sum_spends(spends))
-            said = "\n\n".join(part for part in (said, work.claim or "") if part)
+            said = "\n\n".join(part for part in (said, work.acceptance.claim or "") if part)
             times += 1
 
     async def _fund(self, step: Step, before: Spend, begun: bool) -> Limits:
         """What is left of the step's grant, and what the parent has beside it: reserved before it is used."""
         if not begun:
             await self.book.amend(
-                lambda task: [replace(task.running[step.name], grant=next_moves.enlarge_grant(task, step))],
+                lambda task: [replace(task.children.running[step.name], grant=next_moves.enlarge_grant(task, step))],
             )
-        return grants.subtract_spend(self.book.task.running[step.name].grant, before)
+        return grants.subtract_spend(self.book.task.children.running[step.name].grant, before)
 
     async def _try(self, step: Step, child: Task, work: Task, head: str, car: QueuedStep) -> _Tried:
         """The two together, and whether that holds."""
@@ -150,7 +153,9 @@ class StepMerger(Struct, eq=False):
             return _Tried(guess.merge, verdict=guess.verdict)
         merged = await self.ports.workspaces.merge(work.base, head, work.tree)
         merged, remade = await self._remake_lockfiles(child, merged)
-        merge = Merge(work.base, head, work.tree, merged.tree, self._list_needed(child), self.book.task.probes)
+        merge = Merge(
+            work.base, head, work.tree, merged.tree, self._list_needed(child), self.book.task.examination.probes
+        )
         if merged.conflicts:
             made = e.ChildMerged(step.name, merged.tree, merged.conflicts, both=merged.both, remade=remade)
             await self.book.write([made])
@@ -170,7 +175,7 @@ class StepMerger(Struct, eq=False):
     def _list_needed(self, child: Task) -> tuple[Needed, ...]:
         """The checks of the step itself and of those that landed meanwhile, with the tests that passed."""
         task = self.book.task
-        steps = {each.name: each for each in task.steps}
+        steps = {each.name: each for each in task.plan.steps}
         needed = [self.need(child)]
         for other in conflict_brief.list_merged_meanwhile(task, child.base):
             if other.child in steps and other.task:
@@ -191,17 +196,17 @@ class StepMerger(Struct, eq=False):
     def _is_last(self, child: Task) -> bool:
         """The goal is judged next: its check runs then, on the tree that this step comes to."""
         task = self.book.task
-        others = (each.name for each in task.steps if each.name != child.step.name)
-        return task.id == GOAL and all(name in task.settled for name in others)
+        others = (each.name for each in task.plan.steps if each.name != child.step.name)
+        return task.id == GOAL and all(name in task.children.settled for name in others)
 
     async def _check_unmoved_head(self, step: Step, child: Task, work: Task) -> _Tried:
         """The step began where the head still is. Its check was seen to pass on this very tree; the goal's whole check
         and what finished steps have passed were not."""
-        accepted = self.book.task.probes
-        if work is not child or work.tree == work.base or child.verdict is None:
+        accepted = self.book.task.examination.probes
+        if work is not child or work.tree == work.base or child.acceptance.verdict is None:
             return _Tried()
         merge = Merge(work.base, self.book.task.tree, work.tree, work.tree, self._list_needed(child), accepted)
-        verdict = child.verdict
+        verdict = child.acceptance.verdict
         if not self._is_last(child):
             workspace = await self.ports.workspaces.open(self.run.name, child.id, child.tree, self.run.folder)
             verdict = await MergeProof(self.run, self.ports, work, merge, workspace).whole(verdict, {verdict.command})
@@ -268,7 +273,7 @@ class StepMerger(Struct, eq=False):
         told = conflict_brief.render_conflicts(tried.conflicts, tried.says, texts)
         values = {
             "why": tried.why,
-            "theirs": conflict_brief.describe_intent(child.step, child.claim or ""),
+            "theirs": conflict_brief.describe_intent(child.step, child.acceptance.claim or ""),
             "ours": conflict_brief.describe_intents(self.book.task, beside, tried.conflicts),
             "conflicts": context.render_section("The conflicts", told),
         }

@@ -82,7 +82,7 @@ async def drive_task(run: Run, book: Book, ports: Ports, tend: Tend) -> Task:
 
 async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> Task:
     while not book.task.resting:
-        if book.task.gathering and not is_over(book.task) and not book.task.review:
+        if book.task.gathering and not is_over(book.task) and not book.task.plan.review:
             await tend(book, site)
             continue
         await book.hear()
@@ -95,9 +95,9 @@ async def _run_until_rest(book: Book, site: Site, ports: Ports, tend: Tend) -> T
 
 async def _carry_out(command: Command, book: Book, site: Site) -> None:
     """What takes long is cut off when the task's time is up: it is recovered on resume, as after a crash."""
-    timer, before = site.ports.timer, book.task.spend.seconds
-    began, limits = timer(), book.task.limits
-    left = seconds_left(book.task.spend, limits) if takes_long(command) else None
+    timer, before = site.ports.timer, book.task.budget.spend.seconds
+    began, limits = timer(), book.task.budget.limits
+    left = seconds_left(book.task.budget.spend, limits) if takes_long(command) else None
     try:
         async with asyncio.timeout(left) as limit:
             async for events in perform(command, book.task, site):
@@ -109,7 +109,7 @@ async def _carry_out(command: Command, book: Book, site: Site) -> None:
     except TimeoutError:
         if not limit.expired():
             raise
-        uncounted = max(timer() - began, left or 0.0) - (book.task.spend.seconds - before)
+        uncounted = max(timer() - began, left or 0.0) - (book.task.budget.spend.seconds - before)
         if not book.task.resting:
             spent = f"the budget of {limits.minutes:,} minutes is spent"
             await book.write([TaskHalted("budget", spent, uncounted)])

@@ -71,7 +71,7 @@ class Site(Struct, eq=False):
 
     async def open(self, task: Task) -> Workspace:
         if self._workspace is None:
-            sides = task.merge.sides if task.merge else None
+            sides = task.origin.merge.sides if task.origin.merge else None
             opened = self.ports.workspaces.open(self.run.name, task.id, task.tree, self.run.folder, sides)
             self._workspace = await opened
             # Beside the first rounds: the agent, who comes first, has his files already.
@@ -160,7 +160,7 @@ async def collect_facts(task: Task, site: Site) -> EssentialFacts:
     edited = list_edits(messages)
     # What this agent edited last comes last: that is what is shown whole when there is little room.
     paths = [path for path in changed if path not in edited][-FILES:] + [path for path in edited if path in changed]
-    failing = task.verdict if task.verdict and task.verdict.ruling != "passed" else None
+    failing = task.acceptance.failing
     return EssentialFacts(
         instructions=task.step.instructions,
         criteria=(*task.step.criteria, *task.said),
@@ -170,7 +170,7 @@ async def collect_facts(task: Task, site: Site) -> EssentialFacts:
         dead_ends=context.list_dead_ends(task),
         verdict=context.render_failure(failing) if failing else "",
         edits=edited,
-        why=task.trouble.says if task.trouble else "",
+        why=task.ladder.trouble.says if task.ladder.trouble else "",
     )
 
 

@@ -7,7 +7,8 @@ from msgspec import Struct
 from bough.core.acceptance.verdict import Verdict
 from bough.core.events import ChildSettled
 from bough.core.messages import Replied
-from bough.core.tree.task import Note, Task
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note
 
 
 class TaskDetail(Struct, frozen=True):
@@ -31,10 +32,10 @@ def detail_of(task: Task) -> TaskDetail:
         base=task.base,
         tree=task.tree,
         created=task.created,
-        verdict=task.verdict,
+        verdict=task.acceptance.verdict,
         command=task.step.test_command or "",
-        claim=task.claim,
-        notes=task.notes,
+        claim=task.acceptance.claim,
+        notes=task.talk.notes,
         halted=task.halt.message if task.halt else "",
     )
 
@@ -57,7 +58,7 @@ def point_of(task: Task) -> Point:
     messages = task.attempt.messages if task.attempt else ()
     places = range(len(messages) - 1, -1, -1)
     replied = next((found for place in places if isinstance(found := messages[place], Replied)), None)
-    settled = list(task.settled.values())
+    settled = list(task.children.settled.values())
     return Point(
-        task.at, task.tree, bool(task.steps), task.attempt is not None, replied, settled[-1] if settled else None
+        task.at, task.tree, bool(task.plan.steps), task.attempt is not None, replied, settled[-1] if settled else None
     )

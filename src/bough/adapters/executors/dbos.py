@@ -529,7 +529,7 @@ class DbosExecutor:
 
 def _has_work(task: Task, again: Tier | None) -> bool:
     """Whether a task that rests has something to do: it was halted, or a stronger model takes it up."""
-    taken_up = again is not None and task.state is State.BLOCKED and task.tier != again
+    taken_up = again is not None and task.state is State.BLOCKED and task.models.tier != again
     return task.halt is not None or taken_up
 
 

@@ -22,24 +22,24 @@ MOST_FINDINGS = 3
 
 def list_pending_changes(task: Task) -> tuple[Disagreement, ...]:
     """Tests of the present verdict whose change nobody has allowed yet."""
-    if task.verdict is None or task.verdict.ruling != "needs_approval":
+    if task.acceptance.verdict is None or task.acceptance.verdict.ruling != "needs_approval":
         return ()
     allowed = {(one.test, one.change) for one in task.may_change}
-    return tuple(one for one in task.verdict.disagreements if (one.test, one.change) not in allowed)
+    return tuple(one for one in task.acceptance.verdict.disagreements if (one.test, one.change) not in allowed)
 
 
 def decide_approval(task: Task) -> c.Command:
     """What a verdict that needs approval leads to."""
     if not list_pending_changes(task):
         return c.RuleOnChanges("earlier")
-    if task.ruled_by_judge != task.tree and not find_reached_limit(task.spend, task.limits):
+    if task.test_changes.ruled_by_judge != task.tree and not find_reached_limit(task.budget.spend, task.budget.limits):
         return c.RuleOnChanges("judge")
-    if task.means.person and task.ruled_by_person != task.tree:
+    if task.ladder.means.person and task.test_changes.ruled_by_person != task.tree:
         return c.RuleOnChanges("person")
     if may_answer(task):
         return c.ReturnFinding()
     tests = ", ".join(dict.fromkeys(one.test for one in list_pending_changes(task)))
-    if task.denied == task.tree:
+    if task.test_changes.denied == task.tree:
         return c.Conclude(State.FAILED, f"the person does not allow that original tests change: {tests}")
     return c.Rest("needs_approval", f"original tests disagree with the work, and nobody has allowed that: {tests}")
 
@@ -48,18 +48,19 @@ def may_answer(task: Task) -> bool:
     """The agent that did the work can still answer, and has not stood by this very work already."""
     return (
         task.attempt is not None
-        and not task.handed_over
-        and task.findings < MOST_FINDINGS
-        and task.found != task.tree
-        and find_reached_limit(task.spend, task.limits, LAST_SHARE) is None
+        and not task.round.handed_over
+        and task.acceptance.findings < MOST_FINDINGS
+        and task.acceptance.found != task.tree
+        and find_reached_limit(task.budget.spend, task.budget.limits, LAST_SHARE) is None
     )
 
 
 def approve_verdict(task: Task, changes: tuple[AllowedChange, ...]) -> Verdict | None:
     """The verdict once these changes are allowed too; None while others are pending."""
-    verdict = task.verdict
+    verdict = task.acceptance.verdict
     assert verdict is not None, "nothing was checked"
-    rest = list_pending_changes(replace(task, allowed=(*task.allowed, *changes)))
+    allowed = (*task.test_changes.allowed, *changes)
+    rest = list_pending_changes(replace(task, test_changes=replace(task.test_changes, allowed=allowed)))
     if rest:
         return None
     known = [*changes, *task.may_change]

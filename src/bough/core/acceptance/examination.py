@@ -19,15 +19,15 @@ REPAIRS = 2
 
 def decide_examination(task: Task) -> c.Command | None:
     """What comes before it is completed; None: nothing."""
-    if not is_examinable(task) and task.merge is None:
+    if not is_examinable(task) and task.origin.merge is None:
         return None
-    if list_open_contests(task) and (limit := find_reached_limit(task.spend, task.limits)):
+    if list_open_contests(task) and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
     if list_open_contests(task):
         return c.Rule()
-    if is_examinable(task) and task.examined is None and not (task.id != GOAL and task.steps):
+    if is_examinable(task) and task.examination.examined is None and not (task.id != GOAL and task.plan.steps):
         return c.Examine()
-    if live(task) and task.probed != task.tree:
+    if live(task) and task.examination.probed != task.tree:
         return c.RunProbes()
     if refuting := list_failing_probes(task):
         return c.ChangeState(State.TEST_FAILED, f"a probe fails: {refuting[0].says}")
@@ -41,21 +41,23 @@ def is_examinable(task: Task) -> bool:
     worked = (
         classify_step(step) == "agent"
         or (classify_step(step) == "compound" and is_for_agents(step))
-        or bool(task.steps)
+        or bool(task.plan.steps)
     )
-    checked = task.verdict is not None and bool(task.verdict.command)
+    checked = task.acceptance.verdict is not None and bool(task.acceptance.verdict.command)
     wanted = task.rules.acceptance.examine != "never"
     return wanted and worked and checked and step.role != "critic" and not merges and task.tree != task.base
 
 
 def list_failing_probes(task: Task) -> tuple[Probe, ...]:
     """The probes that count and fail."""
-    return select_failing(live(task), task.probe_results)
+    return select_failing(live(task), task.examination.results)
 
 
 def list_open_contests(task: Task) -> tuple[Probe, ...]:
     return tuple(
-        probe for probe in list_failing_probes(task) if probe.name in task.contested and probe.name not in task.rulings
+        probe
+        for probe in list_failing_probes(task)
+        if probe.name in task.examination.contested and probe.name not in task.examination.rulings
     )
 
 
@@ -65,8 +67,9 @@ def explain_contest_refusal(task: Task, name: str) -> str:
     if name not in names:
         known = ", ".join(f"`{each}`" for each in names)
         return f"There is no failing probe `{name[:100]}`: there are {known}." if names else "No probe fails."
-    if name in task.rulings:
-        return f"It was contested, and the judge ruled that it is asked: “{task.rulings[name].quote}”. Make it pass."
+    ruling = task.examination.rulings.get(name)
+    if ruling is not None:
+        return f"It was contested, and the judge ruled that it is asked: “{ruling.quote}”. Make it pass."
     return ""
 
 
@@ -74,7 +77,7 @@ def render_failing_probes(task: Task) -> str:
     """The failing probes, for whoever repairs the work."""
     parts = []
     for probe in list_failing_probes(task):
-        ruling = task.rulings.get(probe.name)
+        ruling = task.examination.rulings.get(probe.name)
         ruled = f"\nIt was contested; the judge ruled that it is asked: “{ruling.quote}”." if ruling else ""
-        parts.append(render_failing_probe(probe, task.probe_results[probe.name], ruled))
+        parts.append(render_failing_probe(probe, task.examination.results[probe.name], ruled))
     return "\n\n".join(parts)

@@ -13,7 +13,8 @@ from bough.core.events import ChildSettled
 from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
 from bough.core.tree import task_result
-from bough.core.tree.task import Note, Task
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note
 from bough.core.tree.task_state import State
 from bough.core.workflow import control_flow
 
@@ -126,29 +127,29 @@ def list_known_notes(task: Task) -> tuple[Note, ...]:
     """Decisions and dead ends, those from around the task first. What its steps noted for themselves is not there."""
     around = (Note("dead_end", text) for text in task.inherited.dead_ends)
     decided = (Note("decision", text) for text in task.inherited.decisions)
-    return tuple(dict.fromkeys((*decided, *around, *task.notes)))
+    return tuple(dict.fromkeys((*decided, *around, *task.talk.notes)))
 
 
 def list_learned_notes(task: Task) -> tuple[Note, ...]:
     """The same for whoever plans its steps: with what they ran into."""
-    return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.learned))))
+    return tuple(dict.fromkeys((*list_known_notes(task), *(Note("dead_end", text) for text in task.children.learned))))
 
 
 def list_decisions(task: Task) -> tuple[str, ...]:
-    own = (note.text for note in task.notes if note.kind == "decision")
+    own = (note.text for note in task.talk.notes if note.kind == "decision")
     return tuple(dict.fromkeys((*task.inherited.decisions, *own)))[-task.rules.notes :]
 
 
 def list_lessons(task: Task) -> tuple[str, ...]:
     """Dead ends as the task's steps are told them: with those of their siblings."""
-    return tuple(dict.fromkeys((*list_dead_ends(task), *task.learned)))[-task.rules.notes :]
+    return tuple(dict.fromkeys((*list_dead_ends(task), *task.children.learned)))[-task.rules.notes :]
 
 
 def _find_verdict_on_tree(task: Task) -> Verdict | None:
     """The verdict on what the workspace holds: after a rolled-back repair that is an earlier one."""
-    if task.best is not None and task.best.tree == task.tree:
-        return task.best
-    return task.verdict
+    if task.acceptance.best is not None and task.acceptance.best.tree == task.tree:
+        return task.acceptance.best
+    return task.acceptance.verdict
 
 
 def render_crumb(task: Task) -> str:
@@ -181,14 +182,14 @@ def build_planner_goal(task: Task) -> Step:
 
 def list_dead_ends(task: Task) -> tuple[str, ...]:
     """What does not work, as far as this task knows: from above it, and from its own agents."""
-    own = (note.text for note in task.notes if note.kind == "dead_end")
+    own = (note.text for note in task.talk.notes if note.kind == "dead_end")
     return tuple(dict.fromkeys((*task.inherited.dead_ends, *own)))[-task.rules.notes :]
 
 
 def build_settled_event(step: Step, child: Task, state: State, why: str, tree: str, spend: Spend) -> ChildSettled:
     """How a step ended, as its parent keeps it."""
     shared = step.context == "shared"
-    ends = [note.text for note in child.notes if note.kind == "dead_end"]
+    ends = [note.text for note in child.talk.notes if note.kind == "dead_end"]
     # One that only ran out of rounds was on no wrong way: whoever continues should not be warned of it.
     if state is not State.COMPLETED and not why.startswith(OUT_OF_ROUNDS):
         ends.append(f"{_render_headline(step)} – that way did not get there: {shorten_text(why, RESULT)}")
@@ -199,19 +200,19 @@ def build_settled_event(step: Step, child: Task, state: State, why: str, tree: s
         tree=tree,
         spend=spend,
         result=task_result.render_task_result(child),
-        files=child.files,
+        files=child.outcome.files,
         dead_ends=tuple(ends),
         errors=task_result.has_errors(child),
         verdict=task_result.describe_verdict(child),
-        decisions=tuple(note.text for note in child.notes if note.kind == "decision"),
+        decisions=tuple(note.text for note in child.talk.notes if note.kind == "decision"),
         shared=shared,
         do=control_flow.find_outer_exit(child),
         task=child.id.rpartition("/")[2],
         probes=list_passed_probes(child) if state is State.COMPLETED else (),
         refuting=_list_refuting_probes(child, state),
-        key=child.key if state is State.COMPLETED else "",
-        allowed=child.allowed if state is State.COMPLETED else (),
-        cases=child.verdict.cases if child.verdict is not None else "",
+        key=child.origin.key if state is State.COMPLETED else "",
+        allowed=child.test_changes.allowed if state is State.COMPLETED else (),
+        cases=child.acceptance.verdict.cases if child.acceptance.verdict is not None else "",
     )
 
 
@@ -224,14 +225,16 @@ def _list_refuting_probes(child: Task, state: State) -> tuple[Probe, ...]:
 def update_after_merge(settled: ChildSettled, work: Task, verdict: Verdict | None, said: str) -> ChildSettled:
     """How a step ended once its work is on the head: what holds there is what counts. `work`: the task that has it
     there; `said`: what those say who resolved conflicts."""
-    merged = work.merge is not None
-    dropped = {name for name, ruling in work.rulings.items() if not ruling.demanded} if merged else set[str]()
+    merged = work.origin.merge is not None
+    dropped = (
+        {name for name, ruling in work.examination.rulings.items() if not ruling.demanded} if merged else set[str]()
+    )
     return replace(
         settled,
         verdict=verdict.reason if verdict is not None and verdict.command else settled.verdict,
         cases=verdict.cases if verdict is not None else settled.cases,
         result=task_result.keep_ends(f"{settled.result}\n\nMerging it: {said}") if said else settled.result,
-        files=tuple(sorted({*settled.files, *work.files})) if said else settled.files,
+        files=tuple(sorted({*settled.files, *work.outcome.files})) if said else settled.files,
         probes=tuple(probe for probe in settled.probes if probe.name not in dropped),
         not_asked=tuple(sorted(dropped)),
     )
@@ -241,21 +244,21 @@ def list_passed_probes(task: Task) -> tuple[Probe, ...]:
     """Those that hold for what a task made: they run once more on the whole."""
     return tuple(
         probe
-        for probe in task.probes
-        if (result := task.probe_results.get(probe.name)) is None or result.outcome == "passed"
+        for probe in task.examination.probes
+        if (result := task.examination.results.get(probe.name)) is None or result.outcome == "passed"
     )
 
 
 def build_merge_path(task: Task, times: int) -> str:
     """The path of the task that brings a task's work onto the head, when that has to be done for the n-th time."""
-    name = MERGE if all(step.name != MERGE for step in task.steps) else MERGE_BESIDE
+    name = MERGE if all(step.name != MERGE for step in task.plan.steps) else MERGE_BESIDE
     return f"{task.id}/{name}" if times == 1 else f"{task.id}/{name}@{times}"
 
 
 def is_merge_segment(task: Task, segment: str) -> bool:
     """Whether it is one of those tasks, and none of its smaller steps."""
     name = segment.partition("@")[0]
-    return name in (MERGE, MERGE_BESIDE) and name not in task.begun
+    return name in (MERGE, MERGE_BESIDE) and name not in task.children.begun
 
 
 def _render_headline(step: Step) -> str:
@@ -325,8 +328,8 @@ def build_brief(task: Task, command: str, diff: str, instructions: str = "", bef
         "check": render_section("The check", render_check(task.step, command, before)),
         "notes": render_section("Known from earlier attempts", render_notes(list_known_notes(task))),
         "failure": render_failure(verdict) if (verdict := _find_verdict_on_tree(task)) else "",
-        "summary": task.claim or "(nothing)",
+        "summary": task.acceptance.claim or "(nothing)",
         "diff": diff or "(nothing)",
-        "rounds": str(compute_remaining(task.spend, task.limits).rounds),
+        "rounds": str(compute_remaining(task.budget.spend, task.budget.limits).rounds),
         "project": render_instructions(instructions),
     }

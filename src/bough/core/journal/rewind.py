@@ -36,7 +36,7 @@ def plan_rewind(records: list[e.Record], reopened: e.Record) -> list[tuple[str, 
             continue  # Nothing happened to it since, or it was taken back already.
         then, now = fold_task(path, kept), fold_task(path, stream)
         mine = {name: total for name, total in spend.get(path, {}).items() if not is_merge_segment(now, name)}
-        children = {name: total for name, total in mine.items() if total != now.charged.get(name)}
+        children = {name: total for name, total in mine.items() if total != now.children.charged.get(name)}
         done.append((path, e.TaskRewound(len(kept), then.tree, children)))
     return done
 
@@ -48,11 +48,11 @@ def _sum_children_spend(tasks: dict[str, Task]) -> dict[str, dict[str, Spend]]:
         above, segment = parent_path(path), path.rpartition("/")[2]
         if above is None:
             continue
-        charged, mine = tasks[path].charged, below.get(path, {})
+        charged, mine = tasks[path].children.charged, below.get(path, {})
         # What merges its work is charged to its parent beside it, not to itself.
         open_ = [
             total if is_merge_segment(tasks[path], name) else total.minus(charged.get(name, Spend()))
             for name, total in mine.items()
         ]
-        below.setdefault(above, {})[segment] = reduce(Spend.plus, open_, tasks[path].spend)
+        below.setdefault(above, {})[segment] = reduce(Spend.plus, open_, tasks[path].budget.spend)
     return below

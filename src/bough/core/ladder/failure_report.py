@@ -26,15 +26,19 @@ WORDS = {
 
 def render_report(task: Task, why: str, *, asks: bool = False) -> str:
     """In Markdown. `asks`: it is part of a question, and nothing is given up yet."""
-    done = [child for child in task.settled.values() if child.state is State.COMPLETED]
-    open_ = [step for step in task.steps if step.name not in {child.child for child in done}]
+    done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
+    open_ = [step for step in task.plan.steps if step.name not in {child.child for child in done}]
     left_out = ("give_up", "ask") if asks else ("give_up",)
-    taken = [(WORDS[rung], task.taken[rung]) for rung in WORDS if rung in task.taken and rung not in left_out]
+    taken = [
+        (WORDS[rung], task.ladder.taken[rung]) for rung in WORDS if rung in task.ladder.taken and rung not in left_out
+    ]
     tried = [f"{words}{f' ({times} times)' if times > 1 else ''}" for words, times in taken]
-    if task.repairs:
-        who = "a bug hunter" if task.repairs == 1 else f"{task.repairs} bug hunters"
+    if task.acceptance.repairs:
+        who = "a bug hunter" if task.acceptance.repairs == 1 else f"{task.acceptance.repairs} bug hunters"
         tried.append(f"{who} tried to repair it")
-    tried += [f"{child.child}: {child.why}" for child in task.settled.values() if child.state is not State.COMPLETED]
+    tried += [
+        f"{child.child}: {child.why}" for child in task.children.settled.values() if child.state is not State.COMPLETED
+    ]
     parts = [
         f"{'Stuck' if asks else 'Given up'}: {why.rstrip('.')}.",
         _render_section("What was tried", tried),
@@ -48,7 +52,7 @@ def render_report(task: Task, why: str, *, asks: bool = False) -> str:
 
 def _list_open_work(task: Task, steps: list[str]) -> list[str]:
     left = [context.shorten_text(step, context.CRUMB) for step in steps]
-    verdict = task.verdict
+    verdict = task.acceptance.verdict
     if verdict is not None and verdict.ruling != "passed":
         left.append(f"the check: {verdict.reason}")
         left += [f"{failure.id} ({failure.kind})" for failure in verdict.failures[:10]]

@@ -20,7 +20,7 @@ INTENT = 4_000
 
 def list_merged_meanwhile(task: Task, base: str) -> list[ChildSettled]:
     """The steps that came onto a task's head since it was at `base`, in order."""
-    done = [child for child in task.settled.values() if child.state is State.COMPLETED]
+    done = [child for child in task.children.settled.values() if child.state is State.COMPLETED]
     since = next((at for at in range(len(done), 0, -1) if done[at - 1].tree == base), 0)
     return done[since:]
 
@@ -46,7 +46,7 @@ def describe_intent(step: Step, result: str) -> str:
 
 def describe_intents(task: Task, beside: Iterable[ChildSettled], conflicts: Iterable[str]) -> str:
     """The same of those that were finished first: whole for those that changed a file in which there is a conflict."""
-    wanted, steps = set(conflicts), {step.name: step for step in task.steps}
+    wanted, steps = set(conflicts), {step.name: step for step in task.plan.steps}
     texts, others = [], []
     for child in beside:
         step = steps.get(child.child)

@@ -21,7 +21,7 @@ from bough.core.ids import GOAL
 from bough.core.planning.plan import Step
 from bough.core.planning.size_estimate import SizeEstimate
 from bough.core.planning.tool_specs import MOST
-from bough.core.tree.task import Note
+from bough.core.tree.task_groups import Note
 
 OUTLINE = 12_000
 """Characters of what a planner is shown of the files."""

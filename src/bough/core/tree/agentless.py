@@ -28,7 +28,7 @@ def decide_agentless(task: Task) -> c.Command:
 
 
 def _decide_command(task: Task) -> c.Command:
-    ran = task.ran
+    ran = task.outcome.ran
     if ran is None:
         return c.RunCommand()
     if ran.ok:
@@ -43,7 +43,7 @@ def _decide_command(task: Task) -> c.Command:
 
 def describe_command_end(task: Task) -> str:
     """How a command that failed ended, in a phrase."""
-    ran = task.ran
+    ran = task.outcome.ran
     assert ran is not None, "no command has run"
     how = f"was killed {ran.killed}" if ran.killed else f"ended with exit status {ran.exit_status}"
     last = next((line.strip() for line in reversed(ran.output.splitlines()) if line.strip()), "")
@@ -52,16 +52,16 @@ def describe_command_end(task: Task) -> str:
 
 def _decide_critic(task: Task) -> c.Command:
     """An examination that a plan asks for: what the critic's probes show is what it found."""
-    if task.reviewed is not None:  # In old journals.
+    if task.outcome.reviewed is not None:  # In old journals.
         return c.ChangeState(State.TESTING, "the critic has given its review")
-    asks = task.examined is None or bool(examination.list_open_contests(task))
-    if asks and (limit := find_reached_limit(task.spend, task.limits)):
+    asks = task.examination.examined is None or bool(examination.list_open_contests(task))
+    if asks and (limit := find_reached_limit(task.budget.spend, task.budget.limits)):
         return c.Rest("budget", f"the budget of {limit} is spent")
-    if task.examined is None:
+    if task.examination.examined is None:
         return c.Examine()
-    if isinstance(task.examined, ExaminationSkipped):
-        return c.Conclude(State.FAILED, f"the critic gave no review: {task.examined.why}")
-    if examination.live(task) and task.probed != task.tree:
+    if isinstance(task.examination.examined, ExaminationSkipped):
+        return c.Conclude(State.FAILED, f"the critic gave no review: {task.examination.examined.why}")
+    if examination.live(task) and task.examination.probed != task.tree:
         return c.RunProbes()
     if examination.list_open_contests(task):
         return c.Rule()

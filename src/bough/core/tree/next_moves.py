@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 
@@ -86,29 +86,34 @@ def list_moves(task: Task, touched: Mapping[str, Touched] = NOTHING) -> list[Mov
 
 def list_held_steps(task: Task, touched: Mapping[str, Touched]) -> list[Held]:
     """Steps that could begin, but for a running one that changes the same files."""
-    if not task.running or not task.parallel or find_fatal_step(task) or is_joined(task):
+    if not task.children.running or not task.plan.parallel or find_fatal_step(task) or is_joined(task):
         return []
     files = find_busy_files(_list_running(task), touched)
-    waiting = (step for step in task.steps if step.name not in task.running and not _has_ended(task, step))
+    waiting = _iter_waiting(task, task.plan.steps)
     found = (file_overlap.find_blocking_step(step, files) for step in waiting if _has_needs_met(task, step))
     return list(islice((each for each in found if each is not None), AHEAD))
 
 
 def _list_running(task: Task) -> list[Step]:
-    return [step for step in task.steps if step.name in task.running]
+    return [step for step in task.plan.steps if step.name in task.children.running]
+
+
+def _iter_waiting(task: Task, steps: tuple[Step, ...]) -> Iterator[Step]:
+    """Those of the steps that are neither under way nor over. One after the other: often the first is enough."""
+    return (step for step in steps if step.name not in task.children.running and not _has_ended(task, step))
 
 
 def _list_ready(task: Task, touched: Mapping[str, Touched]) -> list[Step]:
     """Steps that can begin now."""
-    if task.running and not task.parallel:
+    if task.children.running and not task.plan.parallel:
         return []
-    waiting = (step for step in task.steps if step.name not in task.running and not _has_ended(task, step))
-    if not task.parallel:
+    waiting = _iter_waiting(task, task.plan.steps)
+    if not task.plan.parallel:
         # In order; but one whose needs came to a bad end does not hold up those after it.
         found = next((step for step in waiting if _has_needs_met(task, step)), None)
         return [found] if found else []
-    files = find_busy_files(_list_running(task), touched) if task.running else {}
-    waiting = (step for step in by_urgency(task.steps) if step.name not in task.running and not _has_ended(task, step))
+    files = find_busy_files(_list_running(task), touched) if task.children.running else {}
+    waiting = _iter_waiting(task, by_urgency(task.plan.steps))
     free = (
         step
         for step in waiting
@@ -125,11 +130,15 @@ def _choose_first_move(task: Task, step: Step) -> Move:
 
 
 def _skip_rest(task: Task, why: str) -> list[Move]:
-    return [Skip(step, why) for step in task.steps if step.name not in task.settled and step.name not in task.running]
+    return [
+        Skip(step, why)
+        for step in task.plan.steps
+        if step.name not in task.children.settled and step.name not in task.children.running
+    ]
 
 
 def _end_pass(task: Task) -> list[Move]:
-    if task.running or not has_succeeded(task):
+    if task.children.running or not has_succeeded(task):
         return []
     why = control_flow.explain_next_pass(task)
     return [EndPass(why)] if why else []
@@ -138,7 +147,7 @@ def _end_pass(task: Task) -> list[Move]:
 def _list_machine_moves(task: Task) -> list[Move]:
     """What a machine needs: its present state, the way on from it, or nothing more."""
     state = control_flow.find_current_state(task)
-    if state is None or task.running:
+    if state is None or task.children.running:
         return []
     if not _has_ended(task, state):
         return [_begin(task, state)]
@@ -146,12 +155,16 @@ def _list_machine_moves(task: Task) -> list[Move]:
     if turn is not None and turn.to is not None:
         return [GoTo(state.name, turn.to, turn.why)]
     why = f"it ended at `{state.name}` and did not come here"
-    return [Skip(step, why) for step in task.steps if step.name not in task.ended] if has_succeeded(task) else []
+    return (
+        [Skip(step, why) for step in task.plan.steps if step.name not in task.children.ended]
+        if has_succeeded(task)
+        else []
+    )
 
 
 def is_over(task: Task) -> bool:
     """Nothing runs, and nothing can be begun."""
-    return not task.running and not list_moves(task)
+    return not task.children.running and not list_moves(task)
 
 
 def has_succeeded(task: Task) -> bool:
@@ -160,20 +173,20 @@ def has_succeeded(task: Task) -> bool:
         turn = control_flow.find_next_state(task)
         over_well = turn is not None and turn.to is None and (turn.success or state.on_error == "skip")
         return over_well and _has_ended(task, state)
-    if task.step.join == "any" and task.parallel:
-        return any(child.state is State.COMPLETED for child in task.settled.values())
-    ended = [step for step in task.steps if _has_ended(task, step)]
-    return len(ended) == len(task.steps) and all(_has_succeeded(task, step) for step in ended)
+    if task.step.join == "any" and task.plan.parallel:
+        return any(child.state is State.COMPLETED for child in task.children.settled.values())
+    ended = [step for step in task.plan.steps if _has_ended(task, step)]
+    return len(ended) == len(task.plan.steps) and all(_has_succeeded(task, step) for step in ended)
 
 
 def find_fatal_step(task: Task) -> ChildSettled | None:
     """The step whose bad end fails the task: `on_error = "fail"`, or its retries are used up."""
     if (state := control_flow.find_current_state(task)) is not None:
         return _find_broken_state(task, state)
-    if task.parallel and task.step.join != "all":
+    if task.plan.parallel and task.step.join != "all":
         return None
-    for step in task.steps:
-        child = task.settled.get(step.name)
+    for step in task.plan.steps:
+        child = task.children.settled.get(step.name)
         if child and child.state not in WELL and step.on_error in ("fail", "retry") and not _will_retry(task, step):
             return child
     return None
@@ -195,29 +208,33 @@ def list_unsuccessful(task: Task) -> list[ChildSettled]:
     if (state := control_flow.find_current_state(task)) is not None:
         child = control_flow.find_broken_state(task)
         return [child] if child is not None and state.on_error != "skip" else []
-    return [task.settled[step.name] for step in task.steps if _has_ended(task, step) and not _has_succeeded(task, step)]
+    return [
+        task.children.settled[step.name]
+        for step in task.plan.steps
+        if _has_ended(task, step) and not _has_succeeded(task, step)
+    ]
 
 
 def is_joined(task: Task) -> bool:
     """One step came to a good end, and that is enough."""
-    return task.parallel and task.step.join == "any" and has_succeeded(task)
+    return task.plan.parallel and task.step.join == "any" and has_succeeded(task)
 
 
 def _has_ended(task: Task, step: Step) -> bool:
-    return step.name in task.settled and (step.on_error != "retry" or not _will_retry(task, step))
+    return step.name in task.children.settled and (step.on_error != "retry" or not _will_retry(task, step))
 
 
 def _has_succeeded(task: Task, step: Step) -> bool:
-    excused = step.on_error == "skip" or (task.parallel and task.step.join == "settled")
-    return task.settled[step.name].state in WELL or excused
+    excused = step.on_error == "skip" or (task.plan.parallel and task.step.join == "settled")
+    return task.children.settled[step.name].state in WELL or excused
 
 
 def _will_retry(task: Task, step: Step) -> bool:
     """It did not end well, and is done again."""
-    child = task.settled.get(step.name)
+    child = task.children.settled.get(step.name)
     if child is None or child.state in WELL:
         return False
-    return read_retry(step).wait(task.tries.get(step.name, 1)) is not None
+    return read_retry(step).wait(task.children.tries.get(step.name, 1)) is not None
 
 
 def _has_needs_met(task: Task, step: Step) -> bool:
@@ -226,14 +243,14 @@ def _has_needs_met(task: Task, step: Step) -> bool:
 
 def _list_needed(task: Task, step: Step) -> list[Step]:
     """The steps that it needs. One that is no longer in the plan was given up, and something else stands for it."""
-    return [other for other in task.steps if other.name in step.needs] if step.needs else []
+    return [other for other in task.plan.steps if other.name in step.needs] if step.needs else []
 
 
 def _begin(task: Task, step: Step) -> Begin:
-    times = task.begun.get(step.name, 0)
-    if step.name in task.reopened:
+    times = task.children.begun.get(step.name, 0)
+    if step.name in task.children.reopened:
         return Begin(step, build_segment(step, times))
-    wait = read_retry(step).wait(task.tries.get(step.name, 0)) if step.name in task.settled else None
+    wait = read_retry(step).wait(task.children.tries.get(step.name, 0)) if step.name in task.children.settled else None
     return Begin(step, build_segment(step, times + 1), wait or 0.0)
 
 
@@ -250,10 +267,14 @@ def is_fatal(task: Task, step: Step) -> bool:
 
 def can_afford(task: Task, step: Step, spend: Spend) -> bool:
     """The step used up its grant, and the task itself could still continue without it."""
-    charged = task.charged.get(task.running[step.name].task, Spend())
-    running = {name: started for name, started in task.running.items() if name != step.name}
-    after = replace(task, running=running, spend=task.spend.plus(spend.minus(charged)))
-    return after.left.rounds > 0 and find_reached_limit(after.spend, after.limits) is None
+    charged = task.children.charged.get(task.children.running[step.name].task, Spend())
+    running = {name: started for name, started in task.children.running.items() if name != step.name}
+    after = replace(
+        task,
+        budget=replace(task.budget, spend=task.budget.spend.plus(spend.minus(charged))),
+        children=replace(task.children, running=running),
+    )
+    return after.left.rounds > 0 and find_reached_limit(after.budget.spend, after.budget.limits) is None
 
 
 def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits | None:
@@ -268,17 +289,17 @@ def raise_grant(task: Task, step: Step, limits: Limits, spend: Spend) -> Limits 
 
 def enlarge_grant(task: Task, step: Step) -> Limits:
     """The grant of a running step that has more to do than was thought: its work does not fit onto the head."""
-    return grants.add_limits(task.running[step.name].grant, _compute_raise(task, step))
+    return grants.add_limits(task.children.running[step.name].grant, _compute_raise(task, step))
 
 
 def _compute_raise(task: Task, step: Step) -> Limits:
     return grants.compute_grant(
-        task.limits,
-        task.spend,
+        task.budget.limits,
+        task.budget.spend,
         list(task.reserved.values()),
         weight=step.complexity,
         waiting=_list_waiting_weights(task, step),
-        alone=not task.parallel,
+        alone=not task.plan.parallel,
     )
 
 
@@ -286,13 +307,14 @@ def list_regrants(task: Task) -> list[ChildStarted]:
     """What steps that were under way in an earlier life may spend from now on, where that is not what it was: more when
     the ledger was raised, less when what was reserved has been spent otherwise since (the run was taken back)."""
     changed: list[ChildStarted] = []
-    for step in (step for step in task.steps if step.name in task.running):
-        before, now = task.running[step.name].grant, compute_step_grant(task, step)
+    for step in (step for step in task.plan.steps if step.name in task.children.running):
+        before, now = task.children.running[step.name].grant, compute_step_grant(task, step)
         larger = any(_is_larger(getattr(now, name), getattr(before, name)) for name in Limits.__struct_fields__)
         reserved = sum(each.rounds for each in task.reserved.values())
-        if larger or reserved > compute_remaining(task.spend, task.limits).rounds:
-            started = replace(task.running[step.name], grant=now)
-            task = replace(task, running=task.running | {step.name: started})
+        if larger or reserved > compute_remaining(task.budget.spend, task.budget.limits).rounds:
+            started = replace(task.children.running[step.name], grant=now)
+            running = task.children.running | {step.name: started}
+            task = replace(task, children=replace(task.children, running=running))
             changed.append(started)
     return changed
 
@@ -300,23 +322,25 @@ def list_regrants(task: Task) -> list[ChildStarted]:
 def compute_step_grant(task: Task, step: Step) -> Limits:
     """What a step that begins (or goes on) now may spend, on top of what was already charged for its task: one that was
     blocked or taken back goes on spending there."""
-    again = step.name in task.reopened or step.name in task.running
-    times = task.begun.get(step.name, 0) + (not again)
+    again = step.name in task.children.reopened or step.name in task.children.running
+    times = task.children.begun.get(step.name, 0) + (not again)
     fresh = grants.compute_grant(
-        task.limits,
-        task.spend,
+        task.budget.limits,
+        task.budget.spend,
         [reserved for name, reserved in task.reserved.items() if name != step.name],
         weight=step.complexity,
         waiting=_list_waiting_weights(task, step),
-        alone=not task.parallel,
+        alone=not task.plan.parallel,
         rounds=step.rounds if _needs_rounds(step) else 1,
     )
-    return grants.add_limits(fresh, grants.convert_spend(task.charged.get(build_segment(step, times), Spend())))
+    return grants.add_limits(
+        fresh, grants.convert_spend(task.children.charged.get(build_segment(step, times), Spend()))
+    )
 
 
 def _list_waiting_weights(task: Task, step: Step) -> list[int]:
     """Weights of the other steps that are still to begin."""
-    others = (other for other in task.steps if other is not step and other.name not in task.running)
+    others = (other for other in task.plan.steps if other is not step and other.name not in task.children.running)
     return [other.complexity for other in others if _needs_rounds(other) and not _has_ended(task, other)]
 
 

@@ -74,7 +74,7 @@ RESULTS = 20
 def _list_finished(task: Task, step: Step) -> tuple[str, ...]:
     """Of its siblings, those that it needs and the last. Also those of earlier passes: a builder who shares the context
     knows what came of its last version."""
-    completed = [child for child in task.ended.values() if child.state is State.COMPLETED]
+    completed = [child for child in task.children.ended.values() if child.state is State.COMPLETED]
     needs = _find_needed(task, step)
     needed = [child for child in completed[:-RESULTS] if child.child in needs]
     return tuple(
@@ -85,7 +85,7 @@ def _list_finished(task: Task, step: Step) -> tuple[str, ...]:
 
 def _find_needed(task: Task, step: Step) -> frozenset[str]:
     """The siblings that a step needs, also indirectly."""
-    by_name = {other.name: other for other in task.steps}
+    by_name = {other.name: other for other in task.plan.steps}
     found: set[str] = set()
     waiting = list(step.needs)
     while waiting:
@@ -99,7 +99,7 @@ def _find_needed(task: Task, step: Step) -> frozenset[str]:
 def _list_decisions(task: Task, step: Step) -> tuple[str, ...]:
     """What was decided above, and by the steps that this one builds on."""
     needs = _find_needed(task, step)
-    theirs = (child for child in task.ended.values() if child.child in needs and not child.shared)
+    theirs = (child for child in task.children.ended.values() if child.child in needs and not child.shared)
     told = (f"{child.child}: {text}" for child in theirs for text in child.decisions)
     return tuple(dict.fromkeys((*context.list_decisions(task), *told)))[-task.rules.notes :]
 
@@ -216,12 +216,12 @@ class Scope(Struct, frozen=True):
 
 
 def _list_later(task: Task, step: Step) -> tuple[str, ...]:
-    to_come = (other for other in task.steps if other.name not in task.begun and other.name != step.name)
+    to_come = (other for other in task.plan.steps if other.name not in task.children.begun and other.name != step.name)
     return tuple(f"{other.name}: {context.shorten_text(other.instructions, LATER)}" for other in to_come)
 
 
 def _list_parallel(task: Task, step: Step) -> tuple[str, ...]:
-    others = (other for other in task.steps if other.name in task.running and other.name != step.name)
+    others = (other for other in task.plan.steps if other.name in task.children.running and other.name != step.name)
     return tuple(f"{other.name} ({', '.join(other.files)})" if other.files else other.name for other in others)
 
 
@@ -234,8 +234,10 @@ def _build_plan_path(task: Task, step: Step) -> str:
 def _list_interfaces(task: Task, step: Step) -> tuple[str, ...]:
     """What it can build on, and what others build on it for: exact names and signatures."""
     needs = _find_needed(task, step)
-    there = (f"{other.name} has: {each}" for other in task.steps if other.name in needs for each in other.interfaces)
-    users = [other.name for other in task.steps if step.name in other.needs]
+    there = (
+        f"{other.name} has: {each}" for other in task.plan.steps if other.name in needs for each in other.interfaces
+    )
+    users = [other.name for other in task.plan.steps if step.name in other.needs]
     asked = f"for {', '.join(users)}" if users else "for others"
     return (*there, *(f"this step leaves {asked}: {each}" for each in step.interfaces))
 
@@ -250,8 +252,8 @@ def build_scope(task: Task, step: Step, fresh: bool = False) -> Scope:
         loop=loop,
         later=later,
         beside=_list_parallel(task, step),
-        requirements=list_covered(step, _build_plan_path(task, step), task.asked, task.steps),
-        conventions=tuple(dict.fromkeys((*task.inherited.conventions, *task.conventions))),
+        requirements=list_covered(step, _build_plan_path(task, step), task.asked, task.plan.steps),
+        conventions=tuple(dict.fromkeys((*task.inherited.conventions, *task.plan.conventions))),
         interfaces=_list_interfaces(task, step),
     )
     return Scope(strategy, Fresh() if fresh else Unchanged(), told=told)

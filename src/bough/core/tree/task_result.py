@@ -16,24 +16,26 @@ MOST = 20
 
 def render_task_result(task: Task) -> str:
     """An agent's own summary, a command's output, a critic's probes that fail; of a task with steps, what they gave."""
-    if task.step.role == "critic" and task.reviewed is not None:  # In old journals.
-        return keep_ends(render_findings(task.reviewed.findings))
+    if task.step.role == "critic" and task.outcome.reviewed is not None:  # In old journals.
+        return keep_ends(render_findings(task.outcome.reviewed.findings))
     if task.step.role == "critic":
         return keep_ends(
             "\n\n".join(
-                render_failing_probe(probe, task.probe_results[probe.name]) for probe in list_critic_probes(task)
+                render_failing_probe(probe, task.examination.results[probe.name]) for probe in list_critic_probes(task)
             )
         )
-    if task.steps:
-        return keep_ends(task.result if task.summarized else join_step_results(task))
-    if classify_step(task.step) == "check" and task.verdict is not None:
-        return keep_ends("\n".join(part for part in (task.verdict.reason, task.verdict.output) if part))
-    return keep_ends(task.claim or task.result)
+    if task.plan.steps:
+        return keep_ends(task.outcome.result if task.outcome.summarized else join_step_results(task))
+    if classify_step(task.step) == "check" and task.acceptance.verdict is not None:
+        return keep_ends(
+            "\n".join(part for part in (task.acceptance.verdict.reason, task.acceptance.verdict.output) if part)
+        )
+    return keep_ends(task.acceptance.claim or task.outcome.result)
 
 
 def join_step_results(task: Task) -> str:
     """Each step with what it gave, in the order of writing; nothing for those that have nothing to say."""
-    over = [task.ended[step.name] for step in task.steps if step.name in task.ended]
+    over = [task.children.ended[step.name] for step in task.plan.steps if step.name in task.children.ended]
     said = [child for child in over if child.state is State.COMPLETED and child.result.strip()]
     return "\n\n".join(f"{child.child}: {child.result.strip()}" for child in said)
 
@@ -41,34 +43,44 @@ def join_step_results(task: Task) -> str:
 def list_live_probes(task: Task) -> tuple[Probe, ...]:
     """The probes that count: its own and those of its steps, also of steps that did not get there, since what they were
     to meet is asked all the same; without those that a judge found not to be asked, and those that cannot be run."""
-    stuck = [child for child in task.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
+    stuck = [child for child in task.children.settled.values() if child.state in (State.BLOCKED, State.FAILED)]
     theirs = (probe for child in stuck for probe in child.refuting) if task.step.join == "all" else ()
-    gone = {name for name, ruling in task.rulings.items() if not ruling.demanded}
-    gone |= {name for name, result in task.probe_results.items() if result.outcome == "broken"}
-    probes = {probe.name: probe for probe in (*task.probes, *theirs)}
+    gone = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
+    gone |= {name for name, result in task.examination.results.items() if result.outcome == "broken"}
+    probes = {probe.name: probe for probe in (*task.examination.probes, *theirs)}
     return tuple(probe for name, probe in probes.items() if name not in gone)
 
 
 def list_critic_probes(task: Task) -> tuple[Probe, ...]:
     """Of a critic: the probes that fail, and that no judge has dropped."""
-    dropped = {name for name, ruling in task.rulings.items() if not ruling.demanded}
-    return tuple(probe for probe in select_failing(task.probes, task.probe_results) if probe.name not in dropped)
+    dropped = {name for name, ruling in task.examination.rulings.items() if not ruling.demanded}
+    return tuple(
+        probe
+        for probe in select_failing(task.examination.probes, task.examination.results)
+        if probe.name not in dropped
+    )
 
 
 def has_errors(task: Task) -> bool:
     """It left a failing check; of a critic: one of its probes fails."""
     if task.step.role == "critic" and list_critic_probes(task):
         return True
-    if task.reviewed is not None:
-        return bool(task.reviewed.problems) or any(each.severity == "high" for each in task.reviewed.findings)
-    if task.ran is not None and not task.ran.ok:
+    if task.outcome.reviewed is not None:
+        return bool(task.outcome.reviewed.problems) or any(
+            each.severity == "high" for each in task.outcome.reviewed.findings
+        )
+    if task.outcome.ran is not None and not task.outcome.ran.ok:
         return True
-    return task.verdict is not None and task.verdict.ruling not in ("passed", "not_verified")
+    return task.acceptance.verdict is not None and task.acceptance.verdict.ruling not in ("passed", "not_verified")
 
 
 def describe_verdict(task: Task) -> str:
     """What its check said; nothing when there was none."""
-    return task.verdict.reason if task.verdict is not None and task.verdict.command else ""
+    return (
+        task.acceptance.verdict.reason
+        if task.acceptance.verdict is not None and task.acceptance.verdict.command
+        else ""
+    )
 
 
 def keep_ends(text: str, room: int = ROOM) -> str:

@@ -21,7 +21,7 @@ Do = Literal["", "break", "continue"]
 
 def is_as_written(task: Task) -> bool:
     """The steps are still those that somebody wrote down."""
-    return task.approaches <= 1
+    return task.plan.approaches <= 1
 
 
 def get_machine(task: Task) -> Machine | None:
@@ -37,13 +37,13 @@ def build_step_result(child: ChildSettled) -> StepResult:
 
 def collect_results(task: Task) -> dict[str, StepResult]:
     """The steps that are over: as of this pass, else as of an earlier one. One that was left out says nothing."""
-    known = {**task.ended, **task.settled}
+    known = {**task.children.ended, **task.children.settled}
     return {name: build_step_result(child) for name, child in known.items() if child.state is not State.SKIPPED}
 
 
 def _collect_known_results(task: Task, before: Step | None) -> Mapping[str, StepResult]:
     known = collect_results(task)
-    if before is not None and before.name in task.settled and before.name in known:
+    if before is not None and before.name in task.children.settled and before.name in known:
         known[BEFORE] = known[before.name]
     return known
 
@@ -55,8 +55,8 @@ def explain_skip(task: Task, step: Step) -> str:
     """Why a step that could start now does not run; empty when it does."""
     if step.condition is None:
         return ""
-    number = task.steps.index(step)
-    before = task.steps[number - 1] if number and not task.parallel else None
+    number = task.plan.steps.index(step)
+    before = task.plan.steps[number - 1] if number and not task.plan.parallel else None
     if is_met(step.condition, _collect_known_results(task, before)):
         return ""
     return f"its condition does not hold: {render_condition(step.condition)}"
@@ -67,7 +67,7 @@ def explain_skip(task: Task, step: Step) -> str:
 
 def find_exit_request(task: Task) -> ChildSettled | None:
     """The step that asks to leave this pass, or a pass around."""
-    return next((child for child in task.settled.values() if child.do), None)
+    return next((child for child in task.children.settled.values() if child.do), None)
 
 
 def is_repeating(task: Task) -> bool:
@@ -87,13 +87,13 @@ def explain_rest_skipped(task: Task) -> str:
 def explain_next_pass(task: Task) -> str:
     """Why another pass begins, now that one is over and all is well; empty when none does."""
     step, asking = task.step, find_exit_request(task)
-    if not is_repeating(task) or task.passes >= step.repeat or (asking is not None and asking.do == "break"):
+    if not is_repeating(task) or task.children.passes >= step.repeat or (asking is not None and asking.do == "break"):
         return ""
     if step.until is None:
-        return f"{task.passes} of {step.repeat}"
-    if is_met(step.until, _collect_known_results(task, task.steps[-1])):
+        return f"{task.children.passes} of {step.repeat}"
+    if is_met(step.until, _collect_known_results(task, task.plan.steps[-1])):
         return ""
-    return f"{render_condition(step.until)} does not hold yet ({task.passes} of {step.repeat})"
+    return f"{render_condition(step.until)} does not hold yet ({task.children.passes} of {step.repeat})"
 
 
 def find_outer_exit(task: Task) -> Do:
@@ -107,12 +107,12 @@ def describe_passes(task: Task) -> str:
     step, asking = task.step, find_exit_request(task)
     if not is_repeating(task):
         return ""
-    count = f"after {task.passes} of {step.repeat} passes"
+    count = f"after {task.children.passes} of {step.repeat} passes"
     if asking is not None and asking.do == "break":
         return f"{count}, left by `{asking.child}`"
     if step.until is None:
         return count
-    done = is_met(step.until, _collect_known_results(task, task.steps[-1]))
+    done = is_met(step.until, _collect_known_results(task, task.plan.steps[-1]))
     return f"{count}, {render_condition(step.until)} {'holds' if done else 'still does not hold'}"
 
 
@@ -124,19 +124,19 @@ def find_current_state(task: Task) -> Step | None:
     turns = get_machine(task)
     if turns is None:
         return None
-    name = task.at_state or turns.start
-    return next((step for step in task.steps if step.name == name), None)
+    name = task.children.at_state or turns.start
+    return next((step for step in task.plan.steps if step.name == name), None)
 
 
 def find_next_state(task: Task) -> NextState | None:
     """What follows the present state; None while it is not over."""
     turns, state = get_machine(task), find_current_state(task)
-    child = task.settled.get(state.name) if state is not None else None
+    child = task.children.settled.get(state.name) if state is not None else None
     if turns is None or child is None:
         return None
     if child.do:
         return NextState(None, True, f"`{child.child}` was left")
-    return choose_next_state(turns, child.child, build_step_result(child), task.turns)
+    return choose_next_state(turns, child.child, build_step_result(child), task.children.turns)
 
 
 def find_broken_state(task: Task) -> ChildSettled | None:
@@ -144,10 +144,10 @@ def find_broken_state(task: Task) -> ChildSettled | None:
     state, ways = find_current_state(task), find_next_state(task)
     if state is None or ways is None or ways.to is not None or ways.success:
         return None
-    return task.settled[state.name]
+    return task.children.settled[state.name]
 
 
 def has_exhausted_transitions(task: Task) -> bool:
     """A machine has taken all the transitions that it may."""
     turns = get_machine(task)
-    return turns is not None and task.turns >= turns.limit
+    return turns is not None and task.children.turns >= turns.limit

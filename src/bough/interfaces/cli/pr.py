@@ -43,8 +43,9 @@ async def _pr(run: str | None, folder: Path, branch: str | None, steps: bool, as
         state, task = await opened.run(name), await opened.task(name)
         stat = await opened.diff(name, stat=True)
         goal = state.plan.goal.instructions.strip()
-        said = describe_evidence(task.verdict) if task.verdict is not None else "not verified: no check ran"
-        reason = [f"- {task.verdict.reason}"] if task.verdict is not None else []
+        verdict = task.acceptance.verdict
+        said = describe_evidence(verdict) if verdict is not None else "not verified: no check ran"
+        reason = [f"- {verdict.reason}"] if verdict is not None else []
         parts = [goal, "## Evidence", "\n".join([f"- {said}", *reason])]
         rows = (await opened.evidence(name)).rows
         if rows:

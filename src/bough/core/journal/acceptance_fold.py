@@ -1,0 +1,132 @@
+"""How the fold takes the events of acceptance: claims, checks, rulings about original tests, examiners and probes."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance.verdict import Verdict
+from bough.core.budget.ledger import Spend
+from bough.core.journal.fold_changes import Apply, add_message, charge
+from bough.core.messages import Said
+from bough.core.tree.task import Task
+
+
+def _apply_done_claimed(task: Task, event: e.DoneClaimed, at: float) -> Task:
+    return replace(
+        task,
+        acceptance=replace(task.acceptance, claim=event.summary),
+        plan=replace(task.plan, split=()),
+    )
+
+
+def _apply_check_finished(task: Task, event: e.CheckFinished, at: float) -> Task:
+    seconds, verdict, before = event.verdict.seconds, event.verdict, task.acceptance.verdict
+    moved = before is not None and _count_failing(before) != _count_failing(verdict)
+    return replace(
+        charge(task, Spend(seconds=seconds, check_seconds=seconds)),
+        tree=verdict.tree or task.tree,
+        progress=replace(task.progress, actions=task.progress.actions + moved),
+        acceptance=replace(
+            task.acceptance,
+            judged=True,
+            verdict=verdict,
+            best=verdict if _is_no_worse(verdict, task.acceptance.best) else task.acceptance.best,
+        ),
+    )
+
+
+def _count_failing(verdict: Verdict) -> tuple[int, frozenset[str]]:
+    return verdict.failed, frozenset(failure.id for failure in verdict.failures)
+
+
+def _is_no_worse(verdict: Verdict, best: Verdict | None) -> bool:
+    return verdict.ruling == "failed" and (best is None or verdict.failed <= best.failed)
+
+
+def _apply_finding_returned(task: Task, event: e.FindingReturned, at: float) -> Task:
+    back = replace(task.acceptance, claim=None, findings=task.acceptance.findings + 1, found=task.tree)
+    return replace(add_message(task, Said(event.text)), acceptance=back)
+
+
+def _apply_disputed(task: Task, event: e.Disputed, at: float) -> Task:
+    """New evidence: what was decided without it is asked again."""
+    disputes = task.test_changes.disputes | {event.test: event.evidence}
+    return replace(
+        task,
+        test_changes=replace(
+            task.test_changes, disputes=disputes, ruled_by_judge=None, ruled_by_person=None, denied=None
+        ),
+        acceptance=replace(task.acceptance, found=None),
+    )
+
+
+def _apply_changes_ruled(task: Task, event: e.ChangesRuled, at: float) -> Task:
+    known = task.test_changes
+    return replace(
+        task,
+        test_changes=replace(
+            known,
+            allowed=(*known.allowed, *event.allowed),
+            ruled_by_judge=event.tree if event.by == "judge" else known.ruled_by_judge,
+            ruled_by_person=event.tree if event.by == "person" else known.ruled_by_person,
+            denied=event.tree if event.denied else known.denied,
+            decided=_describe_ruling(event) or known.decided,
+        ),
+        acceptance=replace(
+            task.acceptance,
+            found=None if event.denied else task.acceptance.found,  # The agent is to hear it.
+            verdict=event.verdict or task.acceptance.verdict,
+            judged=task.acceptance.judged or event.verdict is not None,
+        ),
+    )
+
+
+def _describe_ruling(event: e.ChangesRuled) -> str:
+    if event.denied:
+        return f"The person does not allow it{f': {event.why}' if event.why else '.'}"
+    return f"The judge says: {event.why}" if event.by == "judge" and event.why else ""
+
+
+def _apply_examined(task: Task, event: e.Examined, at: float) -> Task:
+    probes = (*task.examination.probes, *event.probes)
+    return replace(task, examination=replace(task.examination, examined=event, probes=probes, probed=""))
+
+
+def _apply_examination_skipped(task: Task, event: e.ExaminationSkipped, at: float) -> Task:
+    return replace(task, examination=replace(task.examination, examined=event))
+
+
+def _apply_probes_started(task: Task, event: e.ProbesStarted, at: float) -> Task:
+    return task
+
+
+def _apply_probes_finished(task: Task, event: e.ProbesFinished, at: float) -> Task:
+    results = task.examination.results | {result.name: result for result in event.results}
+    task = charge(task, Spend(seconds=event.seconds, check_seconds=event.seconds))
+    return replace(task, examination=replace(task.examination, probed=event.tree, results=results))
+
+
+def _apply_probe_contested(task: Task, event: e.ProbeContested, at: float) -> Task:
+    contested = task.examination.contested | {event.probe: event.reason}
+    return replace(task, examination=replace(task.examination, contested=contested))
+
+
+def _apply_probe_ruled(task: Task, event: e.ProbeRuled, at: float) -> Task:
+    rulings = task.examination.rulings | {event.probe: event.ruling}
+    return replace(task, examination=replace(task.examination, rulings=rulings))
+
+
+ACCEPTANCE_EVENTS: dict[type, Apply] = {
+    e.DoneClaimed: _apply_done_claimed,
+    e.CheckFinished: _apply_check_finished,
+    e.FindingReturned: _apply_finding_returned,
+    e.Disputed: _apply_disputed,
+    e.ChangesRuled: _apply_changes_ruled,
+    e.Examined: _apply_examined,
+    e.ExaminationSkipped: _apply_examination_skipped,
+    e.ProbesStarted: _apply_probes_started,
+    e.ProbesFinished: _apply_probes_finished,
+    e.ProbeContested: _apply_probe_contested,
+    e.ProbeRuled: _apply_probe_ruled,
+}

@@ -1,0 +1,160 @@
+"""How the fold takes the events of a task's smaller steps, and of steps that run without an agent."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.acceptance.probes import Probe
+from bough.core.budget.ledger import Spend
+from bough.core.journal.fold_changes import Apply, charge, clear_trouble, keep_notes
+from bough.core.tree.task import Task
+from bough.core.tree.task_groups import Note, TaskChildren
+from bough.core.tree.task_state import State
+
+
+def _apply_child_started(task: Task, event: e.ChildStarted, at: float) -> Task:
+    children, step = task.children, event.step
+    times = int(event.task.rpartition("@")[2]) if "@" in event.task else 1
+    fresh = times != children.begun.get(step)
+    return replace(
+        task,
+        children=replace(
+            children,
+            running=children.running | {step: event},
+            held={name: each for name, each in children.held.items() if name != step},
+            begun=children.begun | {step: times},
+            tries=children.tries | {step: children.tries.get(step, 0) + 1} if fresh else children.tries,
+        ),
+    )
+
+
+def _apply_child_held(task: Task, event: e.ChildHeld, at: float) -> Task:
+    return replace(task, children=replace(task.children, held=task.children.held | {event.step: event}))
+
+
+def _apply_child_merged(task: Task, event: e.ChildMerged, at: float) -> Task:
+    seconds = event.verdict.seconds if event.verdict else 0.0
+    return charge(task, Spend(seconds=seconds, check_seconds=seconds))
+
+
+def _apply_child_settled(task: Task, event: e.ChildSettled, at: float) -> Task:
+    task = _charge_child(task, event)
+    notes = _list_shared_notes(event) if event.shared else ()
+    task = keep_notes(task, tuple(dict.fromkeys((*task.talk.notes, *notes)))) if notes else task
+    allowed = tuple(dict.fromkeys((*task.test_changes.allowed, *event.allowed)))
+    phase_over = event.state is State.COMPLETED and _is_phase_with_followers(task, event.child)
+    return replace(
+        task,
+        tree=event.tree,
+        plan=replace(task.plan, review=task.plan.review or phase_over),
+        children=_settle_child(task.children, event, task.rules.notes),
+        test_changes=replace(task.test_changes, allowed=allowed),
+        examination=replace(task.examination, probes=_merge_probes(task, event)),
+    )
+
+
+def _charge_child(task: Task, event: e.ChildSettled) -> Task:
+    """What a step spent, it has spent: without what it was charged for that step before."""
+    children = task.children
+    child = children.running[event.child].task if event.child in children.running else event.child
+    # A step that was left out or taken over has spent nothing; what an earlier pass of it spent is counted already.
+    if event.child not in children.running and event.spend == Spend():
+        return task
+    before = children.charged.get(child, Spend())
+    return replace(
+        charge(task, event.spend.minus(before)),
+        children=replace(children, charged=children.charged | {child: event.spend}),
+    )
+
+
+def _settle_child(children: TaskChildren, event: e.ChildSettled, most: int) -> TaskChildren:
+    """They, once one has come to its end; `most` of the dead ends are kept."""
+    ends = tuple(f"{event.child}: {text}" for text in event.dead_ends)
+    return replace(
+        children,
+        settled=children.settled | {event.child: event},
+        ended=children.ended | {event.child: event},
+        running={name: child for name, child in children.running.items() if name != event.child},
+        reopened=children.reopened - {event.child},
+        learned=tuple(dict.fromkeys((*children.learned, *ends)))[-most:] if ends else children.learned,
+    )
+
+
+def _merge_probes(task: Task, event: e.ChildSettled) -> tuple[Probe, ...]:
+    """With what a step has passed; what it passed in an earlier pass is replaced, what nobody asks is dropped."""
+    if event.state is not State.COMPLETED:
+        return task.examination.probes
+    gone = {*event.not_asked, *(probe.name for probe in event.probes)}
+    return (*(probe for probe in task.examination.probes if probe.name not in gone), *event.probes)
+
+
+def _list_shared_notes(event: e.ChildSettled) -> tuple[Note, ...]:
+    """What a step wrote into the context that it shares with the task."""
+    return (
+        *(Note("decision", text) for text in event.decisions),
+        *(Note("dead_end", text) for text in event.dead_ends),
+    )
+
+
+def _is_phase_with_followers(task: Task, name: str) -> bool:
+    """A phase whose end may change what follows it. A plan that a person wrote is theirs to change."""
+    steps = task.plan.steps
+    phase = not task.step.steps and any(step.name == name and step.plan_first for step in steps)
+    return phase and any(step.name not in task.children.begun for step in steps)
+
+
+def _apply_children_reopened(task: Task, event: e.ChildrenReopened, at: float) -> Task:
+    settled = {name: child for name, child in task.children.settled.items() if name not in event.children}
+    children = replace(task.children, settled=settled, reopened=frozenset(event.children))
+    return replace(clear_trouble(task), children=children)
+
+
+def _apply_pass_ended(task: Task, event: e.PassEnded, at: float) -> Task:
+    return replace(task, children=replace(task.children, passes=task.children.passes + 1, settled={}, tries={}))
+
+
+def _apply_transition_taken(task: Task, event: e.TransitionTaken, at: float) -> Task:
+    children = task.children
+    return replace(
+        task,
+        children=replace(
+            children,
+            at_state=event.to,
+            turns=children.turns + 1,
+            settled={name: child for name, child in children.settled.items() if name != event.to},
+            tries=children.tries | {event.to: 0},
+        ),
+    )
+
+
+def _apply_command_started(task: Task, event: e.CommandStarted, at: float) -> Task:
+    return replace(task, outcome=replace(task.outcome, commanding=event, ran=None))
+
+
+def _apply_command_finished(task: Task, event: e.CommandFinished, at: float) -> Task:
+    outcome = replace(task.outcome, commanding=None, ran=event, result=event.output.strip())
+    return replace(charge(task, Spend(seconds=event.seconds)), tree=event.tree or task.tree, outcome=outcome)
+
+
+def _apply_reviewed(task: Task, event: e.Reviewed, at: float) -> Task:
+    return replace(task, outcome=replace(task.outcome, reviewed=event))
+
+
+def _apply_summarized(task: Task, event: e.Summarized, at: float) -> Task:
+    return replace(task, outcome=replace(task.outcome, result=event.text, summarized=True))
+
+
+CHILDREN_EVENTS: dict[type, Apply] = {
+    e.ChildStarted: _apply_child_started,
+    e.ChildHeld: _apply_child_held,
+    e.ChildMerged: _apply_child_merged,
+    e.ChildSettled: _apply_child_settled,
+    e.ChildrenReopened: _apply_children_reopened,
+    e.PassEnded: _apply_pass_ended,
+    e.TransitionTaken: _apply_transition_taken,
+    e.CommandStarted: _apply_command_started,
+    e.CommandFinished: _apply_command_finished,
+    e.Reviewed: _apply_reviewed,
+    e.Summarized: _apply_summarized,
+}

@@ -1,0 +1,50 @@
+"""Changes that several events make to a task, and what the parts of the fold share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from bough.core.budget.ledger import Spend
+from bough.core.conversation.compaction import measure_messages
+from bough.core.messages import Message, Result
+from bough.core.tree.task import Attempt, Task
+from bough.core.tree.task_groups import Note
+
+Apply = Callable[[Task, Any, float], Task]
+"""The task after an event of one kind, which happened at that time."""
+
+
+def charge(task: Task, spend: Spend) -> Task:
+    """It has spent that too."""
+    return replace(task, budget=replace(task.budget, spend=task.budget.spend.plus(spend)))
+
+
+def clear_trouble(task: Task) -> Task:
+    """The rung that was under way is done, and the trouble with it."""
+    return replace(
+        task,
+        ladder=replace(task.ladder, trouble=None, rung=None, soft_rounds=0),
+        plan=replace(task.plan, problems=()),
+    )
+
+
+def keep_notes(task: Task, notes: tuple[Note, ...]) -> Task:
+    """Its notes from now on: the latest, as many as the rules allow."""
+    return replace(task, talk=replace(task.talk, notes=notes[-task.rules.notes :]))
+
+
+def get_attempt(task: Task) -> Attempt:
+    assert task.attempt is not None, "a round outside an attempt"
+    return task.attempt
+
+
+def add_message(task: Task, message: Message) -> Task:
+    """Its conversation with one more message."""
+    attempt = get_attempt(task)
+    used = attempt.used + measure_messages((message,))
+    pictured = attempt.pictured or (isinstance(message, Result) and message.picture is not None)
+    grown = replace(attempt, messages=attempt.messages.then(message), used=used, pictured=pictured)
+    return replace(task, attempt=grown)

@@ -1,0 +1,75 @@
+"""How the fold takes the events of the ladder: signals, rungs, helpers, and a task that another model takes up."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget.ledger import Spend
+from bough.core.journal.fold_changes import Apply, charge, clear_trouble
+from bough.core.journal.round_fold import charge_failure
+from bough.core.stuck.detector import reset_watch
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State, check_transition
+
+EXAMINERS = frozenset({"examiner", "reviewer", "judge"})
+"""Helpers that hold the work against what was asked."""
+
+
+def _apply_signal_raised(task: Task, event: e.SignalRaised, at: float) -> Task:
+    return replace(task, progress=replace(task.progress, signal=None, watch=reset_watch(task.progress.watch)))
+
+
+def _apply_escalated(task: Task, event: e.Escalated, at: float) -> Task:
+    rung, pattern = event.decision.rung, event.trouble.pattern
+    taken, nudged = task.ladder.taken, task.progress.nudged
+    return replace(
+        task,
+        ladder=replace(
+            task.ladder,
+            trouble=event.trouble,
+            rung=event.decision,
+            taken=taken | {rung: taken.get(rung, 0) + 1},
+            soft_rounds=0,
+        ),
+        progress=replace(task.progress, nudged=nudged | {pattern} if rung == "nudge" and pattern else nudged),
+        round=replace(task.round, faults=0) if event.trouble.cause == "faults" else task.round,
+    )
+
+
+def _apply_helper_answered(task: Task, event: e.HelperAnswered, at: float) -> Task:
+    cost = Spend().called(event.usage, event.cost, event.seconds).plus(Spend(rounds=1))
+    task = charge(replace(task, plan=replace(task.plan, answered=event.text)), cost)
+    if event.helper not in EXAMINERS:
+        return task
+    return replace(task, budget=replace(task.budget, examining=task.budget.examining.plus(cost)))
+
+
+def _apply_helper_failed(task: Task, event: e.HelperFailed, at: float) -> Task:
+    return charge_failure(task, event)
+
+
+def _apply_taken_up(task: Task, event: e.TakenUp, at: float) -> Task:
+    task = clear_trouble(task)
+    return replace(
+        task,
+        state=check_transition(task.state, State.IN_PROGRESS),
+        why=event.why,
+        attempt=None,
+        models=replace(task.models, tier=event.tier),
+        acceptance=replace(task.acceptance, claim=None, repairs=0),
+    )
+
+
+def _apply_reported(task: Task, event: e.Reported, at: float) -> Task:
+    return replace(task, outcome=replace(task.outcome, report=event.text))
+
+
+LADDER_EVENTS: dict[type, Apply] = {
+    e.SignalRaised: _apply_signal_raised,
+    e.Escalated: _apply_escalated,
+    e.HelperAnswered: _apply_helper_answered,
+    e.HelperFailed: _apply_helper_failed,
+    e.TakenUp: _apply_taken_up,
+    e.Reported: _apply_reported,
+}

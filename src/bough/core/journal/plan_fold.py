@@ -1,0 +1,113 @@
+"""How the fold takes the events by which a task gets its smaller steps: estimates, proposals, plans, changes."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.journal.fold_changes import Apply, clear_trouble
+from bough.core.planning.plan import Step
+from bough.core.tree.task import Task
+from bough.core.tree.task_state import State
+
+
+def _apply_split_proposed(task: Task, event: e.SplitProposed, at: float) -> Task:
+    """Who asks for smaller steps does not say that it is done; what was said last counts."""
+    return replace(
+        task,
+        plan=replace(task.plan, split=event.steps),
+        acceptance=replace(task.acceptance, claim=None),
+    )
+
+
+def _apply_planned(task: Task, event: e.Planned, at: float) -> Task:
+    """New smaller steps carry the task. What is completed stays as it is, whatever a plan says of it."""
+    settled, plan = task.children.settled, task.plan
+    done = {name for name, child in settled.items() if child.state is State.COMPLETED}
+    dropped = set(event.dropped) - done
+    kept = (step for step in plan.steps if step.name not in dropped)
+    task = clear_trouble(task)
+    return replace(
+        task,
+        step=replace(task.step, join=event.join) if event.join != task.step.join else task.step,
+        attempt=None,
+        round=replace(task.round, waiting=(), faulty=""),
+        progress=replace(task.progress, signal=None),
+        plan=replace(
+            task.plan,
+            steps=(*kept, *_reassign_coverage(task, event.steps, dropped)),
+            parallel=True,
+            proposed=(),
+            approaches=plan.approaches + 1,
+            conventions=event.conventions or plan.conventions,
+            hinted=False,
+            split=(),
+        ),
+        children=replace(
+            task.children, settled={name: child for name, child in settled.items() if name not in dropped}
+        ),
+        acceptance=replace(task.acceptance, claim=None, repairs=0, best=None),
+    )
+
+
+def _reassign_coverage(task: Task, steps: tuple[Step, ...], dropped: set[str]) -> tuple[Step, ...]:
+    """New steps beside those of a plan that says who covers what: they take over what those covered that they stand
+    for; where they stand for none, they are for all of it."""
+    if any(step.covers for step in steps) or not any(step.covers for step in task.plan.steps):
+        return steps
+    gone = {number for step in task.plan.steps if step.name in dropped for number in step.covers}
+    covers = tuple(sorted(gone or {one.number for one in task.asked}))
+    return tuple(replace(step, covers=covers) for step in steps)
+
+
+def _apply_estimated(task: Task, event: e.Estimated, at: float) -> Task:
+    return replace(task, plan=replace(task.plan, estimate=event, leaf=event.proposal == "leaf"))
+
+
+def _apply_plan_proposed(task: Task, event: e.PlanProposed, at: float) -> Task:
+    plan = replace(task.plan, proposed=event.steps, conventions=event.conventions, wish="", problems=())
+    return replace(task, plan=plan)
+
+
+def _apply_requirements_read(task: Task, event: e.RequirementsRead, at: float) -> Task:
+    return replace(task, plan=replace(task.plan, requirements=event.requirements))
+
+
+def _apply_plan_answered(task: Task, event: e.PlanAnswered, at: float) -> Task:
+    """Another proposal is made from the wish and from the one before; a refusal makes one leaf of it."""
+    return replace(task, plan=replace(task.plan, wish=event.wish, leaf=event.says == "no"))
+
+
+def _apply_plan_changed(task: Task, event: e.PlanChanged, at: float) -> Task:
+    begun = tuple(step for step in task.plan.steps if step.name in task.children.begun)
+    return replace(task, plan=replace(task.plan, steps=(*begun, *event.steps), review=False))
+
+
+def _apply_plan_refused(task: Task, event: e.PlanRefused, at: float) -> Task:
+    """For good, the rung came to nothing: the trouble is as it was, and the next rung applies."""
+    if not event.final:
+        return replace(task, plan=replace(task.plan, problems=event.problems))
+    # Without a rung it was the first plan: the work is begun as one leaf, and the ladder may still split it.
+    leaf = task.plan.leaf or task.ladder.rung is None
+    return replace(
+        task,
+        ladder=replace(task.ladder, rung=None),
+        plan=replace(task.plan, problems=(), leaf=leaf, hinted=False),
+    )
+
+
+def _apply_granted(task: Task, event: e.Granted, at: float) -> Task:
+    return replace(task, budget=replace(task.budget, limits=event.limits, granted=True))
+
+
+PLAN_EVENTS: dict[type, Apply] = {
+    e.Estimated: _apply_estimated,
+    e.RequirementsRead: _apply_requirements_read,
+    e.PlanProposed: _apply_plan_proposed,
+    e.PlanAnswered: _apply_plan_answered,
+    e.PlanChanged: _apply_plan_changed,
+    e.PlanRefused: _apply_plan_refused,
+    e.Planned: _apply_planned,
+    e.SplitProposed: _apply_split_proposed,
+    e.Granted: _apply_granted,
+}

@@ -1,0 +1,262 @@
+"""How the fold takes the events of an agent's rounds: the conversation, the model's answers and the tools' results."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bough.core import events as e
+from bough.core.budget.ledger import Spend
+from bough.core.conversation.compaction import compact_messages, count_useless, measure_messages
+from bough.core.conversation.persistent_list import PersistentList
+from bough.core.journal.fold_changes import Apply, add_message, charge, clear_trouble, get_attempt
+from bough.core.messages import Call, Message, Picture, Replied, Result, Said, Usage
+from bough.core.stuck.detector import Act, Turn, Watch, observe_round, reset_watch
+from bough.core.stuck.masks import hash_text
+from bough.core.tree.task import Attempt, Task
+
+PERSON = "person"
+"""The prompt template that tells an agent what a person says."""
+LESS = 0.9
+"""Of a conversation that was refused for its length, the share that is taken for the window when nobody says it."""
+COMMANDS = 8
+"""Test commands whose results are remembered."""
+
+
+def _apply_attempt_started(task: Task, event: e.AttemptStarted, at: float) -> Task:
+    number = task.progress.attempts + 1
+    messages: PersistentList[Message] = PersistentList((Said(event.brief),))
+    rung = task.ladder.rung.rung if task.ladder.rung else None
+    # A rung gives an agent that is stuck a fresh start: that is the same repair, not one more.
+    repairs = event.role == "bug_hunter" and rung is None
+    task = clear_trouble(task)
+    return replace(
+        task,
+        attempt=Attempt(
+            number,
+            event.role,
+            event.tier,
+            event.system,
+            messages,
+            used=measure_messages((Said(event.system), *messages)),
+            protocol=event.protocol,
+            may_change=event.may_change,
+            agent=event.agent,
+        ),
+        models=replace(
+            task.models, tier=event.tier if rung == "stronger_model" else task.models.tier, transport_failures=0
+        ),
+        round=replace(task.round, asking=False, waiting=(), faulty="", faults=0),
+        progress=replace(task.progress, attempts=number, watch=Watch(), signal=None, nudged=frozenset()),
+        plan=replace(task.plan, split=()),
+        acceptance=replace(
+            task.acceptance,
+            claim=None,
+            repairs=task.acceptance.repairs + repairs,
+            probe_repairs=task.acceptance.probe_repairs + (repairs and _is_passing(task)),
+            asked_for_test=task.acceptance.asked_for_test or event.role == "test_writer",
+        ),
+    )
+
+
+def _is_passing(task: Task) -> bool:
+    """The check passes: what is to be repaired, probes have shown."""
+    return task.acceptance.verdict is not None and task.acceptance.verdict.ruling == "passed"
+
+
+def _apply_round_started(task: Task, event: e.RoundStarted, at: float) -> Task:
+    again = task.round.asking
+    task = replace(task, round=replace(task.round, asking=True, last=event.last))
+    if again:  # A call that is made again, because it failed or because the process died, belongs to the same round.
+        return task
+    attempt = get_attempt(task)
+    return replace(
+        charge(task, Spend(rounds=1)),
+        attempt=replace(attempt, rounds=attempt.rounds + 1),
+        ladder=replace(task.ladder, soft_rounds=task.ladder.soft_rounds + 1),
+    )
+
+
+def _apply_model_failed(task: Task, event: e.ModelFailed, at: float) -> Task:
+    task = charge_failure(task, event)
+    if event.too_long:
+        return _shrink_window(task, event)
+    failures = task.models.transport_failures + 1
+    models = replace(task.models, transport_failures=failures, retry_at=at + event.wait, retry_wait=event.wait)
+    return replace(task, models=models)
+
+
+def charge_failure(task: Task, event: e.ModelFailed | e.HelperFailed) -> Task:
+    """After a call that failed: what had come of the answer is paid for."""
+    if event.usage == Usage():
+        return charge(task, Spend(seconds=event.seconds))
+    return replace(task, budget=replace(task.budget, spend=task.budget.spend.called(event.usage, None, event.seconds)))
+
+
+def _shrink_window(task: Task, event: e.ModelFailed) -> Task:
+    """Where the refusal does not say how much fits, it is less than there is."""
+    attempt = get_attempt(task)
+    window = event.window or int(attempt.used * LESS)
+    return replace(
+        task,
+        attempt=replace(attempt, window=window, used=max(attempt.used, window), exceeded=event.message),
+        models=replace(task.models, windows=task.models.windows | {attempt.tier: window}),
+    )
+
+
+def _apply_model_answered(task: Task, event: e.ModelAnswered, at: float) -> Task:
+    faulty = _find_fault(event)
+    task = add_message(_measure_window(task, event), Replied(event.text, event.calls, event.extra))
+    task = replace(
+        task,
+        round=replace(
+            task.round,
+            asking=False,
+            handed_over=task.round.last,
+            text=event.text,
+            waiting=event.calls,
+            acts=(),
+            faulty=faulty,
+            faults=task.round.faults + 1 if faulty else task.round.faults,
+        ),
+        models=replace(task.models, transport_failures=0, retry_at=0.0),
+        budget=replace(task.budget, spend=task.budget.spend.called(event.usage, event.cost, event.seconds)),
+    )
+    return task if event.calls else _watch_round(task)
+
+
+def _measure_window(task: Task, event: e.ModelAnswered) -> Task:
+    """How full the model's window is: the provider has counted, unless it does not say."""
+    attempt = get_attempt(task)
+    used = event.usage.input or attempt.used
+    known = [window for window in (event.window, task.models.windows.get(attempt.tier, 0)) if window]
+    window = min(known, default=0)
+    return replace(task, attempt=replace(attempt, window=window, used=used, compacted=False, exceeded=""))
+
+
+def _find_fault(event: e.ModelAnswered) -> str:
+    """The prompt template that tells the agent what was wrong with its answer, or nothing."""
+    if event.stop == "refusal":
+        return "refused"
+    if event.stop == "length" and not event.calls:
+        return "cut_short"
+    if not event.calls:
+        return "no_tool_call" if event.text.strip() else "empty_answer"
+    return ""
+
+
+def _apply_message_added(task: Task, event: e.MessageAdded, at: float) -> Task:
+    # A nudge names a pattern, a person says what they want: what was wrong with the last answer is still to be told.
+    faulty = task.round.faulty if event.why in ("nudge", "take_stock", PERSON) else ""
+    handing_over = task.round.handing_over or event.why == "hand_over"
+    task = clear_trouble(task) if task.ladder.rung is not None and task.ladder.rung.rung == "nudge" else task
+    if event.why == PERSON:  # What it claims was claimed without knowing this.
+        task = replace(
+            task,
+            talk=replace(task.talk, unheard=()),
+            acceptance=replace(task.acceptance, claim=None),
+            plan=replace(task.plan, split=()),
+        )
+    task = add_message(task, Said(event.text))
+    return replace(task, round=replace(task.round, faulty=faulty, handing_over=handing_over))
+
+
+def _apply_tool_started(task: Task, event: e.ToolStarted, at: float) -> Task:
+    now = task.round
+    call = next(call for call in now.waiting if call.id == event.call)
+    return replace(
+        task,
+        round=replace(
+            now,
+            waiting=tuple(c for c in now.waiting if c is not call),
+            started=(*now.started, call),
+            started_writes=now.started_writes or event.writes,
+        ),
+    )
+
+
+def _apply_tool_finished(task: Task, event: e.ToolFinished, at: float) -> Task:
+    now = task.round
+    call = next(call for call in now.started if call.id == event.call)
+    started = tuple(other for other in now.started if other is not call)
+    settled = not started and not now.waiting
+    tree = event.tree or task.tree
+    act = Act(call.name, call.arguments, event.output, event.ok, bool(event.tree), tree)
+    # A process that dies again and again says nothing about the work.
+    acts = now.acts if event.interrupted else (*now.acts, act)
+    picture = Picture(event.image, event.blob) if event.image else None
+    task = add_message(task, Result(event.call, event.output, event.ok, picture))
+    task = _note_progress(task, call, event.passed) if event.passed is not None else task
+    task = task if event.fault else _mark_able(task)
+    task = replace(
+        charge(task, Spend(seconds=event.seconds)),
+        tree=tree,
+        round=replace(
+            now,
+            started=started,
+            started_writes=now.started_writes and bool(started),
+            acts=acts,
+            # One usable call in the round is enough: the agent is able to act.
+            faults=now.faults + (settled and event.fault) if event.fault else 0,
+        ),
+        progress=replace(task.progress, actions=task.progress.actions + (tree != task.tree)),
+    )
+    return _watch_round(task) if settled and acts else task
+
+
+def _mark_able(task: Task) -> Task:
+    """Its model has made a usable call: answers without one say something about the conversation, not the protocol."""
+    if task.attempt is None or not task.attempt.may_change:
+        return task
+    return replace(task, attempt=replace(task.attempt, may_change=False))
+
+
+def _note_progress(task: Task, call: Call, passed: int) -> Task:
+    """More tests pass in one of the agent's own test commands than ever before: then it is not time to cut the work
+    into pieces, however long it takes. The number of tests bounds how often that can be so."""
+    command = hash_text(call.arguments)
+    before = task.progress.passing.get(command)
+    most = passed if before is None else max(passed, before)
+    others = [(other, count) for other, count in task.progress.passing.items() if other != command]
+    gets_on = before is not None and passed > before
+    return replace(
+        task,
+        progress=replace(task.progress, passing=dict([*others, (command, most)][-COMMANDS:])),
+        ladder=replace(task.ladder, soft_rounds=0) if gets_on else task.ladder,
+    )
+
+
+def _watch_round(task: Task) -> Task:
+    """The round is over: does the work still move?"""
+    watch, signal = observe_round(task.progress.watch, Turn(task.round.text, task.round.acts), task.rules.stuck)
+    return replace(
+        task, progress=replace(task.progress, watch=watch, signal=signal), round=replace(task.round, acts=())
+    )
+
+
+def _apply_compacted(task: Task, event: e.Compacted, at: float) -> Task:
+    """What was read before is no longer visible: reading it again is no loop."""
+    attempt = get_attempt(task)
+    # The provider may count more (it sees the tools too) or less than the estimate; what is left is the careful guess.
+    saved = (event.before - event.after) * min(attempt.used, event.before) // max(event.before, 1)
+    smaller = replace(
+        attempt,
+        messages=compact_messages(attempt.messages, event.at, event.summary),
+        used=attempt.used - saved,
+        compacted=True,
+        exceeded="",
+        useless=count_useless(attempt.useless, attempt.used, attempt.used - saved),
+    )
+    watch = reset_watch(task.progress.watch)
+    return replace(task, attempt=smaller, progress=replace(task.progress, watch=watch))
+
+
+ROUND_EVENTS: dict[type, Apply] = {
+    e.AttemptStarted: _apply_attempt_started,
+    e.RoundStarted: _apply_round_started,
+    e.ModelFailed: _apply_model_failed,
+    e.ModelAnswered: _apply_model_answered,
+    e.MessageAdded: _apply_message_added,
+    e.ToolStarted: _apply_tool_started,
+    e.ToolFinished: _apply_tool_finished,
+    e.Compacted: _apply_compacted,
+}
