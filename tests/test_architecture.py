@@ -6,6 +6,7 @@ Each rule is a function of a source tree that lists its violations; a second tes
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
@@ -160,6 +161,65 @@ def same_classes(source: Path) -> list[str]:
     return [f"{name} in {', '.join(sorted(found))}" for name, found in sorted(places.items()) if len(found) > 1]
 
 
+LONGEST = 70
+"""Lines of a function, its docstring included."""
+
+
+def long_functions(source: Path) -> list[str]:
+    return [
+        f"{name}:{node.lineno}: {node.name} has {lines} lines"
+        for name, tree in modules(source).items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (lines := (node.end_lineno or 0) - node.lineno + 1) > LONGEST
+    ]
+
+
+COMMANDS = "interfaces/cli/"
+"""A command's file is loaded for its `--help` and its completion too: it loads `click`, and the rest when it runs."""
+LISTED = re.compile(r"^\| `([\w.]+)` \| (?:[\d,]+|extra) \|", re.MULTILINE)
+
+
+@cache
+def heavy_modules() -> frozenset[str]:
+    """Those whose cost is written down."""
+    page = Path(__file__).parent.parent / "docs" / "design" / "start-up.md"
+    return frozenset(LISTED.findall(page.read_text("utf-8")))
+
+
+def within_functions(tree: ast.Module) -> Iterator[ast.stmt]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (n for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom))
+
+
+def late_imports(source: Path) -> list[str]:
+    """Imports within functions that save nothing worth it: the module is not on the list in docs/design/start-up.md,
+    and importing it at the top would make no cycle."""
+    known = modules(source)
+    graph = {name: {o for _, o in imported(at_load(tree.body), known) if o in known} for name, tree in known.items()}
+
+    def reached(name: str) -> set[str]:
+        found, todo = set[str](), [name]
+        while todo:
+            for other in graph.get(todo.pop(), set()) - found:
+                found.add(other)
+                todo.append(other)
+        return found
+
+    wrong = set()
+    for name, tree in known.items():
+        for line, other in imported(within_functions(tree), known):
+            dotted = f"bough.{other.replace('/', '.')}" if other in known else other
+            listed = any(dotted == heavy or dotted.startswith(f"{heavy}.") for heavy in heavy_modules())
+            of_command = name.startswith(COMMANDS) and other in known
+            if not listed and not of_command and name not in reached(other):
+                wrong.add(f"{name}:{line}: import {dotted} at the top, or measure it and list it")
+            elif other in reached(name):
+                wrong.add(f"{name}:{line}: {dotted} is loaded by then: import it at the top")
+    return sorted(wrong)
+
+
 RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "layers": (wrong_layers, {"core/a.py": "from bough.engine import b\n", "engine/b.py": ""}),
     "layers: packages too": (wrong_layers, {"core/__init__.py": "import bough.engine.b\n", "engine/b.py": ""}),
@@ -176,11 +236,23 @@ RULES: dict[str, tuple[Callable[[Path], list[str]], dict[str, str]]] = {
     "purity": (impurities, {"core/deep/a.py": "import os\n"}),
     "purity: not async": (impurities, {"core/a.py": "async def f():\n    pass\n"}),
     "cycles": (cycles, {"core/a.py": "from bough.core import b\n", "core/b.py": "import bough.core.a\n"}),
+    "late imports": (late_imports, {"core/a.py": "def f():\n    import textwrap\n"}),
+    "late imports: loaded by then": (
+        late_imports,
+        {
+            "interfaces/cli/a.py": "from bough.core import b\ndef f():\n    from bough.core import c\n",
+            "core/b.py": "import bough.core.c\n",
+            "core/c.py": "",
+        },
+    ),
+    "long functions": (long_functions, {"core/a.py": "def f():\n" + "    pass\n" * LONGEST}),
     "classes": (same_classes, {"core/a.py": "class A:\n    pass\n", "core/b.py": "class A:\n    pass\n"}),
 }
 
 
-@pytest.mark.parametrize("rule", [wrong_layers, relative_imports, impurities, cycles, same_classes])
+@pytest.mark.parametrize(
+    "rule", [wrong_layers, relative_imports, impurities, cycles, late_imports, long_functions, same_classes]
+)
 def test_the_source_keeps_the_rule(rule: Callable[[Path], list[str]]) -> None:
     assert rule(SOURCE) == []
 

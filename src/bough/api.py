@@ -12,6 +12,7 @@ from bough.app import Choices, RunObserver, open_session
 from bough.core.planning.plan import Plan, Step, build_goal_step
 from bough.ports import Model
 from bough.views.run_view import Outcome
+from bough.workflows import plan_of
 
 
 class RunOptions(TypedDict, total=False):
@@ -80,8 +81,6 @@ async def run(
 def load_workflow(path: Path | str, /, **inputs: object) -> Plan:
     """The plan in a workflow file, with its inputs put in, for `run`. `WorkflowError`, a `BoughError`, names everything
     that is wrong with the file or the inputs, each with its line."""
-    from bough.workflows import plan_of
-
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
     file = Path(path)
     return plan_of(file, file.parent if file.is_file() else Path(), texts)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
@@ -254,8 +255,6 @@ def _read_person_file(env: Mapping[str, str]) -> tuple[str, Table]:
         return "", {}
     try:
         text = _read_text(path)
-        import tomllib  # not quickly loaded
-
         table = tomllib.loads(text)
     except FileNotFoundError:
         return str(path), {}
@@ -342,8 +341,6 @@ def _read_repository_file(folder: Path) -> tuple[str, Table]:
             text = _read_text(path)
             if within and within[-1] not in text:
                 continue
-            import tomllib  # not quickly loaded
-
             table: Any = tomllib.loads(text)
         except FileNotFoundError:
             continue

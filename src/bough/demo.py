@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bough.adapters.models.recording import ReplayModel
 from bough.core.errors import UsageError
 from bough.ports import Model
 
@@ -74,8 +75,6 @@ def unpack(demo: Demo, folder: Path | None) -> tuple[Path, Path]:
 
 
 def recorded_model(recording: Path) -> Model:
-    from bough.adapters.models.recording import ReplayModel
-
     return ReplayModel(recording, PACE)
 
 

@@ -6,6 +6,7 @@ signature and model renders bough's own prompt, so that what is measured is what
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
@@ -127,8 +128,6 @@ def _load() -> Any:
         ("DSPY_CACHEDIR", os.path.join(gettempdir(), f"bough-dspy-{os.getuid()}")),  # noqa: PTH118
     ):
         os.environ.setdefault(name, value)
-    import logging
-
     import dspy
 
     logging.getLogger("dspy").setLevel(logging.ERROR)

@@ -14,6 +14,7 @@ from bough.core.acceptance.requirements import Requirement
 from bough.core.budget.grants import TOKENS_PER_ROUND, compute_root_rounds, set_rounds
 from bough.core.budget.ledger import Limits, Spend
 from bough.core.errors import Unavailable, UsageError
+from bough.core.planning.attempts import build_attempts
 from bough.core.planning.plan import Plan, Step, count_most_leaves
 from bough.core.rules import CheckRules, Rules
 from bough.ports import Approval, Model, Stop
@@ -104,8 +105,6 @@ class Choices(Struct, frozen=True):
         """The goal, as several attempts at it where the person wants that."""
         if not self.best_of:
             return goal
-        from bough.core.planning.attempts import build_attempts
-
         tries = build_attempts(goal, self.best_of)
         return replace(goal, steps=tries, plan_first=False, parallel=True, join="any")
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bough.adapters.workspaces.git import GitWorkspaces
 from bough.core.errors import UsageError
 from bough.ports import Store
 
@@ -45,8 +46,6 @@ def open_workspaces(
 ) -> GitWorkspaces:
     journal = find_shared_store(store)
     if journal is None:
-        from bough.adapters.workspaces.git import GitWorkspaces
-
         if remote:
             raise UsageError("--remote is for runs on many machines: give the journal with --store too.")
         return GitWorkspaces(root, home, link_ignored, around, layered)

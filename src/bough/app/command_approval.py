@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bough.adapters.sandboxes.approval import YES, Permit
+from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, RUN
@@ -70,8 +71,6 @@ class AskAnywhere:
 
 async def rule_on_command(journal: Journal, name: str, allow: bool, say: str = "", id: str = "") -> str:
     """Say yes or no to the command that a live run waits with; returns its line. Without an id: the only one."""
-    from bough.app.run_messages import find_person
-
     held = (await journal.view(name)).held
     if (id not in held and (id or not held)) or await journal.store.holder(name, RUN) is None:
         raise UsageError(f"No command of {name} waits for your word: `bough status {name}` says where it stands.")

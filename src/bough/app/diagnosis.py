@@ -3,17 +3,34 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough import config as settings
+from bough.adapters.agents.registry import KNOWN, choose_agent
+from bough.adapters.models.providers import PROVIDERS, probe_model
+from bough.adapters.models.wire import Client
+from bough.adapters.sandboxes.env import make_env
+from bough.adapters.sandboxes.network import parse_network
+from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.workspaces import disk
+from bough.adapters.workspaces.home import find_root
 from bough.app.choices import Choices, RunObserver
 from bough.app.journal import require_folder
+from bough.app.journal_location import find_address, open_store
+from bough.app.model_knowledge import gather_knowledge
+from bough.app.model_trial import MINUTES, ROUNDS, TASKS, try_model
+from bough.app.sandbox_breakout import try_to_break_out
+from bough.app.session import open_session
 from bough.app.settings_consent import make_consent
 from bough.core.errors import BoughError, Unavailable
+from bough.core.planning.plan import build_goal_step
 from bough.core.settings.agent_settings import OWN
 
 if TYPE_CHECKING:
@@ -33,9 +50,6 @@ class Diagnosis(Struct, frozen=True):
 
 async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     """What works here. Nothing is written, and no model is asked anything."""
-    from bough import config as settings
-    from bough.adapters.workspaces.home import find_root
-
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     findings = [await _diagnose_journal(root)]
@@ -58,11 +72,6 @@ async def diagnose(folder: Path | str, choices: Choices) -> list[Diagnosis]:
 
 def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Diagnosis]:
     """Outside agents that are installed, or configured and missing."""
-    import shutil
-    from importlib.util import find_spec
-
-    from bough.adapters.agents.registry import KNOWN, choose_agent
-
     there, missing = [], []
     wanted = {*config.agents, *config.builders.named().values()} - {OWN}
     for name in dict.fromkeys((*KNOWN, *sorted(wanted))):
@@ -78,11 +87,6 @@ def _examine_agents(config: settings.Config, env: Mapping[str, str]) -> list[Dia
 
 
 async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, str]) -> Diagnosis:
-    from bough.adapters.sandboxes.env import make_env
-    from bough.adapters.sandboxes.network import parse_network
-    from bough.adapters.sandboxes.process import make_sandbox
-    from bough.app.sandbox_breakout import try_to_break_out
-
     try:
         sandbox = make_sandbox(chosen.mode, make_env(env), network=parse_network(chosen.network, env))
         tried, found = await try_to_break_out(sandbox)
@@ -103,8 +107,6 @@ async def _diagnose_sandbox(chosen: settings.SandboxSettings, env: Mapping[str, 
 
 
 async def _diagnose_journal(root: Path) -> Diagnosis:
-    from bough.app.journal_location import find_address, open_store
-
     home = root / ".bough"
     if not os.access(home if home.exists() else root, os.W_OK):
         return Diagnosis("journal", False, f"bough cannot write in {root}: make it writable, or work in a copy of it")
@@ -125,9 +127,6 @@ async def _diagnose_journal(root: Path) -> Diagnosis:
 
 
 async def _diagnose_models(config: settings.Config, choices: Choices, env: Mapping[str, str]) -> list[Diagnosis]:
-    from bough.adapters.models.providers import PROVIDERS, probe_model
-    from bough.adapters.models.wire import Client
-
     variables = [name for provider in PROVIDERS.values() for name in provider.keys if env.get(name, "").strip()]
     says = f"in the environment: {', '.join(variables)}" if variables else "none in the environment"
     findings = [Diagnosis("keys", bool(variables), says, needed=False)]
@@ -147,11 +146,6 @@ async def _diagnose_models(config: settings.Config, choices: Choices, env: Mappi
 
 async def run_check(folder: Path | str) -> BaseChecked:
     """What the project's check says of the files as they are. Where bough has kept nothing yet, nothing stays."""
-    from bough.adapters.workspaces import disk
-    from bough.adapters.workspaces.home import find_root
-    from bough.app.session import open_session
-    from bough.core.planning.plan import build_goal_step
-
     home = find_root(require_folder(folder)) / ".bough"
     is_new = not home.exists()
     try:
@@ -164,12 +158,6 @@ async def run_check(folder: Path | str) -> BaseChecked:
 
 async def diagnose_model(folder: Path | str, choices: Choices) -> list[Diagnosis]:
     """Ask the model to do three tiny tasks, and say how it is spoken to and what came of it."""
-    from bough import config as settings
-    from bough.adapters.models.wire import Client
-    from bough.adapters.workspaces.home import find_root
-    from bough.app.model_knowledge import gather_knowledge
-    from bough.app.model_trial import MINUTES, ROUNDS, TASKS, try_model
-
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     config = settings.load_config(root, env, make_consent(root, env))

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from bough import config
+from bough.adapters.workspaces.home import find_root
 from bough.app.journal import require_folder
 from bough.app.settings_consent import make_consent
 
@@ -35,8 +36,6 @@ class EffectiveSettings(Struct, frozen=True):
 
 def find_effective_settings(folder: Path | str, everything: bool = False) -> EffectiveSettings:
     """What is set, or (`everything`) also what is not."""
-    from bough.adapters.workspaces.home import find_root
-
     env = dict(os.environ)
     root = find_root(require_folder(folder))
     ignored: dict[str, str] = {}

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bough.adapters.workspaces.home import find_root
 from bough.adapters.workspaces.trust import check_home
 from bough.app.journal_location import find_address, open_store
+from bough.core.acceptance.probes import is_test_path
 from bough.core.errors import NotFound, StoreError, UsageError
 from bough.core.ids import GOAL, RUN
 from bough.ports import Store
@@ -113,8 +114,6 @@ class Journal(Struct, frozen=True):
             cases = msgspec.json.decode(await self.store.get_blob(proof.verdict.cases), type=list[dict[str, Any]])
         except (NotFound, msgspec.DecodeError):
             return ()
-        from bough.core.acceptance.probes import is_test_path
-
         files = [file for file in proof.files if is_test_path(file)]
         stems = tuple(stem for file in files for stem in (file, file.removesuffix(".py").replace("/", ".")))
         passed = (str(case["id"]) for case in cases if case.get("outcome") == "passed")

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.adapters.stores.sqlite import SqliteStore
 from bough.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ def find_address(root: Path) -> str:
 
 def open_store(root: Path, home: Path, *, create: bool) -> SqliteStore | PostgresStore:
     if not (chosen := find_address(root)):
-        from bough.adapters.stores.sqlite import SqliteStore
-
         return SqliteStore(home / "journal.db", create=create)
     from bough.adapters.stores.postgresql import PostgresStore
 

@@ -6,6 +6,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from bough.adapters.workspaces.home import find_root
+from bough.app.journal import require_folder
+from bough.app.journal_location import find_address
+
 MOST = 200
 
 
@@ -24,8 +28,6 @@ def list_known_projects() -> list[Path]:
 
 
 def _has_runs(root: Path) -> bool:
-    from bough.app.journal_location import find_address
-
     return (root / ".bough" / "journal.db").is_file() or find_address(root) != ""
 
 
@@ -44,7 +46,4 @@ def remember_project(root: Path) -> None:
 
 def find_project_root(folder: Path) -> Path:
     """The top of the project around a folder."""
-    from bough.adapters.workspaces.home import find_root
-    from bough.app.journal import require_folder
-
     return find_root(require_folder(folder))

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bough.app.run_messages import find_person
 from bough.core import events as e
 from bough.core.errors import UsageError
 from bough.core.ids import CONTROL, RUN
 from bough.core.planning.plan import Plan, Step, validate_plan
+from bough.core.workflow.loading import load
+from bough.core.workflow.writing import write_workflow
+from bough.ports import Approval
 
 if TYPE_CHECKING:
     from bough.app.journal import Journal
@@ -28,15 +32,10 @@ class Proposal(Struct, frozen=True):
     @property
     def text(self) -> str:
         """As TOML, to be changed."""
-        from bough.core.workflow.writing import write_workflow
-
         return write_workflow(self.plan)
 
     def own(self, text: str) -> Approval:
         """What a person made of it."""
-        from bough.core.workflow.loading import load
-        from bough.ports import Approval
-
         goal = load(text, "plan.toml", inputs={}).plan.goal
         changed = goal.criteria if goal.criteria != self.plan.goal.criteria else ()
         return Approval("own", steps=goal.steps, requirements=changed)
@@ -87,8 +86,6 @@ async def find_proposal(journal: Journal, name: str, task: str = "") -> Proposal
 
 async def rule_on_plan(journal: Journal, name: str, task: str, approval: Approval) -> None:
     """Record the answer. The process that runs the run sees it and stops asking."""
-    from bough.app.run_messages import find_person
-
     if approval.steps:
         step = (await journal.task(name, task)).step
         validate_plan(Plan(replace(step, steps=approval.steps)))

@@ -39,6 +39,7 @@ from bough.ports import Fence, Inbox, Model, Ports, Sandbox, Tools, nothing_runs
 
 if TYPE_CHECKING:
     from bough.adapters.executors.dbos import DbosExecutor
+    from bough.adapters.mcp.tools import McpTools
     from bough.adapters.telemetry import Spans
     from bough.app.session import Session
 
@@ -55,9 +56,9 @@ async def open_ports(
     outside: Outside | None = None,
 ) -> AsyncIterator[Ports]:
     """`folder`: where the person stood when the run began; `outside`: the agents that are not bough's own."""
-    config, fence, inbox = session.config, Fence(), Inbox()
+    fence, inbox = Fence(), Inbox()
     hidden = list_secrets(session.env, models.values())
-    env = make_env(session.env, hidden, config.sandbox.env)
+    env = make_env(session.env, hidden, session.config.sandbox.env)
     sandbox = fence_sandbox(_open_sandbox(session, env, inbox, watch), fence)
     known = await _gather_knowledge(session, models, choices, endpoints)
     agents = _open_agents(session, outside, watch) if outside and list_outside_agents(outside) else None
@@ -66,26 +67,20 @@ async def open_ports(
         spans = _open_spans(session.env)
         if spans is not None:
             closing.push_async_callback(asyncio.to_thread, spans.close)
-        made: dict[str, Model] = {}
-        for name in dict.fromkeys(models.values()):
-            made[name] = _make_model(session, name, choices, endpoints, known, agents, hidden)
-            closing.push_async_callback(made[name].close)
+        made = {
+            name: _make_model(session, name, choices, endpoints, known, agents, hidden)
+            for name in dict.fromkeys(models.values())
+        }
+        for model in made.values():
+            closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
         verifier = ProjectVerifier(sandbox, furnished, session.home, _describe_environment(session, env, folder))
         closing.push_async_callback(verifier.close)
         tools: Tools = WorkbenchTools(sandbox)
-        servers = None
-        if outside is not None and config.mcp:  # They start when an agent is first asked.
-            servers = make_servers(
-                config.mcp,
-                tools,
-                env=session.env,
-                hidden=hidden,
-                mode=config.sandbox.mode,
-                confines=session.level.confines,
-                root=session.root,
-            )
+        # They start when an agent is first asked.
+        servers = _make_servers(session, tools, hidden) if outside is not None and session.config.mcp else None
+        if servers is not None:
             closing.push_async_callback(servers.close)
         if executor is not None:
             closing.push_async_callback(executor.close)
@@ -194,6 +189,18 @@ def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> Pro
         config.workspace.setup,
         config.services,
         config.limits.check_timeout,
+    )
+
+
+def _make_servers(session: Session, tools: Tools, hidden: list[str]) -> McpTools:
+    return make_servers(
+        session.config.mcp,
+        tools,
+        env=session.env,
+        hidden=hidden,
+        mode=session.config.sandbox.mode,
+        confines=session.level.confines,
+        root=session.root,
     )
 
 

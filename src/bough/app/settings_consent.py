@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
+from bough.adapters.consent_store import Consents
+
 Ask = Callable[[Path, Mapping[str, str]], bool | None]
 """Asks the person about wishes that they have not answered yet; None: nobody is there to answer."""
 Tell = Callable[[Mapping[str, str]], None]
@@ -22,8 +24,6 @@ def make_consent(
     """For `config.load`: which of the wishes in that folder hold. With `trust` all do, from now on."""
 
     def allow(wishes: Mapping[str, str]) -> Collection[str]:
-        from bough.adapters.consent_store import Consents
-
         consents = Consents(env)
         if trust:
             consents.keep(root, wishes, allowed=True)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Literal
 from msgspec.structs import replace
 
 import bough
+from bough.adapters.executors.dbos import Intake, decode_first
+from bough.adapters.executors.fleet import LEASE, Janitor, Member, drain, list_present_workers
 from bough.app.choices import Choices, RunObserver
 from bough.app.cluster import find_shared_store
 from bough.app.journal import require_folder
@@ -25,6 +27,7 @@ from bough.app.session import Session
 from bough.core.errors import BoughError, ClaimHeld, ClaimLost, StoreError, UsageError
 from bough.core.ids import RUN
 from bough.core.journal.run_fold import fold_run
+from bough.engine.remote_leaf import carry_leaf
 from bough.ports import Ports, Store
 
 if TYPE_CHECKING:
@@ -62,8 +65,6 @@ class Serving:
     def __init__(
         self, session: Session, name: str, slots: int, tags: Sequence[str], say: Say, lease: float | None = None
     ) -> None:
-        from bough.adapters.executors.fleet import LEASE, Janitor, Member
-
         journal = find_shared_store(session.store)
         if journal is None:
             raise UsageError("A worker needs a journal that machines share: give --store postgresql://….")
@@ -93,8 +94,6 @@ class Serving:
 
     async def serve(self) -> Ended:
         """Until it is drained, or was away for so long that others have its tasks by now."""
-        from bough.adapters.executors.dbos import Intake
-
         member = self._member
         with _FolderLock(self._session.home):
             for name in NEEDED:  # so that the first task begins as quickly as the next ones
@@ -164,9 +163,6 @@ class Serving:
 
     async def _carry(self, handed: Handed, rests: Callable[[], None]) -> str:
         """One task, until it rests. What goes wrong here is said to the coordinator, who finds somebody else."""
-        from bough.adapters.executors.dbos import decode_first
-        from bough.engine.remote_leaf import carry_leaf
-
         name = f"{handed.run} {handed.path}"
         self._say(f"{name}: begins")
         try:
@@ -209,15 +205,11 @@ async def _check_member(member: Member) -> None:
 
 async def list_workers(store: Store) -> list[Worker]:
     """Those that serve the journal now."""
-    from bough.adapters.executors.fleet import list_present_workers
-
     return await _require_shared_store(store).transact(list_present_workers)
 
 
 async def drain_worker(session: Session, name: str) -> None:
     """Ask a worker, here or elsewhere, to end when it has finished what it has."""
-    from bough.adapters.executors.fleet import drain
-
     if not await _require_shared_store(session.store).transact(lambda db: drain(db, name)):
         raise UsageError(f"There is no worker `{name}`: `bough workers` lists them.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from bough.core.conversation.pruning import list_calls
 from bough.core.messages import Call, Message, Said
 from bough.core.planning.plan import Role, Step, Tier
 from bough.core.settings.agent_settings import OWN
@@ -51,8 +52,6 @@ def all_outside(step: Step) -> bool:
 
 def render_opening(system: str, messages: Sequence[Message]) -> str:
     """What an agent is told first: all of it, and when it takes up a conversation, what was done in that."""
-    from bough.core.conversation.pruning import list_calls  # Looking at a run needs none of that.
-
     first, *later = messages
     told = [system.strip(), first.text.strip() if isinstance(first, Said) else ""]
     done = list_calls(later, DONE)

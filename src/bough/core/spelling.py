@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 
 
 def find_similar(text: str, texts: Iterable[str], most: int = 3, likeness: float = 0.5) -> list[str]:
     """Those of the texts that are most like one, the likest first."""
-    import difflib  # seldom needed, and not quickly loaded
-
     return difflib.get_close_matches(text, list(texts), most, likeness)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 
 from bough.core import commands as c
@@ -203,8 +204,6 @@ def _render_evidence(task: Task) -> str:
 
 
 async def _list_test_names(task: Task, site: Site, changed: list[str]) -> str:
-    import re
-
     if task.acceptance.verdict is not None and task.acceptance.verdict.added:
         return context.shorten_text(", ".join(task.acceptance.verdict.added), 3_000)
     paths = [path for path in changed if is_test_path(path)]

@@ -28,6 +28,7 @@ from bough.core.tree.task import Task
 from bough.engine.complexity_gate import describe_repository, measure_repository
 from bough.engine.consult import consult
 from bough.engine.person_messages import ask_about_plan
+from bough.engine.plan_means import describe_means
 from bough.engine.planner_steps import ask_for_steps
 from bough.engine.task_workspace import Site
 from bough.ports import Batches
@@ -132,8 +133,6 @@ def _list_past(task: Task) -> list[Past]:
 
 def _describe_means(task: Task, site: Site) -> str:
     """What there is to carry the plan out with."""
-    from bough.engine.plan_means import describe_means
-
     goal = site.run.plan.goal.instructions
     rounds = grants.LEAF_ROUNDS if site.run.grows else max(1, task.left.rounds)
     return describe_means(goal, site.run.jobs, rounds)

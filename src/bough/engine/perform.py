@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import chain, groupby
 from typing import Any
 
@@ -19,9 +19,21 @@ from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
 from bough.core.tree.task_state import State
+from bough.engine import (
+    agent_split,
+    change_approval,
+    command_steps,
+    compact_conversation,
+    examine_work,
+    make_plan,
+    person_messages,
+    rungs,
+)
 from bough.engine.agent_protocol import build_attempt, build_text_prompt, read_answer, render_message
+from bough.engine.agent_split import weigh_split
 from bough.engine.complexity_gate import estimate_goal, read_requirements
 from bough.engine.conclude import conclude
+from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
 from bough.engine.task_workspace import (
     Site,
     build_halt,
@@ -42,7 +54,7 @@ MOST_CALLS = 100
 def perform(command: c.Command, task: Task, site: Site) -> Batches:
     """The events that running the command produces, in batches that belong together."""
     kind = type(command)
-    return (_PERFORM.get(kind) or _load_seldom_needed()[kind])(command, task, site)
+    return _PERFORM[kind](command, task, site)
 
 
 async def _open_workspace(command: c.OpenWorkspace, task: Task, site: Site) -> Batches:
@@ -200,8 +212,6 @@ async def _run_tool(
     began = ports.timer()
     result = await ports.tools.run(call, workspace, task.rules, partial(ports.progress, task.id))
     if result.proposal:
-        from bough.engine.agent_split import weigh_split
-
         result = weigh_split(task, result)
     if list_failing_probes(task):
         result = _handle_contest(task, result)
@@ -258,8 +268,6 @@ async def _run_check(command: c.RunCheck, task: Task, site: Site) -> Batches:
     check = await ports.verifier.find(task)
     yield [e.CheckStarted(check.command, check.why) if check else e.CheckStarted("")]
     if task.origin.merge is not None:
-        from bough.engine.merge_proof import MergeProof, find_leftover_conflicts
-
         verdict = await find_leftover_conflicts(task, ports)
         if verdict is None:
             verdict = await MergeProof(site.run, ports, task, task.origin.merge, workspace).verdict()
@@ -307,38 +315,20 @@ _PERFORM: dict[type, Perform] = {
     c.Conclude: _conclude,
     c.ChangeState: _change_state,
     c.Rest: _rest,
+    c.Examine: examine_work.examine_work,
+    c.RunProbes: examine_work.run_probes,
+    c.Rule: examine_work.rule_on_probes,
+    c.Climb: rungs.climb,
+    c.Relay: person_messages.relay_message,
+    c.Focus: rungs.focus_step,
+    c.MakePlan: make_plan.make_plan,
+    c.Agree: make_plan.agree_on_plan,
+    c.Review: make_plan.review_plan,
+    c.RuleOnChanges: change_approval.rule_on_changes,
+    c.ReturnFinding: change_approval.return_finding,
+    c.Compact: compact_conversation.compact_conversation,
+    c.Split: agent_split.split_task,
+    c.RunCommand: command_steps.run_command,
+    c.RecoverCommand: command_steps.recover_command,
+    c.Summarise: command_steps.summarize_steps,
 }
-
-
-@cache
-def _load_seldom_needed() -> dict[type, Perform]:
-    """What most tasks never need is loaded when one does."""
-    from bough.engine import (
-        agent_split,
-        change_approval,
-        command_steps,
-        compact_conversation,
-        examine_work,
-        make_plan,
-        person_messages,
-        rungs,
-    )
-
-    return {
-        c.Examine: examine_work.examine_work,
-        c.RunProbes: examine_work.run_probes,
-        c.Rule: examine_work.rule_on_probes,
-        c.Climb: rungs.climb,
-        c.Relay: person_messages.relay_message,
-        c.Focus: rungs.focus_step,
-        c.MakePlan: make_plan.make_plan,
-        c.Agree: make_plan.agree_on_plan,
-        c.Review: make_plan.review_plan,
-        c.RuleOnChanges: change_approval.rule_on_changes,
-        c.ReturnFinding: change_approval.return_finding,
-        c.Compact: compact_conversation.compact_conversation,
-        c.Split: agent_split.split_task,
-        c.RunCommand: command_steps.run_command,
-        c.RecoverCommand: command_steps.recover_command,
-        c.Summarise: command_steps.summarize_steps,
-    }

@@ -133,6 +133,15 @@ def _extract_complaint(err: bytes) -> str:
 
 def make_server(commands: Commands) -> MCPServer:
     server = MCPServer("bough", title="bough", instructions=ABOUT, version=__version__, log_level="WARNING")
+    _add_running(server, commands)
+    _add_looking(server, commands)
+    _add_deciding(server, commands)
+    _add_resources(server, commands)
+    return server
+
+
+def _add_running(server: MCPServer, commands: Commands) -> None:
+    """Tools that carry a run out and wait for it."""
 
     @server.tool()
     async def run(
@@ -149,6 +158,20 @@ def make_server(commands: Commands) -> MCPServer:
         options += ["--check", check] if check else []
         options += ["--continue", continues] if continues else []
         return await commands.carry(context, wait_seconds, "run", *options, "--", goal)
+
+    @server.tool()
+    async def answer(context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
+        """Answer a waiting run's question and resume it."""
+        return await commands.carry(context, 1e9, "answer", "--", run, text)
+
+    @server.tool()
+    async def resume(context: Context, run: Run = "latest") -> dict[str, Any]:
+        """Resume a run that was stopped, paused or interrupted."""
+        return await commands.carry(context, 1e9, "resume", "--", run)
+
+
+def _add_looking(server: MCPServer, commands: Commands) -> None:
+    """Tools that change nothing."""
 
     @server.tool(annotations=READS)
     async def plan(goal: str) -> dict[str, Any]:
@@ -174,15 +197,9 @@ def make_server(commands: Commands) -> MCPServer:
         more = f"\n[{rest} characters follow: call again with offset={offset + SHOWN}]" if rest > 0 else ""
         return text[offset : offset + SHOWN] + more
 
-    @server.tool()
-    async def answer(context: Context, text: str, run: Run = "latest") -> dict[str, Any]:
-        """Answer a waiting run's question and resume it."""
-        return await commands.carry(context, 1e9, "answer", "--", run, text)
 
-    @server.tool()
-    async def resume(context: Context, run: Run = "latest") -> dict[str, Any]:
-        """Resume a run that was stopped, paused or interrupted."""
-        return await commands.carry(context, 1e9, "resume", "--", run)
+def _add_deciding(server: MCPServer, commands: Commands) -> None:
+    """Tools with which an agent has its say about a run."""
 
     @server.tool()
     async def say(text: str, run: Run = "latest") -> dict[str, Any]:
@@ -200,6 +217,8 @@ def make_server(commands: Commands) -> MCPServer:
         programs) are refused: the person applies those with `bough apply --edges`."""
         return await commands.json("apply", "--", run)
 
+
+def _add_resources(server: MCPServer, commands: Commands) -> None:
     @server.resource("bough://runs", mime_type="application/json")
     async def runs() -> str:
         """The runs of this project."""
@@ -214,5 +233,3 @@ def make_server(commands: Commands) -> MCPServer:
     async def report(run: str) -> str:
         """What speaks for each requirement of a run."""
         return await commands.output("report", "--json", "--", run)
-
-    return server

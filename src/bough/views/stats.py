@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 
 from bough.core import events as e
+from bough.core.acceptance.verdict import Verdict
 from bough.core.decide import COMPACTION
 from bough.core.messages import Usage
 from bough.core.tree.task_state import State
@@ -151,15 +152,7 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
                 made.checks += 1
                 made.checks_not_found += not command
             case e.CheckFinished(verdict=verdict):
-                made.seconds += verdict.seconds
-                made.check_seconds += verdict.seconds
-                made.disagreed += verdict.ruling in ("needs_approval", "tampered")
-                made.flaky += len(verdict.flaky)
-                if verdict.ruling == "passed" and stream in tiers:
-                    made.tiers.setdefault(tiers[stream], Share()).won += 1
-                if roles.get(stream) == "bug_hunter":
-                    made.repairs += 1
-                    made.repaired += verdict.ruling == "passed"
+                _count_verdict(made, verdict, roles.get(stream, ""), tiers.get(stream))
             case e.StateChanged(to=State.COMPLETED):
                 made.tasks += 1
                 made.completed += 1
@@ -167,11 +160,27 @@ def compute_stats(records: Iterable[e.Record]) -> Stats:
                 made.tasks += 1
             case _:
                 pass
-    made.merges = len(merges)
-    made.conflicts = sum(bool(each.conflicts or each.both or each.remade) for each in merges.values())
-    joined = [each for each in merges.values() if each.verdict is not None and each.verdict.ruling == "passed"]
-    made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
+    _count_merges(made, merges.values())
     return made
+
+
+def _count_verdict(made: Stats, verdict: Verdict, role: str, tier: str | None) -> None:
+    made.seconds += verdict.seconds
+    made.check_seconds += verdict.seconds
+    made.disagreed += verdict.ruling in ("needs_approval", "tampered")
+    made.flaky += len(verdict.flaky)
+    if verdict.ruling == "passed" and tier is not None:
+        made.tiers.setdefault(tier, Share()).won += 1
+    if role == "bug_hunter":
+        made.repairs += 1
+        made.repaired += verdict.ruling == "passed"
+
+
+def _count_merges(made: Stats, merges: Collection[e.ChildMerged]) -> None:
+    made.merges = len(merges)
+    made.conflicts = sum(bool(each.conflicts or each.both or each.remade) for each in merges)
+    joined = [each for each in merges if each.verdict is not None and each.verdict.ruling == "passed"]
+    made.merged_without_model = sum(bool(each.both or each.remade) for each in joined)
 
 
 def _count_event(made: Stats, event: e.ModelAnswered | e.HelperAnswered, role: str, merging: bool) -> None:

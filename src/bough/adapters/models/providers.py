@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,8 +21,11 @@ from bough.adapters.models import faults, prices
 from bough.adapters.models.absent import NOBODY, AbsentModel
 from bough.adapters.models.dialect import HttpModel, Options
 from bough.adapters.models.faults import Endpoint
+from bough.adapters.models.library import LibraryModel
+from bough.adapters.models.library import load as load_library
 from bough.adapters.models.link import LinkError, Timeouts
 from bough.adapters.models.prices import Price, Window, compute_price, no_price
+from bough.adapters.models.recording import ReplayModel
 from bough.adapters.models.vision import takes_images
 from bough.adapters.models.wire import LONGEST, UNREADABLE, Client, join_url, read_everything
 from bough.core.budget.model_price import ModelPrice
@@ -119,8 +124,6 @@ def make_model(
         return AbsentModel()
     provider, model = parse_model_name(name, base_url, env)
     if provider == REPLAY:
-        from bough.adapters.models.recording import ReplayModel
-
         return ReplayModel(Path(model))
     at = find_endpoint(name, base_url, env)
     known = PROVIDERS[provider]
@@ -134,15 +137,11 @@ def make_model(
     if small := next((most for start, most in SMALL_ANSWERS.items() if model.startswith(start)), 0):
         options = replace(options, max_tokens=small)
     if known.dialect == LIBRARY:
-        from bough.adapters.models.library import LibraryModel
-
         return LibraryModel(at, timeout, env=env, price=pricing, window=holds, longest=longest, options=options)
     return _load_dialect(known)(client, at, timeout, price=pricing, window=holds, longest=longest, options=options)
 
 
 def _load_dialect(known: Provider) -> type[HttpModel]:
-    from importlib import import_module
-
     module, name = DIALECTS[known.dialect]
     found: type[HttpModel] = getattr(import_module(f"bough.adapters.models.{module}"), name)
     return found
@@ -251,9 +250,7 @@ async def probe_model(
             return Reachability(there, f"{name} is a recording" if there else f"{name}: there is no file {model}")
         at = find_endpoint(name, base_url, env)
         if PROVIDERS[provider].dialect == LIBRARY:
-            from bough.adapters.models.library import load
-
-            load(at, env)
+            load_library(at, env)
             return Reachability(True, f"{at.name} is set up ({at.host}); whether it answers shows when it is asked")
         return await _probe_endpoint(client, at, timeout, _load_dialect(PROVIDERS[provider]))
     except (UsageError, Unavailable) as error:
@@ -326,8 +323,6 @@ def has_price(name: str, base_url: str | None, env: Mapping[str, str]) -> bool:
 
 
 def _has_keyring() -> bool:
-    from importlib.util import find_spec
-
     return find_spec("keyring") is not None
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import socket
+import subprocess
 import sys
 import time
 import weakref
@@ -45,8 +46,6 @@ def probe() -> str:
     """Why commands cannot have namespaces of their own on this system; empty when they can."""
     if sys.platform != "linux":
         return "only Linux has them"
-    import subprocess
-
     try:
         done = subprocess.run(
             _make_spawner_argv(probing=True), env={}, capture_output=True, text=True, timeout=_PATIENCE

@@ -5,8 +5,11 @@ Only the standard library is imported here, because the spawner runs without bou
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import os
 import signal
+import socket
 import stat
 import struct
 import sys
@@ -89,8 +92,6 @@ def _restrict_files(writable: Sequence[str], readable: Sequence[str] | None, abi
 
 
 def _install_filter(program: bytes) -> None:
-    import ctypes
-
     class Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
@@ -99,8 +100,6 @@ def _install_filter(program: bytes) -> None:
 
 def clone(flags: int) -> int:
     """A copy of this process, as `os.fork` makes it, in new namespaces. Only for a process with one thread."""
-    import ctypes
-
     # Without letting go of the interpreter's lock meanwhile: the copy has it too.
     answer = ctypes.PyDLL(None, use_errno=True).syscall(
         ctypes.c_long(CLONE[os.uname().machine]), ctypes.c_ulong(flags | signal.SIGCHLD), *[ctypes.c_long(0)] * 4
@@ -118,8 +117,6 @@ def enter_namespace(namespace: int, kind: int) -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
-    import ctypes
-
     words = (os.fsencode(word) or None for word in (source, target, kind))
     _check_result(_libc().mount(*words, ctypes.c_ulong(flags), os.fsencode(options) or None))
 
@@ -136,9 +133,6 @@ def set_mount(target: str, flags: int, attributes: int) -> None:
 
 def raise_loopback() -> None:
     """Switch this network namespace's own loopback on."""
-    import fcntl
-    import socket
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sH22x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
 
@@ -206,28 +200,20 @@ def _find_parent(pid: int) -> int:
 
 @lru_cache(maxsize=1)
 def _libc() -> Any:
-    import ctypes
-
     return ctypes.CDLL(None, use_errno=True)
 
 
 def syscall(number: int, *arguments: int | bytes | None) -> int:
-    import ctypes
-
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return _check_result(_libc().syscall(ctypes.c_long(number), *words))
 
 
 def prctl(option: int, value: int, more: Any = 0) -> None:
-    import ctypes
-
     further = ctypes.c_ulong(more) if isinstance(more, int) else more
     _check_result(_libc().prctl(option, ctypes.c_ulong(value), further, ctypes.c_ulong(0), ctypes.c_ulong(0)))
 
 
 def _check_result(answer: int) -> int:
-    import ctypes
-
     if answer < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return answer

@@ -23,8 +23,9 @@ from bough.adapters.verifiers.check_environment import CheckEnvironment
 from bough.adapters.verifiers.clean_checkout import remove_other_files
 from bough.adapters.verifiers.missing import is_manifest
 from bough.adapters.verifiers.project_files import run_in_folder
+from bough.adapters.verifiers.report_reader import make_readable, read_closing_lines, read_results
 from bough.adapters.verifiers.rulings import Ran
-from bough.adapters.verifiers.runners import has_refused, instrument
+from bough.adapters.verifiers.runners import Progress, count_progress, has_refused, instrument
 from bough.adapters.verifiers.tree_texts import Texts
 from bough.core.acceptance.verdict import Check
 from bough.core.journal.run_fold import Run
@@ -141,8 +142,6 @@ class CheckRunner:
     async def _run_sandboxed(
         self, command: str, env: dict[str, str], check: Check, workspace: Workspace, rules: Rules, say: Say
     ) -> Finished:
-        from bough.adapters.verifiers.runners import Progress, count_progress
-
         so_far = Progress()
 
         def tell(line: str) -> None:
@@ -163,8 +162,6 @@ class CheckRunner:
 def _read_run(
     check: Check, finished: Finished, text: str, path: Path, workspace: Workspace, seen: Seen, gone: list[str]
 ) -> Ran:
-    from bough.adapters.verifiers.report_reader import make_readable, read_closing_lines, read_results
-
     root, shown = str(workspace.root), make_readable(text, check.runner)
     return Ran(
         finished,

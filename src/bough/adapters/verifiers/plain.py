@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import json
 import os
+import pty
+import re
 import select
 import signal
 import sys
@@ -35,8 +37,6 @@ class Raises:
         return self
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> bool:
-        import re
-
         if kind is None:
             raise AssertionError(f"DID NOT RAISE {self.expected!r}")
         self.value, self.type = value, kind
@@ -148,8 +148,6 @@ def report_outcome(path: str) -> list[str]:
 
 def run_apart(path: str) -> Any:
     """In a process of its own with a terminal, at which nobody is."""
-    import pty
-
     reads, writes = os.pipe()
     child, terminal = pty.fork()
     if child == 0:

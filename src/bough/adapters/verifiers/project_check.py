@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
+from bough.adapters.verifiers.dependents import find_dependents
 from bough.adapters.verifiers.project_files import ProjectFiles, last_segment, parent_folder, run_in_folder
 from bough.adapters.verifiers.runners import RUNNERS, ProjectCommand, find_runner, recognise
 from bough.adapters.verifiers.runners.javascript import SUFFIXES, get_table, read_package
@@ -48,8 +49,6 @@ def find_project_check(look: ProjectFiles, start: str = "") -> Check | None:
 def _list_dependents(look: ProjectFiles, here: str) -> tuple[Dependent, ...]:
     if not any(last_segment(path) in _MANIFESTS and not path.startswith(f"{here}/") for path in look):
         return ()
-    from bough.adapters.verifiers.dependents import find_dependents
-
     checks = ((place, _find_check_in(look.inside(place))) for place in find_dependents(look, here))
     return tuple(
         Dependent(place, _make_outside_command(look, place, check), check.runner) for place, check in checks if check

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from bough.adapters.verifiers.baseline import CRASHED, Baseline
 from bough.adapters.verifiers.check_command import describe_result
+from bough.adapters.verifiers.failure_text import describe_failure
 from bough.adapters.verifiers.testside import find_language, is_foreign
 from bough.core.acceptance.verdict import Check, Disagreement, Failure, FailureKind, Report
 from bough.ports import Finished
@@ -266,8 +267,6 @@ def list_failures(ran: Ran, baseline: Report, flaky: tuple[str, ...], read: Read
     """The first ones, each called what it is. `read` gives a file of the workspace."""
     if not ran.report.failing:
         return ()
-    from bough.adapters.verifiers.failure_text import describe_failure  # most checks pass
-
     before = {case.id: case.outcome for case in baseline.cases}
     return tuple(
         Failure(case.id, _classify_failure(case.id, before, flaky), describe_failure(case, read))

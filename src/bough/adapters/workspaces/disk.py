@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import os
 import stat
@@ -26,8 +27,6 @@ CHUNK = 1 << 20
 def flush(fd: int) -> None:
     """What was written is on the disk, not only on its way there."""
     if sys.platform == "darwin":
-        import fcntl
-
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
     elif hasattr(os, "fdatasync"):
         os.fdatasync(fd)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import tempfile
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -67,9 +70,6 @@ class Git:
 
     def blobs(self, ids: Sequence[bytes]) -> Iterator[Iterator[bytes]]:
         """The contents of these blobs, in order, each in pieces; a large one is never in memory as a whole."""
-        import subprocess
-        import tempfile
-
         if not ids:
             return
         with tempfile.TemporaryFile() as wanted:
@@ -88,8 +88,6 @@ class Git:
             except FileNotFoundError as error:
                 raise _explain_missing(error, self.repo) from error
         assert process.stdout is not None
-        import threading
-
         watch = threading.Timer(_LONGEST, process.kill)
         watch.daemon = True
         watch.start()
@@ -165,8 +163,6 @@ def _read_pieces(stream: IO[bytes], size: int, repo: Path) -> Iterator[bytes]:
 
 
 def _run(argv: list[str], folder: str, env: dict[str, str], feed: bytes) -> subprocess.CompletedProcess[bytes]:
-    import subprocess
-
     try:
         return subprocess.run(argv, cwd=folder, env=env, input=feed, capture_output=True, check=False, timeout=_LONGEST)
     except subprocess.TimeoutExpired as error:

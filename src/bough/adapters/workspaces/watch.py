@@ -9,6 +9,7 @@ rests on trusts this alone (see docs/design/large-repositories.md).
 
 from __future__ import annotations
 
+import ctypes
 import os
 import struct
 import sys
@@ -171,14 +172,10 @@ def start_watch(base: FileIndex) -> CheckoutWatch | None:
 
 @lru_cache(maxsize=1)
 def _load_library() -> Any:
-    import ctypes
-
     return ctypes.CDLL(None, use_errno=True)
 
 
 def _call(name: str, *arguments: Any) -> int:
-    import ctypes
-
     function: Callable[..., int] = getattr(_load_library(), name)
     result = function(*arguments)
     if result < 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from graphlib import CycleError, TopologicalSorter
 from typing import Literal
 
 from msgspec import Struct
@@ -205,8 +206,6 @@ def _check_needs(step: Step, where: str, names: set[str]) -> None:
             if need not in names:
                 raise UsageError(f"`{child.name}` below {where} needs `{need}`, which is none of its siblings.")
     if any(child.needs for child in step.steps):
-        from graphlib import CycleError, TopologicalSorter
-
         try:
             TopologicalSorter({child.name: child.needs for child in step.steps}).prepare()
         except CycleError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from bough.core.errors import UsageError
 from bough.core.spelling import suggest_word
+from bough.core.workflow.toml_positions import Places
 
 if TYPE_CHECKING:
     from bough.core.workflow.toml_positions import KeyPath, Places
@@ -50,8 +52,6 @@ class Source:
         self._text = text.removeprefix("\ufeff")
         self._problems = problems
         self._places: Places | None = None
-        import tomllib  # not quickly loaded, and most runs have no file
-
         try:
             self.table = tomllib.loads(self._text)
         except RecursionError:
@@ -62,8 +62,6 @@ class Source:
     def wrong(self, at: KeyPath, text: str, needle: str = "") -> None:
         """Note a problem with what stands at a key; `needle` is the part of the value that it is about."""
         if self._places is None:
-            from bough.core.workflow.toml_positions import Places
-
             self._places = Places(self._text)
         self._add(self._places.line(at, needle), text)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import click
 
 from bough.interfaces.cli.options import enable_gc, format_example
@@ -26,7 +28,6 @@ def command(model: str | None, base_url: str | None, jobs: int | None) -> None:
     Needs the extra: pip install 'bough[acp]'.
     """
     import asyncio
-    from typing import cast
 
     from bough.app import Choices
     from bough.core.errors import UsageError

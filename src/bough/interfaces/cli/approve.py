@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bough.interfaces.cli.options import dir_option, format_example, run_argument, run_options, run_to_end
+from bough.interfaces.cli.options import dir_option, format_example, print_json, run_argument, run_options, run_to_end
 
 if TYPE_CHECKING:
     from bough.app import Choices
@@ -93,7 +93,6 @@ async def _approve(
 
 async def _approve_command(run: str | None, folder: Path, answer: str, say: str, as_json: bool) -> int:
     from bough.app import command_approval, open_session
-    from bough.interfaces.cli.options import print_json
     from bough.interfaces.terminal.output import make_output
 
     async with open_session(folder) as opened:
@@ -116,7 +115,6 @@ async def _approve_command(run: str | None, folder: Path, answer: str, say: str,
 async def _approve_plan(run: str | None, folder: Path, says: str, wish: str, file: str, as_json: bool) -> int:
     from bough.app import open_session
     from bough.app.plan_proposals import find_proposal, rule_on_plan
-    from bough.interfaces.cli.options import print_json
     from bough.interfaces.terminal.output import make_output
     from bough.ports import Approval
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -27,8 +28,6 @@ def command(run: str | None, folder: Path, stat: bool) -> None:
 
 
 async def _diff(run: str | None, folder: Path, stat: bool) -> None:
-    import sys
-
     from bough.app import open_session
     from bough.interfaces.terminal.changes import print_diff
     from bough.interfaces.terminal.output import make_output

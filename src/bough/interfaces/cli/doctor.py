@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -86,8 +88,6 @@ def _check_python() -> Diagnosis:
 
 
 def _check_git() -> Diagnosis:
-    import subprocess
-
     from bough.app.diagnosis import Diagnosis
 
     try:
@@ -100,8 +100,6 @@ def _check_git() -> Diagnosis:
 
 
 def _check_ripgrep() -> Diagnosis:
-    from shutil import which
-
     from bough.app.diagnosis import Diagnosis
 
     where = which("rg")

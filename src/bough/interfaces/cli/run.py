@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -109,23 +110,8 @@ def command(
     wrong usage, 1 an internal error.
     """
     from bough.app import Choices
-    from bough.core.planning.plan import build_goal_step
 
-    if workflow is None:
-        if pairs or chosen["fresh"]:
-            option = "--input" if pairs else "--fresh"
-            raise click.UsageError(f"{option} is for a written plan: give it with --workflow F")
-        plan: Step | Plan = build_goal_step(read_goal(goal, file, "run"), check=check)
-    else:
-        others = {
-            "GOAL": goal,
-            "--file": file,
-            "--check": check,
-            "--flat": chosen["flat"],
-            "--best-of": chosen["best_of"],
-            "--continue": chosen["continues"],
-        }
-        plan = _load_plan(workflow, folder, pairs, others)
+    plan = _read_work(goal, file, check, workflow, folder, pairs, chosen)
     if not web:
         return run_to_end(_run(plan, folder, Choices(**chosen), apply, yes, as_json))
     from bough.interfaces.cli.dashboard import Dashboard
@@ -139,6 +125,34 @@ def command(
         return status
     finally:
         dashboard.end()
+
+
+def _read_work(
+    goal: str | None,
+    file: str | None,
+    check: str | None,
+    workflow: str | None,
+    folder: Path,
+    pairs: tuple[str, ...],
+    chosen: Mapping[str, Any],
+) -> Step | Plan:
+    """What is to be done: a goal in words, or a written plan."""
+    from bough.core.planning.plan import build_goal_step
+
+    if workflow is None:
+        if pairs or chosen["fresh"]:
+            option = "--input" if pairs else "--fresh"
+            raise click.UsageError(f"{option} is for a written plan: give it with --workflow F")
+        return build_goal_step(read_goal(goal, file, "run"), check=check)
+    others = {
+        "GOAL": goal,
+        "--file": file,
+        "--check": check,
+        "--flat": chosen["flat"],
+        "--best-of": chosen["best_of"],
+        "--continue": chosen["continues"],
+    }
+    return _load_plan(workflow, folder, pairs, others)
 
 
 def _load_plan(workflow: str, folder: Path, pairs: tuple[str, ...], others: dict[str, object]) -> Plan:

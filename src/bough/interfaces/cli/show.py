@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import click
@@ -45,8 +46,6 @@ async def _show(run: str | None, folder: Path, depth: int | None, flat: bool, as
         tasks = [task_to_dict(row) for row in list_rows(found, depth=depth, flat=flat)]
         print_json({**run_to_dict(found, status, holder), "tasks": tasks})
         return
-
-    import time
 
     from bough.interfaces.terminal.output import make_output
     from bough.interfaces.terminal.run_tree import render_heading, render_table

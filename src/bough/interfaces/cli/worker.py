@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -71,8 +75,6 @@ def command(
         except StoreError as error:  # A server that is being started again is waited for.
             if drain:
                 raise
-            import time
-
             say(f"{error} Trying again.")
             time.sleep(2.0)
 
@@ -90,9 +92,6 @@ async def _worker(
     drain: bool,
 ) -> None:
     import asyncio
-    import os
-    import signal
-    from typing import Any
 
     from bough.app import Choices, open_session
     from bough.app.worker_service import Serving, drain_worker, make_worker_name
@@ -128,15 +127,11 @@ async def _worker(
 
 
 def _print(text: str) -> None:
-    import time
-
     from bough.interfaces.terminal.formatting import one_line
 
     click.echo(f"{time.strftime('%H:%M:%S')}  {one_line(text)}")
 
 
 def _say_json(text: str) -> None:
-    import time
-
     print_json_line({"at": round(time.time(), 3), "says": text})
     sys.stdout.flush()

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import termios
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -299,8 +300,6 @@ class _Stream:
 def quiet_terminal(paper: TerminalOutput, painter: Painter) -> Iterator[Callable[[bool], None]]:
     """No cursor and no echo of what is typed while frames are drawn; both are back when the process is suspended
     (Ctrl-Z) and when the block ends. What it yields turns them on and off in between."""
-    import termios
-
     terminal = paper.stream.fileno()
     before = termios.tcgetattr(terminal)
 
