@@ -10,39 +10,15 @@ import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
 from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.core.errors import UsageError
-from bough.ports import Mount
 
 MODES: tuple[Mode, ...] = ("none", "landlock", "namespaces")
-
-
-@dataclass
-class Checkout:
-    root: Path
-    folder: Path
-    scratch: Path
-    mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    async def own(self, mount: Mount) -> bool:
-        return False
-
-    async def furnish(self) -> None: ...
-
-    async def snapshot(self) -> str:
-        return ""
-
-    async def restore(self, tree: str, exact: bool = False) -> None: ...
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        return ""
 
 
 async def measure(count: int) -> dict[str, list[float]]:
@@ -61,7 +37,7 @@ async def measure(count: int) -> dict[str, list[float]]:
         for turn in range(count + 3):
             for mode, sandbox in sandboxes.items():
                 root = Path(top, mode)
-                workspace = Checkout(root, root, Path(top, f"{mode}-scratch"))
+                workspace = PlainFolder(root, root, Path(top, f"{mode}-scratch"))
                 finished = await sandbox.run(["true"], workspace=workspace, timeout=60, limit=100)
                 assert finished.exit_status == 0, finished
                 if turn >= 3:  # the first ones start interpreters and namespaces

@@ -190,7 +190,7 @@ class Sandbox(Protocol):
         self,
         argv: Sequence[str],
         *,
-        workspace: Workspace,
+        workspace: WorkFolder,
         timeout: float,
         limit: int,
         progress: Callable[[str], None] = lambda line: None,
@@ -200,22 +200,22 @@ class Sandbox(Protocol):
         ...
 
     async def serve(
-        self, argv: Sequence[str], *, workspace: Workspace, limit: int, env: Mapping[str, str]
+        self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         """Start a command that runs beside the workspace's others, which reach it on localhost, until it is cancelled.
         Returns when it has started."""
         ...
 
-    async def sweep(self, workspace: Workspace) -> None:
+    async def sweep(self, workspace: WorkFolder) -> None:
         """End whatever an earlier life of bough left running in this workspace."""
         ...
 
 
-class Workspace(Protocol):
-    """A private checkout that one task works in."""
+class WorkFolder(Protocol):
+    """Where commands, tools and agents work. Whoever only runs something there asks for no more than this."""
 
     root: Path
-    """The top of the checkout."""
+    """The top of what they may change."""
     folder: Path
     """Where the agent starts: `root`, or the folder below it where the person stood."""
     scratch: Path
@@ -234,6 +234,10 @@ class Workspace(Protocol):
     async def own(self, mount: Mount) -> bool:
         """Put a copy in the place of the link to it, which commands may write to. False when there is no link."""
         ...
+
+
+class Workspace(WorkFolder, Protocol):
+    """A private checkout that one task works in, whose files can be kept as trees and brought back."""
 
     async def furnish(self) -> None:
         """Bring in again what comes from the person's set-up beside the tree: after all else was cleared away."""
@@ -380,7 +384,7 @@ class Tools(Protocol):
     @property
     def specs(self) -> tuple[ToolSpec, ...]: ...
 
-    async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
+    async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         """Carry a call out. Whatever is wrong with it is a result the model can act on, never an exception."""
         ...
 
@@ -433,7 +437,7 @@ class OutsideAgent(Protocol):
 
     name: str
 
-    async def start(self, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> Talk:
+    async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
         """`Refused` when it cannot be had here, `Passing` when it ends at once."""
         ...
 
@@ -588,7 +592,7 @@ class Approval(Struct, frozen=True):
     """… and what the goal asks, where they changed that."""
 
 
-async def nothing_runs(workspace: Workspace) -> None:
+async def nothing_runs(workspace: WorkFolder) -> None:
     """Nothing runs there."""
 
 
@@ -627,9 +631,9 @@ class Ports(Struct, frozen=True):
     protocols: Protocols = field(default_factory=ToolsOnly)
     agent: Callable[[str], OutsideAgent] | None = None
     """The outside agent of that name."""
-    leave: Callable[[Workspace], Awaitable[None]] = nothing_runs
+    leave: Callable[[WorkFolder], Awaitable[None]] = nothing_runs
     """Ends what tools have left running beside a workspace: before a check, and when its task rests."""
-    prepare: Callable[[Workspace], Awaitable[ToolServersListed | None]] | None = None
+    prepare: Callable[[WorkFolder], Awaitable[ToolServersListed | None]] | None = None
     """Finds out, in the first workspace that needs it, what tool servers offer; None once that is known."""
     recorded: Callable[[Record], None] = lambda record: None
     """Called with every record once it is durable."""

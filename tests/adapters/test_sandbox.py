@@ -10,8 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,45 +20,16 @@ from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode, SandboxLevel, find_level
 from bough.adapters.sandboxes.process import MARK, ProcessSandbox, make_sandbox
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.errors import UsageError, WorkspaceError
-from bough.ports import Finished, Mount, Sandbox
+from bough.ports import Finished, Sandbox
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="finds processes through /proc")
 
 
-@dataclass
-class Checkout:
-    """A workspace that is nothing but its folders."""
-
-    root: Path
-    folder: Path
-    scratch: Path
-    mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    async def own(self, mount: Mount) -> bool:
-        return False
-
-    async def furnish(self) -> None: ...
-
-    async def snapshot(self) -> str:
-        return ""
-
-    async def restore(self, tree: str, exact: bool = False) -> None: ...
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        return ""
-
-
-def make_checkout(base: Path) -> Checkout:
-    root = base / "workspace"
-    root.mkdir()
-    return Checkout(root, root, base / "scratch")
-
-
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return make_checkout(tmp_path)
+def checkout(tmp_path: Path) -> PlainFolder:
+    return make_plain_folder(tmp_path)
 
 
 @pytest.fixture(params=["auto", "landlock", "none"], scope="module")
@@ -70,7 +40,7 @@ def sandbox(request: pytest.FixtureRequest) -> ProcessSandbox:
 
 def shell(
     sandbox: Sandbox,
-    checkout: Checkout,
+    checkout: PlainFolder,
     line: str,
     timeout: float = 20.0,
     limit: int = 1_000_000,
@@ -109,14 +79,14 @@ def token() -> Iterator[str]:
         os.kill(pid, signal.SIGKILL)
 
 
-def test_output_status_and_time_come_back(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_output_status_and_time_come_back(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     finished = shell(sandbox, checkout, "echo out; echo err >&2; pwd; exit 7")
     assert finished.exit_status == 7
     assert finished.output.decode() == f"out\nerr\n{checkout.folder}\n"
     assert finished.killed == "" and 0 < finished.seconds < 10
 
 
-def test_many_commands_one_after_the_other_and_at_once(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_many_commands_one_after_the_other_and_at_once(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     async def run(n: int) -> int | None:
         argv = ["bash", "-c", f"exit {n}"]
         return (await sandbox.run(argv, workspace=checkout, timeout=20, limit=100)).exit_status
@@ -129,11 +99,11 @@ def test_many_commands_one_after_the_other_and_at_once(sandbox: ProcessSandbox, 
     asyncio.run(all_of_them())  # another event loop, the same supervisors
 
 
-def test_standard_input_is_empty(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_standard_input_is_empty(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     assert shell(sandbox, checkout, "cat; echo end").output == b"end\n"
 
 
-def test_there_is_no_terminal_and_no_core_and_no_foreign_handle(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_there_is_no_terminal_and_no_core_and_no_foreign_handle(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     reads, writes = os.pipe()
     try:
         os.set_inheritable(writes, True)
@@ -146,17 +116,17 @@ def test_there_is_no_terminal_and_no_core_and_no_foreign_handle(sandbox: Process
     assert sys.platform != "linux" or int(last) == 4  # 0, 1, 2, and the one with which ls reads the folder
 
 
-def test_death_by_signal_is_told_as_shells_do(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_death_by_signal_is_told_as_shells_do(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     assert shell(sandbox, checkout, "kill -SEGV $$").exit_status == 128 + signal.SIGSEGV
 
 
-def test_signals_have_their_usual_meaning(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_signals_have_their_usual_meaning(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     finished = shell(sandbox, checkout, "{ yes; echo $? >&2; } | head -1; sh -c 'kill -INT $$'; echo $?")
     *first, last = finished.output.split()
     assert sorted(first) == [b"141", b"y"] and last == b"130"
 
 
-def test_a_command_that_is_not_there(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_a_command_that_is_not_there(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     async def run(*argv: str) -> Finished:
         return await sandbox.run(argv, workspace=checkout, timeout=20, limit=100)
 
@@ -173,7 +143,7 @@ def test_a_command_that_is_not_there(sandbox: ProcessSandbox, checkout: Checkout
 
 
 def test_a_folder_that_is_gone_is_an_error_for_the_person(sandbox: ProcessSandbox, tmp_path: Path) -> None:
-    gone = Checkout(tmp_path, tmp_path / "gone", tmp_path / "scratch")
+    gone = PlainFolder(tmp_path, tmp_path / "gone", tmp_path / "scratch")
     with pytest.raises(WorkspaceError, match="gone"):
         shell(sandbox, gone, "true")
 
@@ -181,11 +151,11 @@ def test_a_folder_that_is_gone_is_an_error_for_the_person(sandbox: ProcessSandbo
 def test_names_and_words_in_any_script(sandbox: ProcessSandbox, tmp_path: Path) -> None:
     base = tmp_path / "höhe 木 🌳"
     base.mkdir()
-    finished = shell(sandbox, make_checkout(base), 'echo größe 木; basename "$(dirname "$PWD")"')
+    finished = shell(sandbox, make_plain_folder(base), 'echo größe 木; basename "$(dirname "$PWD")"')
     assert finished.output.decode() == "größe 木\nhöhe 木 🌳\n"
 
 
-def test_bytes_that_are_no_text(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_bytes_that_are_no_text(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     assert shell(sandbox, checkout, r"printf '\xff\xfe\0a'").output == b"\xff\xfe\0a"
 
 
@@ -193,7 +163,7 @@ def test_bytes_that_are_no_text(sandbox: ProcessSandbox, checkout: Checkout) -> 
 
 
 def test_a_timeout_ends_the_command_and_keeps_its_output(
-    sandbox: ProcessSandbox, checkout: Checkout, token: str
+    sandbox: ProcessSandbox, checkout: PlainFolder, token: str
 ) -> None:
     finished = shell(sandbox, checkout, f"echo before; sleep {token}", timeout=0.3)
     assert finished.exit_status is None
@@ -203,39 +173,39 @@ def test_a_timeout_ends_the_command_and_keeps_its_output(
     assert alive(token) == []
 
 
-def test_a_command_is_asked_to_end_before_it_is_made_to(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_a_command_is_asked_to_end_before_it_is_made_to(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     line = "trap 'echo goodbye; exit' TERM; echo hello; while :; do sleep 0.05; done"
     output = shell(sandbox, checkout, line, timeout=0.4).output
     assert output.startswith(b"hello\n") and output.endswith(b"goodbye\n")
 
 
-def test_a_command_that_refuses_to_end_is_killed(sandbox: ProcessSandbox, checkout: Checkout, token: str) -> None:
+def test_a_command_that_refuses_to_end_is_killed(sandbox: ProcessSandbox, checkout: PlainFolder, token: str) -> None:
     finished = shell(sandbox, checkout, f"trap '' TERM INT HUP; sleep {token}; sleep {token}", timeout=0.2)
     assert finished.killed and finished.seconds < 5
     assert alive(token) == []
 
 
 @pytest.mark.parametrize("line", ["yes", "cat /dev/zero", "while :; do echo x; done"])
-def test_endless_output_is_cut_off(sandbox: ProcessSandbox, checkout: Checkout, line: str) -> None:
+def test_endless_output_is_cut_off(sandbox: ProcessSandbox, checkout: PlainFolder, line: str) -> None:
     finished = shell(sandbox, checkout, line, limit=2_000_000 if line != "while :; do echo x; done" else 20_000)
     assert finished.exit_status is None
     assert finished.killed in ("after 2 MB of output", "after 20,000 bytes of output")
     assert len(finished.output) in (2_000_000, 20_000)
 
 
-def test_output_of_exactly_the_limit_is_fine(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_output_of_exactly_the_limit_is_fine(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     finished = shell(sandbox, checkout, "head -c 100000 /dev/zero", limit=100_000)
     assert finished.exit_status == 0 and len(finished.output) == 100_000
 
 
-def test_progress_is_the_last_line_now_and_then(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_progress_is_the_last_line_now_and_then(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     lines: list[str] = []
     shell(sandbox, checkout, "for i in $(seq 200); do echo line $i; sleep 0.001; done", progress=lines.append)
     assert 1 <= len(lines) < 100
     assert all(line.startswith("line ") for line in lines)
 
 
-def test_progress_holds_nothing_that_a_terminal_would_obey(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_progress_holds_nothing_that_a_terminal_would_obey(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     lines: list[str] = []
     shell(sandbox, checkout, r"printf '\033[2J\033[31mred\033[0m\007\n'; sleep 0.01", progress=lines.append)
     assert lines == ["red"]
@@ -257,7 +227,9 @@ DAEMONS = {
 
 @linux
 @pytest.mark.parametrize("line", DAEMONS.values(), ids=DAEMONS.keys())
-def test_whatever_a_command_started_is_gone(sandbox: ProcessSandbox, checkout: Checkout, token: str, line: str) -> None:
+def test_whatever_a_command_started_is_gone(
+    sandbox: ProcessSandbox, checkout: PlainFolder, token: str, line: str
+) -> None:
     finished = shell(sandbox, checkout, line.format(token=token))
     assert finished.exit_status == 0
     assert finished.seconds < 5
@@ -265,7 +237,7 @@ def test_whatever_a_command_started_is_gone(sandbox: ProcessSandbox, checkout: C
 
 
 @linux
-def test_a_daemon_written_to_stay(sandbox: ProcessSandbox, checkout: Checkout, token: str) -> None:
+def test_a_daemon_written_to_stay(sandbox: ProcessSandbox, checkout: PlainFolder, token: str) -> None:
     (checkout.root / "daemon.py").write_text(
         textwrap.dedent(f"""
         import os, signal, sys, time
@@ -284,14 +256,14 @@ def test_a_daemon_written_to_stay(sandbox: ProcessSandbox, checkout: Checkout, t
 
 
 @linux
-def test_a_timeout_ends_daemons_too(sandbox: ProcessSandbox, checkout: Checkout, token: str) -> None:
+def test_a_timeout_ends_daemons_too(sandbox: ProcessSandbox, checkout: PlainFolder, token: str) -> None:
     finished = shell(sandbox, checkout, f"setsid sleep {token} & nohup sleep {token} & sleep {token}", timeout=0.3)
     assert finished.killed
     assert alive(token) == []
 
 
 @linux
-def test_cancelling_ends_everything(sandbox: ProcessSandbox, checkout: Checkout, token: str) -> None:
+def test_cancelling_ends_everything(sandbox: ProcessSandbox, checkout: PlainFolder, token: str) -> None:
     async def cancel() -> None:
         argv = ["bash", "-c", f"setsid sleep {token} & echo started; sleep {token}"]
         started = asyncio.Event()
@@ -309,18 +281,18 @@ def test_cancelling_ends_everything(sandbox: ProcessSandbox, checkout: Checkout,
 
 
 @linux
-def test_killing_bough_ends_its_commands(checkout: Checkout, token: str) -> None:
+def test_killing_bough_ends_its_commands(checkout: PlainFolder, token: str) -> None:
     script = f"""
 import asyncio, os
 from pathlib import Path
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from tests.adapters.test_sandbox import Checkout
+from bough.adapters.workspaces.plain_folder import PlainFolder
 where = Path({str(checkout.root)!r})
 argv = ["bash", "-c", "setsid sleep {token} & echo up; sleep {token}"]
 run = make_sandbox("auto", make_env(os.environ)).run
 kill = lambda line: os.kill(os.getpid(), 9)
-asyncio.run(run(argv, workspace=Checkout(where, where, where / "tmp"), timeout=60, limit=99, progress=kill))
+asyncio.run(run(argv, workspace=PlainFolder(where, where, where / "tmp"), timeout=60, limit=99, progress=kill))
 """
     ended = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[2], timeout=30, check=False)
     assert ended.returncode == -signal.SIGKILL
@@ -328,7 +300,7 @@ asyncio.run(run(argv, workspace=Checkout(where, where, where / "tmp"), timeout=6
 
 
 @linux
-def test_a_sweep_ends_what_an_earlier_life_left(sandbox: ProcessSandbox, checkout: Checkout, token: str) -> None:
+def test_a_sweep_ends_what_an_earlier_life_left(sandbox: ProcessSandbox, checkout: PlainFolder, token: str) -> None:
     mine = {**os.environ, MARK: str(checkout.root)}
     other = {**os.environ, MARK: str(checkout.root) + "-other"}
     left = subprocess.Popen(["sleep", token], env=mine, start_new_session=True)
@@ -344,7 +316,7 @@ def test_a_sweep_ends_what_an_earlier_life_left(sandbox: ProcessSandbox, checkou
 
 @linux
 def test_when_its_supervisor_is_killed_a_command_is_ended_and_the_next_one_runs(
-    sandbox: ProcessSandbox, checkout: Checkout, token: str
+    sandbox: ProcessSandbox, checkout: PlainFolder, token: str
 ) -> None:
     def kill_supervisor(line: str) -> None:
         chain = [*alive(token)][:1]
@@ -360,7 +332,7 @@ def test_when_its_supervisor_is_killed_a_command_is_ended_and_the_next_one_runs(
 
 
 @linux
-def test_the_spawner_is_started_again_when_it_dies(checkout: Checkout) -> None:
+def test_the_spawner_is_started_again_when_it_dies(checkout: PlainFolder) -> None:
     before = set(kernel.list_children())
     sandbox = make_sandbox("auto", make_env(os.environ))
     assert shell(sandbox, checkout, "true").exit_status == 0
@@ -372,7 +344,7 @@ def test_the_spawner_is_started_again_when_it_dies(checkout: Checkout) -> None:
 
 
 @linux
-def test_the_sandbox_itself_leaves_nothing(checkout: Checkout) -> None:
+def test_the_sandbox_itself_leaves_nothing(checkout: PlainFolder) -> None:
     gc.collect()
     before, handles = set(kernel.list_children()), len(list(Path("/proc/self/fd").iterdir()))
     sandbox = make_sandbox("auto", make_env(os.environ))
@@ -386,7 +358,7 @@ def test_the_sandbox_itself_leaves_nothing(checkout: Checkout) -> None:
     assert len(list(Path("/proc/self/fd").iterdir())) == handles
 
 
-def test_many_at_once_do_not_leave_supervisors_behind(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_many_at_once_do_not_leave_supervisors_behind(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     async def rush() -> None:
         runs = (sandbox.run(["sleep", "0.05"], workspace=checkout, timeout=30, limit=9) for _ in range(30))
         assert {finished.exit_status for finished in await asyncio.gather(*runs)} == {0}
@@ -415,7 +387,7 @@ def test_keepers_make_the_same_place_at_the_same_moment(
     assert (tmp_path / "cache").is_dir() == folder
 
 
-def test_a_command_is_quick(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_a_command_is_quick(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     async def best() -> float:
         await sandbox.run(["true"], workspace=checkout, timeout=9, limit=9)
         return min([(await sandbox.run(["true"], workspace=checkout, timeout=9, limit=9)).seconds for _ in range(20)])
@@ -424,7 +396,7 @@ def test_a_command_is_quick(sandbox: ProcessSandbox, checkout: Checkout) -> None
 
 
 def test_output_ends_with_the_first_command_of_a_checkout(
-    sandbox: ProcessSandbox, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+    sandbox: ProcessSandbox, checkout: PlainFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crew, "_DRAIN", 60.0)  # nobody else may hold the output open
     done = asyncio.run(sandbox.run(["echo", "hello"], workspace=checkout, timeout=50, limit=99))

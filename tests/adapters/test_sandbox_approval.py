@@ -9,8 +9,8 @@ import pytest
 
 from bough.adapters.sandboxes.approval import escape_invisible, find_matching_pattern, require_approval
 from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.ports import Finished
-from tests.adapters.test_sandbox import make_checkout
 
 PATTERNS = ("git push", "npm*publish", "*deploy*")
 
@@ -64,7 +64,7 @@ def test_only_a_yes_lets_it_run(tmp_path: Path, answer: str | None, runs: bool, 
     sandbox = make_sandbox("none", {"PATH": "/usr/bin:/bin"})
     asked = require_approval(sandbox, PATTERNS, None if answer == "nobody there" else permit)
 
-    checkout = make_checkout(tmp_path)
+    checkout = make_plain_folder(tmp_path)
 
     async def run(line: str) -> Finished:
         return await asked.run(["bash", "-c", line], workspace=checkout, timeout=9, limit=999)

@@ -14,8 +14,9 @@ from bough.adapters.sandboxes.crew import probe
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.ports import Finished
-from tests.adapters.test_sandbox import Checkout, make_checkout, shell
+from tests.adapters.test_sandbox import shell
 
 pytestmark = pytest.mark.skipif(bool(probe()), reason=f"no namespaces here: {probe()}")
 
@@ -34,7 +35,7 @@ def reachable(host: str) -> bool:
 
 
 def work(tmp_path: Path, files: dict[str, str], line: str, network: str = "off") -> Finished:
-    checkout: Checkout = make_checkout(tmp_path)
+    checkout: PlainFolder = make_plain_folder(tmp_path)
     for name, text in files.items():
         (checkout.root / name).parent.mkdir(parents=True, exist_ok=True)
         (checkout.root / name).write_text(text)

@@ -8,7 +8,8 @@ import pytest
 
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
-from tests.adapters.test_sandbox import make_checkout, shell
+from bough.adapters.workspaces.plain_folder import make_plain_folder
+from tests.adapters.test_sandbox import shell
 
 KEY = "planted-0123456789-key"
 
@@ -75,7 +76,7 @@ def test_there_is_always_a_path_and_nobody_asks() -> None:
 def test_a_planted_key_does_not_reach_a_command(tmp_path: Path) -> None:
     source = {"PATH": "/usr/bin:/bin", "ANTHROPIC_API_KEY": KEY, "HOME": str(tmp_path), "NODE_OPTIONS": KEY}
     sandbox = make_sandbox("auto", make_env(source, [KEY]))
-    checkout = make_checkout(tmp_path)
+    checkout = make_plain_folder(tmp_path)
     output = shell(
         sandbox, checkout, "env; cat /proc/self/environ /proc/$PPID/environ 2>/dev/null; true"
     ).output.decode()

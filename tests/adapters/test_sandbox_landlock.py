@@ -13,15 +13,16 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.kernel import landlock_abi
 from bough.adapters.sandboxes.levels import SandboxLevel
 from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.ports import Mount
-from tests.adapters.test_sandbox import Checkout, make_checkout, shell
+from tests.adapters.test_sandbox import shell
 
 pytestmark = pytest.mark.skipif(landlock_abi() == 0, reason="this kernel has no Landlock; `confines` is False")
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return make_checkout(tmp_path)
+def checkout(tmp_path: Path) -> PlainFolder:
+    return make_plain_folder(tmp_path)
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def picture(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("line", ATTACKS.values(), ids=ATTACKS.keys())
 def test_nothing_outside_can_be_changed(
-    sandbox: ProcessSandbox, checkout: Checkout, outside: Path, home: Path, line: str
+    sandbox: ProcessSandbox, checkout: PlainFolder, outside: Path, home: Path, line: str
 ) -> None:
     line = line.format(outside=outside, home=home)
     finished = shell(sandbox, checkout, line)
@@ -89,14 +90,14 @@ def test_nothing_outside_can_be_changed(
     assert picture(home) == {}
 
 
-def test_the_attacks_would_work_without(checkout: Checkout, outside: Path) -> None:
+def test_the_attacks_would_work_without(checkout: PlainFolder, outside: Path) -> None:
     unconfined = make_sandbox("none", make_env(os.environ))
     assert shell(unconfined, checkout, f"ln -s {outside} link; echo mine > link/file.txt").exit_status == 0
     assert picture(outside) == {"file.txt": "mine\n"}
 
 
 def test_an_ignored_folder_that_is_linked_in_can_be_read_and_not_written(
-    sandbox: ProcessSandbox, checkout: Checkout, outside: Path
+    sandbox: ProcessSandbox, checkout: PlainFolder, outside: Path
 ) -> None:
     (checkout.root / "node_modules").symlink_to(outside)
     assert shell(sandbox, checkout, "cat node_modules/file.txt").exit_status != 0
@@ -105,7 +106,7 @@ def test_an_ignored_folder_that_is_linked_in_can_be_read_and_not_written(
     assert shell(sandbox, checkout, "touch node_modules/new").exit_status != 0
 
 
-def test_everything_inside_can(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_everything_inside_can(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     line = """
     set -e
     mkdir -p a/b && echo one > a/b/x && mv a/b/x a/y && ln a/y a/z && ln -s y a/l && rm a/z && mkfifo a/p && rm a/p
@@ -118,7 +119,7 @@ def test_everything_inside_can(sandbox: ProcessSandbox, checkout: Checkout) -> N
     assert finished.exit_status == 0, finished.output
 
 
-def test_the_usual_programs_work(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_the_usual_programs_work(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     lines = [
         f"{sys.executable} -c 'import multiprocessing as m; m.Lock(); import tempfile; tempfile.mkdtemp()'",
         "git init -q . && git status --short && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x",
@@ -129,7 +130,7 @@ def test_the_usual_programs_work(sandbox: ProcessSandbox, checkout: Checkout) ->
 
 
 def test_git_reads_a_worktree_whose_repository_is_outside(
-    sandbox: ProcessSandbox, checkout: Checkout, tmp_path: Path
+    sandbox: ProcessSandbox, checkout: PlainFolder, tmp_path: Path
 ) -> None:
     def git(*words: str) -> None:
         who = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -146,7 +147,7 @@ def test_git_reads_a_worktree_whose_repository_is_outside(
     assert shell(sandbox, checkout, "git branch mine").exit_status != 0
 
 
-def test_more_can_be_allowed(checkout: Checkout, outside: Path, tmp_path: Path) -> None:
+def test_more_can_be_allowed(checkout: PlainFolder, outside: Path, tmp_path: Path) -> None:
     single = tmp_path / "single.txt"
     single.write_text("before")
     sandbox = make_sandbox("landlock", make_env(os.environ), [outside, single, tmp_path / "absent"])
@@ -158,14 +159,14 @@ def test_more_can_be_allowed(checkout: Checkout, outside: Path, tmp_path: Path) 
 def test_a_cache_that_holds_the_workspace_is_not_writable_as_a_whole(tmp_path: Path) -> None:
     project = tmp_path / ".cache" / "project"
     project.mkdir(parents=True)
-    checkout = make_checkout(project)
+    checkout = make_plain_folder(project)
     sandbox = make_sandbox("landlock", {**make_env(os.environ), "HOME": str(tmp_path)})
     assert shell(sandbox, checkout, f"echo mine > {project}/file.txt").exit_status != 0
     assert shell(sandbox, checkout, "echo mine > file.txt").exit_status == 0
 
 
 def test_a_key_in_the_environment_of_bough_cannot_be_read_from_proc(
-    sandbox: ProcessSandbox, checkout: Checkout
+    sandbox: ProcessSandbox, checkout: PlainFolder
 ) -> None:
     assert "PATH" in shell(sandbox, checkout, "cat /proc/self/environ").output.decode()
     holder = subprocess.Popen(["sleep", "60"], env={"PLANTED_KEY": "sk-planted-0123456789abcdef"})
@@ -181,14 +182,14 @@ def test_a_key_in_the_environment_of_bough_cannot_be_read_from_proc(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make device files")
 def test_root_cannot_make_a_device_and_write_to_the_disk_through_it(
-    sandbox: ProcessSandbox, checkout: Checkout
+    sandbox: ProcessSandbox, checkout: PlainFolder
 ) -> None:
     assert shell(sandbox, checkout, "mknod disk b 7 0").exit_status != 0
     assert shell(sandbox, checkout, "mknod null c 1 3").exit_status != 0
 
 
 @pytest.mark.skipif(landlock_abi() < 6, reason="signals are not confined before ABI 6")
-def test_processes_outside_cannot_be_signalled(sandbox: ProcessSandbox, checkout: Checkout) -> None:
+def test_processes_outside_cannot_be_signalled(sandbox: ProcessSandbox, checkout: PlainFolder) -> None:
     bystander = subprocess.Popen(["sleep", "60"])
     try:
         finished = shell(sandbox, checkout, f"kill -9 {bystander.pid} || kill -9 $PPID || kill -9 {os.getpid()}")
@@ -201,7 +202,7 @@ def test_processes_outside_cannot_be_signalled(sandbox: ProcessSandbox, checkout
 
 
 @pytest.mark.parametrize("abi", range(1, landlock_abi() + 1))
-def test_older_versions_of_landlock_confine_as_far_as_they_go(checkout: Checkout, outside: Path, abi: int) -> None:
+def test_older_versions_of_landlock_confine_as_far_as_they_go(checkout: PlainFolder, outside: Path, abi: int) -> None:
     """Each version has its own set of rights and size of structure; the kernel takes all that it grew out of."""
     sandbox = make_sandbox("landlock", make_env(os.environ))
     sandbox.level = SandboxLevel("landlock", abi)

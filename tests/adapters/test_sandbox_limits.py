@@ -13,13 +13,14 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
 from bough.adapters.sandboxes.limits import FILE, PROCESSES, describe_hit, find_memory_limit
 from bough.adapters.sandboxes.process import make_sandbox
-from tests.adapters.test_sandbox import make_checkout, shell
+from bough.adapters.workspaces.plain_folder import make_plain_folder
+from tests.adapters.test_sandbox import shell
 
 
 @pytest.mark.parametrize("mode", ["auto", "landlock"])
 def test_a_command_is_limited_and_bough_is_not(mode: Mode, tmp_path: Path) -> None:
     sandbox = make_sandbox(mode, make_env(os.environ))
-    checkout = make_checkout(tmp_path)
+    checkout = make_plain_folder(tmp_path)
     lines = "sleep 0.1; ulimit -f; ulimit -d; ulimit -c; cat /proc/self/oom_score_adj"
     said = shell(sandbox, checkout, f"bash -c '{lines}'").output.split()
     assert [int(word) for word in said] == [FILE >> 10, find_memory_limit() >> 10, 0, 800]
@@ -29,7 +30,7 @@ def test_a_command_is_limited_and_bough_is_not(mode: Mode, tmp_path: Path) -> No
 def test_a_file_that_grows_too_big_is_named(tmp_path: Path) -> None:
     sandbox = make_sandbox("auto", make_env(os.environ))
     line = f"sleep 0.1; dd if=/dev/zero of=big bs=1 count=2 seek={FILE - 1} 2>/dev/null"
-    finished = shell(sandbox, make_checkout(tmp_path), line)
+    finished = shell(sandbox, make_plain_folder(tmp_path), line)
     assert finished.exit_status == 153
     assert "8 GB" in describe_hit(finished.exit_status, finished.killed)
 
@@ -43,7 +44,7 @@ def test_memory_is_named() -> None:
 @pytest.mark.skipif(os.geteuid() == 0, reason="the kernel does not limit root")
 def test_processes_are_limited(tmp_path: Path) -> None:
     sandbox = make_sandbox("namespaces", make_env(os.environ))
-    assert int(shell(sandbox, make_checkout(tmp_path), "ulimit -u").output) == 4096
+    assert int(shell(sandbox, make_plain_folder(tmp_path), "ulimit -u").output) == 4096
 
 
 # ── a control group for all commands together, on a tree like that of a session under systemd ─────────────────────────
@@ -115,5 +116,5 @@ def test_without_one_the_limits_of_single_processes_stay(
 def test_the_model_is_told_which_limit_was_hit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sandbox = make_sandbox("none", make_env(os.environ))
     monkeypatch.setattr(crew.Command, "report", AsyncMock(return_value={"status": 137, "hit": "memory"}))
-    finished = shell(sandbox, make_checkout(tmp_path), "echo ate; sleep 0.1")
+    finished = shell(sandbox, make_plain_folder(tmp_path), "echo ate; sleep 0.1")
     assert b"(A limit was hit: the commands of this run together used more memory than they may" in finished.output

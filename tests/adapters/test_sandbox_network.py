@@ -17,8 +17,9 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.network import Network, parse_network
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.sandboxes.relay import is_allowed
+from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.errors import UsageError
-from tests.adapters.test_sandbox import make_checkout, shell
+from tests.adapters.test_sandbox import shell
 
 namespaces = pytest.mark.skipif(bool(probe()), reason=f"no namespaces here: {probe()}")
 
@@ -43,7 +44,7 @@ def server() -> Iterator[int]:
 
 def fetch(tmp_path: Path, network: Network, url: str, mode: str = "namespaces") -> str:
     sandbox = make_sandbox(mode, make_env(os.environ), network=network)  # type: ignore[arg-type]
-    return shell(sandbox, make_checkout(tmp_path), f"curl -sS -m 10 {url} 2>&1").output.decode()
+    return shell(sandbox, make_plain_folder(tmp_path), f"curl -sS -m 10 {url} 2>&1").output.decode()
 
 
 @namespaces
@@ -108,7 +109,7 @@ def test_which_hosts_fit() -> None:
 def test_a_service_is_reached_by_its_workspace_alone_and_ends_with_it(tmp_path: Path) -> None:
     sandbox = make_sandbox("namespaces", make_env(os.environ))
     (tmp_path / "other").mkdir()
-    checkout, other = make_checkout(tmp_path), make_checkout(tmp_path / "other")
+    checkout, other = make_plain_folder(tmp_path), make_plain_folder(tmp_path / "other")
     serve, get = ["python3", "-m", "http.server", "8123"], ["curl", "-sS", "-o", "/dev/null", "--retry-connrefused"]
     (checkout.root / "here").touch()
 

@@ -12,9 +12,9 @@ from bough.adapters.sandboxes.levels import SandboxLevel, find_level
 from bough.adapters.sandboxes.network import OFF, Network, describe_confinement
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.sandboxes.seatbelt import Seatbelt
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.errors import UsageError
 from bough.ports import Mount
-from tests.adapters.test_sandbox import Checkout, make_checkout
 
 Rule = tuple[str, str, tuple[str, ...]]
 
@@ -63,13 +63,13 @@ def decides(profile: str, operation: str, path: str) -> str:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    made = make_checkout(tmp_path)
+def checkout(tmp_path: Path) -> PlainFolder:
+    made = make_plain_folder(tmp_path)
     made.mounts = (Mount(tmp_path / "home" / "project" / ".venv"),)
     return made
 
 
-def profile(tmp_path: Path, checkout: Checkout, network: Network = OFF) -> str:
+def profile(tmp_path: Path, checkout: PlainFolder, network: Network = OFF) -> str:
     env = {"HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/opt/homebrew/bin"}
     return Seatbelt(env, hidden=[tmp_path / "home" / "project"]).profile(checkout, network)
 
@@ -93,21 +93,23 @@ def profile(tmp_path: Path, checkout: Checkout, network: Network = OFF) -> str:
         ("/Library/LaunchAgents/x.plist", "allow", "deny"),
     ],
 )
-def test_what_can_be_read_and_written(tmp_path: Path, checkout: Checkout, path: str, reads: str, writes: str) -> None:
+def test_what_can_be_read_and_written(
+    tmp_path: Path, checkout: PlainFolder, path: str, reads: str, writes: str
+) -> None:
     said = profile(tmp_path, checkout)
     place = path.format(top=tmp_path)
     assert decides(said, "file-read-data", place) == reads
     assert decides(said, "file-write-data", place) == writes
 
 
-def test_folders_on_the_way_can_be_looked_at_and_not_listed(tmp_path: Path, checkout: Checkout) -> None:
+def test_folders_on_the_way_can_be_looked_at_and_not_listed(tmp_path: Path, checkout: PlainFolder) -> None:
     said = profile(tmp_path, checkout)
     for folder in (tmp_path / "home", tmp_path / "home" / "project"):
         assert decides(said, "file-read-metadata", str(folder)) == "allow"
         assert decides(said, "file-read-data", str(folder)) == "deny"
 
 
-def test_everything_is_denied_first_and_set_user_id_last(tmp_path: Path, checkout: Checkout) -> None:
+def test_everything_is_denied_first_and_set_user_id_last(tmp_path: Path, checkout: PlainFolder) -> None:
     said = rules(profile(tmp_path, checkout))
     assert said[0][:2] == ("version", "1") and said[1][:2] == ("deny", "default")
     assert said[-1] == ("deny", "file-write-setugid", ())
@@ -117,7 +119,7 @@ def test_everything_is_denied_first_and_set_user_id_last(tmp_path: Path, checkou
 @pytest.mark.parametrize(
     ("mode", "allowed"), [("off", set()), ("loopback", {"bind", "inbound", "outbound"}), ("on", {"*"})]
 )
-def test_the_network(tmp_path: Path, checkout: Checkout, mode: str, allowed: set[str]) -> None:
+def test_the_network(tmp_path: Path, checkout: PlainFolder, mode: str, allowed: set[str]) -> None:
     said = rules(profile(tmp_path, checkout, Network(mode)))  # type: ignore[arg-type]
     found = {
         of.removeprefix("network").removeprefix("-"): filters for _, of, filters in said if of.startswith("network")
@@ -129,16 +131,16 @@ def test_the_network(tmp_path: Path, checkout: Checkout, mode: str, allowed: set
 def test_names_cannot_break_out_of_the_profile(tmp_path: Path) -> None:
     odd = tmp_path / 'a") (allow default) ("'
     odd.mkdir()
-    said = rules(profile(tmp_path, make_checkout(odd)))
+    said = rules(profile(tmp_path, make_plain_folder(odd)))
     assert not [rule for rule in said if rule[:2] == ("allow", "default")]
     broken = tmp_path / "a\nb"
     broken.mkdir()
     with pytest.raises(UsageError, match="control character"):
-        profile(tmp_path, make_checkout(broken))
+        profile(tmp_path, make_plain_folder(broken))
 
 
 def test_on_a_mac_it_is_taken_and_said_to_be_untried(
-    tmp_path: Path, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, checkout: PlainFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(levels.os, "access", lambda path, mode: path == "/usr/bin/sandbox-exec")  # type: ignore[attr-defined]

@@ -16,29 +16,31 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.tools.output_text import cut_line, cut_middle, decode_output
 from bough.adapters.tools.workbench import WorkbenchTools
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.events import DoneClaimed, NoteKept, encode
 from bough.core.messages import Call
 from bough.core.rules import Rules
 from bough.ports import ToolResult, Tools
-from tests.adapters.test_sandbox import Checkout, make_checkout
 
 TOOLS: Tools = WorkbenchTools(make_sandbox("auto", make_env(os.environ)))
 NAMES = ["read", "write", "edit", "search", "list", "bash", "note", "dispute", "split", "done"]
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return make_checkout(tmp_path)
+def checkout(tmp_path: Path) -> PlainFolder:
+    return make_plain_folder(tmp_path)
 
 
-def raw(checkout: Checkout, name: str, arguments: str, rules: Rules | None = None, tools: Tools = TOOLS) -> ToolResult:
+def raw(
+    checkout: PlainFolder, name: str, arguments: str, rules: Rules | None = None, tools: Tools = TOOLS
+) -> ToolResult:
     result = asyncio.run(tools.run(Call("1", name, arguments), checkout, rules or Rules(), lambda line: None))
     result.output.encode()  # no half characters: the journal must be able to hold it
     assert result.output
     return result
 
 
-def use(checkout: Checkout, name: str, *, rules: Any = None, tools: Any = TOOLS, **arguments: Any) -> ToolResult:
+def use(checkout: PlainFolder, name: str, *, rules: Any = None, tools: Any = TOOLS, **arguments: Any) -> ToolResult:
     return raw(checkout, name, json.dumps(arguments), rules, tools)
 
 
@@ -86,7 +88,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "arguments", "says"), WRONG.values(), ids=WRONG.keys())
-def test_a_wrong_call_is_a_fault_with_the_way_out(checkout: Checkout, name: str, arguments: str, says: str) -> None:
+def test_a_wrong_call_is_a_fault_with_the_way_out(checkout: PlainFolder, name: str, arguments: str, says: str) -> None:
     result = raw(checkout, name, arguments)
     assert not result.ok and result.fault
     assert says in result.output
@@ -96,13 +98,13 @@ def test_a_wrong_call_is_a_fault_with_the_way_out(checkout: Checkout, name: str,
 
 
 @pytest.mark.parametrize(("name", "meant"), [("raed", "read"), ("Bash", "bash"), ("file_search", "search")])
-def test_an_unknown_tool_is_a_fault_that_names_the_nearest(checkout: Checkout, name: str, meant: str) -> None:
+def test_an_unknown_tool_is_a_fault_that_names_the_nearest(checkout: PlainFolder, name: str, meant: str) -> None:
     result = raw(checkout, name, "{}")
     assert not result.ok and result.fault
     assert f"Did you mean `{meant}`?" in result.output and ", ".join(NAMES) in result.output
 
 
-def test_models_that_write_null_or_numbers_in_quotes_are_understood(checkout: Checkout) -> None:
+def test_models_that_write_null_or_numbers_in_quotes_are_understood(checkout: PlainFolder) -> None:
     (checkout.root / "a").write_text("one\ntwo\n")
     result = raw(checkout, "read", '{"path": "a", "start": "2", "lines": null}')
     assert result.ok and "two" in result.output and "one" not in result.output
@@ -114,7 +116,7 @@ JSON = st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists).m
 @settings(max_examples=40, deadline=None)
 @given(arguments=st.one_of(st.text(max_size=60), JSON))
 def test_nothing_that_a_model_writes_is_an_exception(arguments: str) -> None:
-    gone = Checkout(Path("/nonexistent"), Path("/nonexistent"), Path("/nonexistent"))
+    gone = PlainFolder(Path("/nonexistent"), Path("/nonexistent"), Path("/nonexistent"))
     for name in ("read", "write", "edit", "list", "note", "done", arguments):
         result = asyncio.run(TOOLS.run(Call("1", name, arguments), gone, Rules(), lambda line: None))
         assert not result.ok
@@ -123,13 +125,13 @@ def test_nothing_that_a_model_writes_is_an_exception(arguments: str) -> None:
 # ── notes and the claim ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_note_is_an_event(checkout: Checkout) -> None:
+def test_a_note_is_an_event(checkout: PlainFolder) -> None:
     result = use(checkout, "note", kind="dead_end", text="  The lock is held. ")
     assert result.ok and result.events == (NoteKept("dead_end", "The lock is held."),)
     assert encode(result.events[0])
 
 
-def test_a_claim_is_an_event(checkout: Checkout) -> None:
+def test_a_claim_is_an_event(checkout: PlainFolder) -> None:
     result = use(checkout, "done", summary="Fixed it. 🌳")
     assert result.ok and result.events == (DoneClaimed("Fixed it. 🌳"),)
 
@@ -144,7 +146,7 @@ def test_a_claim_is_an_event(checkout: Checkout) -> None:
         ("note", {"kind": "decision", "text": "x" * 3_000}),
     ],
 )
-def test_an_empty_or_endless_one_is_a_fault(checkout: Checkout, name: str, arguments: dict[str, str]) -> None:
+def test_an_empty_or_endless_one_is_a_fault(checkout: PlainFolder, name: str, arguments: dict[str, str]) -> None:
     result = use(checkout, name, **arguments)
     assert not result.ok and result.fault and result.events == ()
 

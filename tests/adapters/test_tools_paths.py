@@ -13,15 +13,16 @@ import pytest
 
 from bough.adapters.tools import paths
 from bough.adapters.tools.tool import Refusal
-from tests.adapters.test_sandbox import Checkout, linux, make_checkout
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
+from tests.adapters.test_sandbox import linux
 from tests.adapters.test_tools import use
 
 SECRET = "the person's own words"
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
-    return make_checkout(tmp_path)
+def checkout(tmp_path: Path) -> PlainFolder:
+    return make_plain_folder(tmp_path)
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
-def try_everything(checkout: Checkout, path: str) -> None:
+def try_everything(checkout: PlainFolder, path: str) -> None:
     """Every file tool refuses the path, and says nothing of what is there."""
     for name, more in {
         "read": {},
@@ -69,7 +70,7 @@ ESCAPES = [
 
 
 @pytest.mark.parametrize("path", ESCAPES)
-def test_no_tool_leaves_the_workspace(checkout: Checkout, outside: Path, path: str) -> None:
+def test_no_tool_leaves_the_workspace(checkout: PlainFolder, outside: Path, path: str) -> None:
     root = checkout.root
     (root / "sub").mkdir()
     (root / "link").symlink_to(outside)
@@ -84,19 +85,19 @@ def test_no_tool_leaves_the_workspace(checkout: Checkout, outside: Path, path: s
 
 
 @pytest.mark.parametrize("path", ["a\0b", "a" * 300, "a/" * 3000, "\x7f\x1b[31m", "a\nb", " ", "-rf", "ﾄ/‮evil"])
-def test_odd_paths_are_answered(checkout: Checkout, path: str) -> None:
+def test_odd_paths_are_answered(checkout: PlainFolder, path: str) -> None:
     for name in ("read", "list", "search"):
         more = {"pattern": "x"} if name == "search" else {}
         assert not use(checkout, name, path=path, **more).ok
 
 
-def test_what_stays_inside_is_fine(checkout: Checkout) -> None:
+def test_what_stays_inside_is_fine(checkout: PlainFolder) -> None:
     root = checkout.root
     (root / "sub" / "deep").mkdir(parents=True)
     (root / "a.txt").write_text("inside\n")
     (root / "link.txt").symlink_to("sub/../a.txt")
     (root / "linked").symlink_to(root / "sub")
-    below = Checkout(root, root / "sub", checkout.scratch)
+    below = PlainFolder(root, root / "sub", checkout.scratch)
     for path in ("../a.txt", str(root / "a.txt"), "deep/../../a.txt", f"{root}/sub/../link.txt", "../linked/../a.txt"):
         assert "inside" in use(below, "read", path=path).output, path
     assert use(below, "write", path="../linked/new.txt", content="x").ok
@@ -108,16 +109,16 @@ def test_what_stays_inside_is_fine(checkout: Checkout) -> None:
 
 
 def test_a_workspace_that_is_reached_through_a_link(tmp_path: Path) -> None:
-    checkout = make_checkout(tmp_path)
+    checkout = make_plain_folder(tmp_path)
     (tmp_path / "alias").symlink_to(checkout.root)
-    alias = Checkout(tmp_path / "alias", tmp_path / "alias", checkout.scratch)
+    alias = PlainFolder(tmp_path / "alias", tmp_path / "alias", checkout.scratch)
     (checkout.root / "a.txt").write_text("inside\n")
     for path in ("a.txt", str(tmp_path / "alias/a.txt"), str(checkout.root / "a.txt")):
         assert "inside" in use(alias, "read", path=path).output
 
 
 @pytest.mark.parametrize("path", [".git", ".git/config", ".GIT/hooks/pre-commit", "sub/.git/config", "x/../.git/HEAD"])
-def test_git_cannot_be_written(checkout: Checkout, path: str) -> None:
+def test_git_cannot_be_written(checkout: PlainFolder, path: str) -> None:
     (checkout.root / ".git").write_text("gitdir: /elsewhere\n")
     assert not use(checkout, "write", path=path, content="[core]\nfsmonitor=evil").ok
     assert not use(checkout, "edit", path=path, old="gitdir", new="x").ok
@@ -125,13 +126,13 @@ def test_git_cannot_be_written(checkout: Checkout, path: str) -> None:
     assert use(checkout, "write", path=".gitignore", content="x").ok
 
 
-def test_git_cannot_be_written_through_a_link(checkout: Checkout) -> None:
+def test_git_cannot_be_written_through_a_link(checkout: PlainFolder) -> None:
     (checkout.root / ".git").mkdir()
     (checkout.root / "alias").symlink_to(".git")
     assert not use(checkout, "write", path="alias/config", content="x").ok
 
 
-def test_what_would_hang_is_not_opened(checkout: Checkout) -> None:
+def test_what_would_hang_is_not_opened(checkout: PlainFolder) -> None:
     os.mkfifo(checkout.root / "pipe")
     listening = socket.socket(socket.AF_UNIX)
     here = Path.cwd()
@@ -151,7 +152,7 @@ def test_what_would_hang_is_not_opened(checkout: Checkout) -> None:
     assert time.monotonic() - begun < 10
 
 
-def test_a_folder_that_becomes_a_link_after_the_check_is_not_followed(checkout: Checkout, outside: Path) -> None:
+def test_a_folder_that_becomes_a_link_after_the_check_is_not_followed(checkout: PlainFolder, outside: Path) -> None:
     (checkout.root / "sub").mkdir()
     (checkout.root / "sub" / "secret.txt").write_text("inside")
     place = paths.resolve_path(checkout, "sub/secret.txt", writing=True)
@@ -164,7 +165,7 @@ def test_a_folder_that_becomes_a_link_after_the_check_is_not_followed(checkout: 
     assert (outside / "secret.txt").read_text() == SECRET
 
 
-def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(checkout: Checkout, outside: Path) -> None:
+def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(checkout: PlainFolder, outside: Path) -> None:
     (checkout.root / "a.txt").write_text("inside")
     place = paths.resolve_path(checkout, "a.txt", writing=True)
     (checkout.root / "a.txt").unlink()
@@ -177,7 +178,7 @@ def test_a_file_that_becomes_a_link_after_the_check_is_not_followed(checkout: Ch
 
 
 @linux
-def test_swapping_a_folder_for_a_link_all_the_time_wins_nothing(checkout: Checkout, outside: Path) -> None:
+def test_swapping_a_folder_for_a_link_all_the_time_wins_nothing(checkout: PlainFolder, outside: Path) -> None:
     inside, link = checkout.root / "sub", checkout.root / "link"
     inside.mkdir()
     (inside / "secret.txt").write_text("inside")

@@ -15,9 +15,9 @@ from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.tools.grep import make_glob_regex
 from bough.adapters.tools.workbench import WorkbenchTools
+from bough.adapters.workspaces.plain_folder import PlainFolder, make_plain_folder
 from bough.core.rules import Rules
 from bough.ports import Tools
-from tests.adapters.test_sandbox import Checkout, make_checkout
 from tests.adapters.test_tools import use
 
 SANDBOX = make_sandbox("auto", make_env(os.environ))
@@ -31,11 +31,11 @@ def tools(request: pytest.FixtureRequest) -> Tools:
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+def checkout(tmp_path: Path) -> PlainFolder:
     """A repository, as `workspace`, in a folder that ignores everything, as bough's own does."""
     (tmp_path / ".gitignore").write_text("*\n")
     (tmp_path / ".ignore").write_text("*\n")
-    checkout = make_checkout(tmp_path)
+    checkout = make_plain_folder(tmp_path)
     root = checkout.root
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     for path, text in {
@@ -58,7 +58,7 @@ def lines(output: str) -> list[str]:
     return output.split("\n")
 
 
-def test_matches_by_path_and_line(checkout: Checkout, tools: Tools) -> None:
+def test_matches_by_path_and_line(checkout: PlainFolder, tools: Tools) -> None:
     result = use(checkout, "search", tools=tools, pattern="needle")
     assert result.ok
     assert lines(result.output) == [
@@ -71,7 +71,7 @@ def test_matches_by_path_and_line(checkout: Checkout, tools: Tools) -> None:
     ]
 
 
-def test_context_in_groups(checkout: Checkout, tools: Tools) -> None:
+def test_context_in_groups(checkout: PlainFolder, tools: Tools) -> None:
     assert lines(use(checkout, "search", tools=tools, pattern="needle", path="a.py", context=1).output) == [
         "a.py-1-one",
         "a.py:2:needle = 1",
@@ -110,29 +110,29 @@ def test_context_in_groups(checkout: Checkout, tools: Tools) -> None:
         ({"pattern": "needle", "limit": 1, "path": "src"}, ["src/b c.ts:2"]),
     ],
 )
-def test_where_and_what(checkout: Checkout, tools: Tools, arguments: dict[str, str], found: list[str]) -> None:
+def test_where_and_what(checkout: PlainFolder, tools: Tools, arguments: dict[str, str], found: list[str]) -> None:
     result = use(checkout, "search", tools=tools, **{"pattern": "needle", **arguments})
     shown = [":".join(line.split(":")[:2]) for line in lines(result.output) if not line.startswith(("(", "No "))]
     assert shown == found
     assert result.ok
 
 
-def test_nothing_found_is_said(checkout: Checkout, tools: Tools) -> None:
+def test_nothing_found_is_said(checkout: PlainFolder, tools: Tools) -> None:
     result = use(checkout, "search", tools=tools, pattern="haystack", path="src", glob="*.py")
     assert result.ok and result.output == "No line in src matches `haystack` in files like *.py."
 
 
-def test_a_wrong_pattern_is_said(checkout: Checkout, tools: Tools) -> None:
+def test_a_wrong_pattern_is_said(checkout: PlainFolder, tools: Tools) -> None:
     result = use(checkout, "search", tools=tools, pattern="(unclosed")
     assert (not result.ok and not result.fault and "unclosed" in result.output) or "unterminated" in result.output
 
 
-def test_a_missing_place_is_said(checkout: Checkout, tools: Tools) -> None:
+def test_a_missing_place_is_said(checkout: PlainFolder, tools: Tools) -> None:
     assert "Did you mean `src`?" in use(checkout, "search", tools=tools, pattern="x", path="srcs").output
     assert use(checkout, "search", tools=tools, pattern="a\0b").fault
 
 
-def test_long_lines_and_many_matches_are_bounded(checkout: Checkout, tools: Tools) -> None:
+def test_long_lines_and_many_matches_are_bounded(checkout: PlainFolder, tools: Tools) -> None:
     (checkout.root / "min.js").write_text("needle" + "x" * 100_000 + "\n")
     result = use(checkout, "search", tools=tools, pattern="needle", path="min.js")
     assert len(result.output) < 700 and result.output.startswith("min.js:1:needlexxx")
@@ -141,8 +141,8 @@ def test_long_lines_and_many_matches_are_bounded(checkout: Checkout, tools: Tool
     assert len(result.output) <= Rules().shown and "the first 1,000 of " in result.output and result.whole
 
 
-def test_from_a_folder_below(checkout: Checkout, tools: Tools) -> None:
-    below = Checkout(checkout.root, checkout.root / "src", checkout.scratch)
+def test_from_a_folder_below(checkout: PlainFolder, tools: Tools) -> None:
+    below = PlainFolder(checkout.root, checkout.root / "src", checkout.scratch)
     found = use(below, "search", tools=tools, pattern="needle").output
     assert lines(found) == ["b c.ts:2:needle();", "deep/ü.py:1:x = 'needle'", "(2 matches)"]
     assert "../a.py:2:needle = 1" in use(below, "search", tools=tools, pattern="needle", path="..").output
@@ -150,13 +150,13 @@ def test_from_a_folder_below(checkout: Checkout, tools: Tools) -> None:
 
 
 def test_a_folder_without_git(tmp_path: Path, tools: Tools) -> None:
-    checkout = make_checkout(tmp_path)
+    checkout = make_plain_folder(tmp_path)
     (checkout.root / "sub").mkdir()
     (checkout.root / "sub/a.txt").write_text("needle\n")
     assert lines(use(checkout, "search", tools=tools, pattern="needle").output) == ["sub/a.txt:1:needle", "(1 match)"]
 
 
-def test_a_name_that_is_no_text(checkout: Checkout, tools: Tools) -> None:
+def test_a_name_that_is_no_text(checkout: PlainFolder, tools: Tools) -> None:
     try:
         (checkout.root / os.fsdecode(b"caf\xe9.txt")).write_text("needle\n")
     except OSError:
@@ -165,7 +165,7 @@ def test_a_name_that_is_no_text(checkout: Checkout, tools: Tools) -> None:
 
 
 def test_configuration_of_ripgrep_is_not_read(
-    checkout: Checkout, tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    checkout: PlainFolder, tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "ripgreprc"
     config.write_text("--files\n--heading\n")
@@ -173,7 +173,7 @@ def test_configuration_of_ripgrep_is_not_read(
     assert "a.py:2:needle = 1" in use(checkout, "search", tools=tools, pattern="needle").output
 
 
-def test_a_pattern_that_takes_forever_is_ended(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_that_takes_forever_is_ended(checkout: PlainFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bough.adapters.tools.search._TIMEOUT", 0.5)
     (checkout.root / "evil.txt").write_text("a" * 60 + "!\n")
     begun = time.monotonic()
@@ -185,7 +185,7 @@ def test_a_pattern_that_takes_forever_is_ended(checkout: Checkout, monkeypatch: 
 @pytest.mark.parametrize(
     "glob", ["[", "]", "{", "}", "a,b", "[!a]", "[]]", "**", "/x", "\\", "{a,{b,c}}", "[z-a]", "("]
 )
-def test_odd_file_patterns_do_not_break(checkout: Checkout, tools: Tools, glob: str) -> None:
+def test_odd_file_patterns_do_not_break(checkout: PlainFolder, tools: Tools, glob: str) -> None:
     assert use(checkout, "search", tools=tools, pattern="needle", glob=glob).output
     assert isinstance(make_glob_regex(glob), str)
 

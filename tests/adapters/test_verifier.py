@@ -11,22 +11,23 @@ import pytest
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.verifiers.check_command import describe_result, to_argv
+from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.ports import Finished
-from tests.adapters.test_sandbox import Checkout, alive, checkout, linux, token
+from tests.adapters.test_sandbox import alive, checkout, linux, token
 
 __all__ = ["checkout", "token"]
 
 SANDBOX = make_sandbox("auto", make_env(os.environ))
 
 
-def check(checkout: Checkout, command: str, timeout: float = 30, limit: int = 1_000_000) -> tuple[Finished, str]:
+def check(checkout: PlainFolder, command: str, timeout: float = 30, limit: int = 1_000_000) -> tuple[Finished, str]:
     finished = asyncio.run(SANDBOX.run(to_argv(command), workspace=checkout, timeout=timeout, limit=limit))
     reason = describe_result(finished)
     assert reason and "\n" not in reason
     return finished, reason
 
 
-def test_exit_status_0_passes(checkout: Checkout) -> None:
+def test_exit_status_0_passes(checkout: PlainFolder) -> None:
     finished, reason = check(checkout, "echo fine")
     assert finished.exit_status == 0 and finished.output == b"fine\n" and finished.seconds > 0
     assert reason.startswith("the check passed")
@@ -45,30 +46,30 @@ def test_exit_status_0_passes(checkout: Checkout) -> None:
         ("'open quote", 2, "failed with exit status 2"),
     ],
 )
-def test_anything_else_fails_and_says_why(checkout: Checkout, command: str, status: int, says: str) -> None:
+def test_anything_else_fails_and_says_why(checkout: PlainFolder, command: str, status: int, says: str) -> None:
     (checkout.root / "data.txt").write_text("x")
     finished, reason = check(checkout, command)
     assert finished.exit_status == status and says in reason
 
 
-def test_a_check_that_takes_too_long_fails(checkout: Checkout) -> None:
+def test_a_check_that_takes_too_long_fails(checkout: PlainFolder) -> None:
     finished, reason = check(checkout, "echo started; sleep 60", timeout=0.3)
     assert finished.exit_status is None and finished.output == b"started\n"
     assert "killed after 0.3 s" in reason and "check_timeout" in reason
 
 
-def test_a_check_that_prints_too_much_fails(checkout: Checkout) -> None:
+def test_a_check_that_prints_too_much_fails(checkout: PlainFolder) -> None:
     finished, reason = check(checkout, "yes", limit=100_000)
     assert finished.exit_status is None and "killed after 100,000 bytes of output" in reason
 
 
-def test_it_runs_where_the_person_stood(checkout: Checkout) -> None:
+def test_it_runs_where_the_person_stood(checkout: PlainFolder) -> None:
     (checkout.root / "sub").mkdir()
-    below = Checkout(checkout.root, checkout.root / "sub", checkout.scratch)
+    below = PlainFolder(checkout.root, checkout.root / "sub", checkout.scratch)
     assert check(below, "pwd")[0].output.decode().strip() == str(checkout.root / "sub")
 
 
-def test_an_edit_of_the_same_size_in_the_same_second_is_seen(checkout: Checkout) -> None:
+def test_an_edit_of_the_same_size_in_the_same_second_is_seen(checkout: PlainFolder) -> None:
     """Python would otherwise run the bytecode of what was there before."""
     command = f"{sys.executable} -c 'import calc; assert calc.add(2, 2) == 5'"
     source = checkout.root / "calc.py"
@@ -79,7 +80,7 @@ def test_an_edit_of_the_same_size_in_the_same_second_is_seen(checkout: Checkout)
 
 
 @linux
-def test_nothing_of_a_check_is_left(checkout: Checkout, token: str) -> None:
+def test_nothing_of_a_check_is_left(checkout: PlainFolder, token: str) -> None:
     assert check(checkout, f"setsid sleep {token} & true")[0].exit_status == 0
     assert alive(token) == []
 

@@ -15,8 +15,8 @@ from bough.adapters.verifiers.check_artifacts import load_report, mark_files, re
 from bough.adapters.workspaces import disk, handles, scan
 from bough.adapters.workspaces.env_file import read_variables
 from bough.adapters.workspaces.file_index import LINK, PLAIN, Tracked
+from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.core.errors import Unkeepable, UsageError
-from tests.adapters.test_sandbox import Checkout
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_pipes_and_endless_files_hold_nothing_up(top: Path, theirs: Path) -> Non
     for name in ("pipe", "zero", "inner/kept.txt"):
         (top / name).write_text("x")
         texts[name] = "x"
-    workspace = Checkout(top, top, top)
+    workspace = PlainFolder(top, top, top)
     seen = mark_files(workspace, texts)
     (top / "pipe").unlink()
     os.mkfifo(top / "pipe")

@@ -21,8 +21,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,33 +29,12 @@ from bough.adapters.sandboxes import levels
 from bough.adapters.sandboxes.env import make_env
 from bough.adapters.sandboxes.levels import Mode
 from bough.adapters.sandboxes.process import ProcessSandbox, make_sandbox
+from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.ports import Mount
 from tests.escape.attempts import ATTEMPTS, NOT_STOPPED_BY
 
 SECRET = "SECRET-5f1c0e"
 GROUP = 16
-
-
-@dataclass
-class Checkout:
-    root: Path
-    folder: Path
-    scratch: Path
-    mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    async def own(self, mount: Mount) -> bool:
-        return False
-
-    async def furnish(self) -> None: ...
-
-    async def snapshot(self) -> str:
-        return ""
-
-    async def restore(self, tree: str, exact: bool = False) -> None: ...
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        return ""
 
 
 class Arena:
@@ -103,7 +81,7 @@ class Arena:
 
     def _work(self) -> None:
         home = self.project / ".bough"
-        self.checkout = Checkout(
+        self.checkout = PlainFolder(
             home / "work/run/task", home / "work/run/task", home / "scratch/run/task", (Mount(self.project / ".venv"),)
         )
         for place in (self.checkout.root, self.checkout.scratch):

@@ -6,38 +6,14 @@ import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from msgspec import Struct, field
-
-from bough.ports import Mount, Sandbox
+from bough.adapters.workspaces.plain_folder import make_plain_folder
+from bough.ports import Sandbox
 
 _SECRET = "bough-doctor-canary"
-
-
-class BareWorkspace(Struct):
-    """A workspace that is nothing but its folders."""
-
-    root: Path
-    folder: Path
-    scratch: Path
-    mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-
-    async def own(self, mount: Mount) -> bool:
-        return False
-
-    async def furnish(self) -> None: ...
-
-    async def snapshot(self) -> str:
-        return ""
-
-    async def restore(self, tree: str, exact: bool = False) -> None: ...
-
-    async def checkpoint(self, tree: str, message: str) -> str:
-        return ""
 
 
 async def try_to_break_out(sandbox: Sandbox) -> tuple[int, list[str]]:
@@ -63,8 +39,7 @@ async def _try_escapes(
     mine, token = top / "mine.txt", f"7{os.getpid()}"
     mine.write_text(_SECRET)
     mine.chmod(0o600)
-    root = top / "workspace"
-    root.mkdir()
+    workspace = make_plain_folder(top)
     server.settimeout(0.1)
     port = server.getsockname()[1]
     attempts: list[tuple[str, str, Callable[[bytes], bool]]] = [
@@ -76,13 +51,11 @@ async def _try_escapes(
         ("see your processes", f"cat /proc/{bystander.pid}/cmdline", lambda said: b"sleep" in said),
         ("outlive their call", f"setsid sleep {token} & exit 0", lambda said: _is_alive(token)),
         ("be root in a namespace of their own", "unshare -Ur cat /proc/self/uid_map", lambda said: b" 0 " in said),
-        ("leave set-user-ID files", "cp /bin/true t; chmod u+s t", lambda said: _is_special(root / "t")),
+        ("leave set-user-ID files", "cp /bin/true t; chmod u+s t", lambda said: _is_special(workspace.root / "t")),
     ]  # fmt: skip
     found = []
     for can, line, succeeded in attempts:
-        finished = await sandbox.run(
-            ["bash", "-c", line], workspace=BareWorkspace(root, root, top / "scratch"), timeout=20, limit=100_000
-        )
+        finished = await sandbox.run(["bash", "-c", line], workspace=workspace, timeout=20, limit=100_000)
         if succeeded(finished.output):
             found.append(can)
     return len(attempts), found

@@ -30,7 +30,7 @@ from bough.core.errors import Passing, Refused
 from bough.core.messages import Call, Stop, Usage
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import title_of
-from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, Workspace
+from bough.ports import Acting, Sandbox, Talk, ToolResult, TurnEnded, WorkFolder
 
 _LINE = 64 << 20
 """Bytes of one message."""
@@ -80,7 +80,7 @@ class AcpAgent:
         self._home, self._patterns, self._permit = list(home), list(patterns), permit
         self.mode, self.advice = mode, advice
 
-    async def start(self, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> Talk:
+    async def start(self, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> Talk:
         await asyncio.to_thread(_copy_home, self._home, workspace)
         pipes = await Pipes.open(self._sandbox, self._argv, workspace=workspace, env=self._env, longest=_LINE)
         talk = AcpTalk(self, pipes, workspace, rules, progress)
@@ -106,7 +106,7 @@ class AcpTalk:
     """One process and one session. What it reports is taken in as it comes; `heard` tells it in order."""
 
     def __init__(
-        self, agent: AcpAgent, pipes: Pipes, workspace: Workspace, rules: Rules, progress: Callable[[str], None]
+        self, agent: AcpAgent, pipes: Pipes, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]
     ) -> None:
         self._agent, self._pipes, self._rules, self._progress = agent, pipes, rules, progress
         self._folder, self._root = str(workspace.folder), os.path.realpath(workspace.root)
@@ -404,7 +404,7 @@ class _Lines:
         """The talk ends the process."""
 
 
-def _copy_home(paths: Sequence[Path], workspace: Workspace) -> None:
+def _copy_home(paths: Sequence[Path], workspace: WorkFolder) -> None:
     """Copies of what it may know of the person's home, in the home that it has. They change nothing there."""
     home, left = find_private_folder(workspace) / "home", _HOME
     for path in paths:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bough.adapters.agents.acp import AcpAgent
-from bough.adapters.workspaces.desk import Desk
+from bough.adapters.workspaces.plain_folder import make_plain_folder
 from bough.core.messages import Answer, Prompt, Replied
 from bough.core.rules import Rules
 from bough.core.settings.agent_settings import MODEL
@@ -25,7 +25,7 @@ class AgentModel:
 
     async def ask(self, prompt: Prompt, progress: Callable[[str], None]) -> Answer:
         said = [prompt.system, *(_words(message) for message in prompt.messages), ALONE]
-        talk = await self._agent.start(Desk(self._folder), self._rules, progress)
+        talk = await self._agent.start(make_plain_folder(self._folder, "empty"), self._rules, progress)
         text: list[str] = []
         usage, cost = Answer().usage, None
         try:

@@ -29,7 +29,7 @@ from bough.core.events import ToolServersListed
 from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
 from bough.core.servers import ToolServer
-from bough.ports import Sandbox, ToolResult, Tools, Workspace
+from bough.ports import Sandbox, ToolResult, Tools, WorkFolder
 
 _LINE = 16 << 20
 """Bytes of one message."""
@@ -61,7 +61,7 @@ class Served(Struct):
     person: Mapping[str, str]
     """The person's variables, for what the settings ask of them."""
 
-    async def connect(self, workspace: Workspace) -> Connection:
+    async def connect(self, workspace: WorkFolder) -> Connection:
         """`ServerLost` when it does not come up."""
         if self.sandbox is None:
             connection = Connection(cast(Transport, over_http(self.settings, self.person)), None, self.settings.timeout)
@@ -88,7 +88,7 @@ class McpTools:
         self._preparing, self._prepared = asyncio.Lock(), False
         self._opening: dict[tuple[str, str], asyncio.Lock] = {}
 
-    async def prepare(self, workspace: Workspace) -> ToolServersListed | None:
+    async def prepare(self, workspace: WorkFolder) -> ToolServersListed | None:
         """Start every server there and ask what it offers, once; None when that is known."""
         async with self._preparing:
             if self._prepared:
@@ -97,7 +97,7 @@ class McpTools:
             self._prepared = True
             return listed
 
-    async def _load(self, workspace: Workspace) -> ToolServersListed:
+    async def _load(self, workspace: WorkFolder) -> ToolServersListed:
         found = await asyncio.gather(*(self._listed(served, workspace) for served in self._served.values()))
         offered: dict[str, tuple[str, ...]] = {}
         failed: dict[str, str] = {}
@@ -110,7 +110,7 @@ class McpTools:
             self._specs += tuple(specs)
         return ToolServersListed(offered, failed)
 
-    async def _listed(self, served: Served, workspace: Workspace) -> list[mcp_types.Tool] | str:
+    async def _listed(self, served: Served, workspace: WorkFolder) -> list[mcp_types.Tool] | str:
         try:
             connection = await self._connection(served, workspace)
         except (ServerLost, OSError) as error:
@@ -138,7 +138,7 @@ class McpTools:
     def specs(self) -> tuple[ToolSpec, ...]:
         return (*self._tools.specs, *self._specs)
 
-    async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
+    async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         if call.name not in self._named:
             return await self._tools.run(call, workspace, rules, progress)
         server, tool = self._named[call.name]
@@ -160,7 +160,7 @@ class McpTools:
             return ToolResult(replace_surrogates(f"The MCP server {server} refuses the call: {error}"), ok=False)
         return await asyncio.to_thread(_result, result, server, rules)
 
-    async def _connection(self, served: Served, workspace: Workspace) -> Connection:
+    async def _connection(self, served: Served, workspace: WorkFolder) -> Connection:
         key = (served.name, _mark(workspace))
         async with self._opening.setdefault(key, asyncio.Lock()):
             found = self._open.get(key)
@@ -173,14 +173,14 @@ class McpTools:
             self._open[key] = await served.connect(workspace)
             return self._open[key]
 
-    def _may_start(self, server: str, workspace: Workspace) -> bool:
+    def _may_start(self, server: str, workspace: WorkFolder) -> bool:
         return self._starts.get((server, _mark(workspace)), 0) <= _RESTARTS
 
-    async def _end(self, server: str, workspace: Workspace) -> None:
+    async def _end(self, server: str, workspace: WorkFolder) -> None:
         if (connection := self._open.pop((server, _mark(workspace)), None)) is not None:
             await connection.close()
 
-    async def leave(self, workspace: Workspace) -> None:
+    async def leave(self, workspace: WorkFolder) -> None:
         """End what runs in that workspace."""
         for server, mark in list(self._open):
             if mark == _mark(workspace) and self._served[server].sandbox is not None:
@@ -193,7 +193,7 @@ class McpTools:
             await connection.close()
 
 
-def _mark(workspace: Workspace) -> str:
+def _mark(workspace: WorkFolder) -> str:
     return os.path.realpath(workspace.root)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, cast
 
-from bough.ports import Finished, Sandbox, Workspace
+from bough.ports import Finished, Sandbox, WorkFolder
 
 Permit = Callable[[str], Awaitable[str | None]]
 """Shows a command line to the person: what they say to it, or None when nobody does."""
@@ -43,7 +43,7 @@ class _ApprovedSandbox:
         self,
         argv: Sequence[str],
         *,
-        workspace: Workspace,
+        workspace: WorkFolder,
         timeout: float,
         limit: int,
         progress: Callable[[str], None] = lambda line: None,

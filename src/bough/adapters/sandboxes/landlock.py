@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bough.adapters.sandboxes.view import FileSystemView, find_private_folder
-from bough.ports import Workspace
+from bough.ports import WorkFolder
 
 DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "shm", "mqueue"))
 _TOOLCHAINS = {"RUSTUP_HOME": ".rustup", "PYENV_ROOT": ".pyenv", "NVM_DIR": ".nvm", "RBENV_ROOT": ".rbenv"}
@@ -30,7 +30,7 @@ class Landlock:
         self._view = view
         self._more = [os.path.realpath(path) for path in (*map(Path, DEVICES), *more)]
 
-    def writable(self, workspace: Workspace) -> list[str]:
+    def writable(self, workspace: WorkFolder) -> list[str]:
         return [
             os.path.realpath(workspace.root),
             str(workspace.scratch),
@@ -38,16 +38,16 @@ class Landlock:
             *self._more,
         ]
 
-    def readable(self, workspace: Workspace) -> list[str]:
+    def readable(self, workspace: WorkFolder) -> list[str]:
         lines, _ = self._view.of(workspace, network=True)
         sources = [source for kind, _, source, _ in lines if kind in ("read", "lent", "over", "cache")]
         return ["/proc", *DEVICES, *sources]
 
-    def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+    def home(self, workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
         return make_home_env(workspace, env)
 
 
-def make_home_env(workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+def make_home_env(workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
     """The variables that give commands a home of their own, since they may not write to the person's."""
     theirs, own = Path(env.get("HOME") or "/"), find_private_folder(workspace) / "home"
     own.mkdir(parents=True, exist_ok=True)

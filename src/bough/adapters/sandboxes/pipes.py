@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bough.adapters.tools.output_text import decode_output
-from bough.ports import Finished, Sandbox, Workspace
+from bough.ports import Finished, Sandbox, WorkFolder
 
 _SCRIPT = 'exec "$@" <"$0/in" >"$0/out"'
 _CHATTER = 20_000_000
@@ -47,7 +47,7 @@ class Pipes:
 
     @classmethod
     async def open(
-        cls, sandbox: Sandbox, argv: Sequence[str], *, workspace: Workspace, env: Mapping[str, str], longest: int
+        cls, sandbox: Sandbox, argv: Sequence[str], *, workspace: WorkFolder, env: Mapping[str, str], longest: int
     ) -> Pipes:
         """`longest`: bytes of a line that are read."""
         loop = asyncio.get_running_loop()

@@ -31,7 +31,7 @@ from bough.adapters.sandboxes.network import OFF, Network
 from bough.adapters.sandboxes.seatbelt import Seatbelt
 from bough.adapters.sandboxes.view import FileSystemView, identify_mounts
 from bough.core.errors import UsageError, WorkspaceError
-from bough.ports import Finished, Workspace
+from bough.ports import Finished, WorkFolder
 
 _FAMILIES = (AF_INET, AF_INET6, AF_NETLINK)
 """Without a network namespace no sockets with a path: whoever can connect to a terminal multiplexer, an agent for keys
@@ -117,7 +117,7 @@ class ProcessSandbox:
         self,
         argv: Sequence[str],
         *,
-        workspace: Workspace,
+        workspace: WorkFolder,
         timeout: float,
         limit: int,
         progress: Callable[[str], None] = lambda line: None,
@@ -126,7 +126,7 @@ class ProcessSandbox:
         return await self._run(argv, workspace, timeout, limit, progress, env or {})
 
     async def serve(
-        self, argv: Sequence[str], *, workspace: Workspace, limit: int, env: Mapping[str, str]
+        self, argv: Sequence[str], *, workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         mark = _make_mark(workspace)
         own = self._view is not None and self.network.mode != "on" and mark not in self._networks
@@ -139,7 +139,7 @@ class ProcessSandbox:
         return service
 
     async def _serve_first(
-        self, argv: Sequence[str], workspace: Workspace, limit: int, env: Mapping[str, str]
+        self, argv: Sequence[str], workspace: WorkFolder, limit: int, env: Mapping[str, str]
     ) -> asyncio.Task[Finished]:
         """A service whose network is from now on that of the workspace's other commands."""
         link, theirs = socket.socketpair()
@@ -173,7 +173,7 @@ class ProcessSandbox:
     async def _run(
         self,
         argv: Sequence[str],
-        workspace: Workspace,
+        workspace: WorkFolder,
         timeout: float,
         limit: int,
         progress: Callable[[str], None] = lambda line: None,
@@ -199,11 +199,11 @@ class ProcessSandbox:
             output += await copy_denied_folders(workspace, output)
         return Finished(None if killed else status, output, time.monotonic() - begun, killed)
 
-    async def sweep(self, workspace: Workspace) -> None:
+    async def sweep(self, workspace: WorkFolder) -> None:
         await asyncio.to_thread(_end_marked, _make_mark(workspace))
 
     def _request(
-        self, argv: Sequence[str], workspace: Workspace, env: Mapping[str, str], handles: Sequence[int]
+        self, argv: Sequence[str], workspace: WorkFolder, env: Mapping[str, str], handles: Sequence[int]
     ) -> dict[str, Any]:
         own = {"TMPDIR": str(workspace.scratch), "PWD": str(workspace.folder), MARK: _make_mark(workspace)}
         request: dict[str, Any] = {"argv": list(argv), "cwd": str(workspace.folder), "writable": None, "readable": None}
@@ -227,7 +227,7 @@ class ProcessSandbox:
 
 
 def _read_outcome(
-    argv: Sequence[str], workspace: Workspace, report: dict[str, Any], output: bytes
+    argv: Sequence[str], workspace: WorkFolder, report: dict[str, Any], output: bytes
 ) -> tuple[int, bytes]:
     """Exit status and output, as a shell would give them: 127 not found, 126 not runnable, 128 + n for signal n."""
     step, number = report.get("failed"), report.get("errno")
@@ -247,7 +247,7 @@ def _read_outcome(
     return 126, os.fsencode(f"{argv[0]}: {report['why']}\n")
 
 
-def _make_mark(workspace: Workspace) -> str:
+def _make_mark(workspace: WorkFolder) -> str:
     return os.path.realpath(workspace.root)
 
 

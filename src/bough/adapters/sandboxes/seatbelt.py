@@ -18,7 +18,7 @@ from bough.adapters.sandboxes.levels import SEATBELT
 from bough.adapters.sandboxes.network import Network
 from bough.adapters.sandboxes.view import TOOLS, find_private_folder
 from bough.core.errors import UsageError
-from bough.ports import Workspace
+from bough.ports import WorkFolder
 
 _HIDDEN = ("/Users", "/Volumes", "/private/tmp", "/private/var/tmp", "/private/var/folders", "/private/var/root")
 _SERVICES = """
@@ -59,10 +59,10 @@ class Seatbelt:
         self._readable = [place for place in (*tools, *on_path, *own, *readable) if place not in (home, Path("/"))]
         self._writable = list(writable)
 
-    def wrapped(self, argv: Sequence[str], workspace: Workspace, network: Network) -> list[str]:
+    def wrapped(self, argv: Sequence[str], workspace: WorkFolder, network: Network) -> list[str]:
         return [SEATBELT, "-p", self.profile(workspace, network), *argv]
 
-    def profile(self, workspace: Workspace, network: Network) -> str:
+    def profile(self, workspace: WorkFolder, network: Network) -> str:
         lent = [mount.source for mount in workspace.mounts]
         own = [workspace.root, workspace.scratch, find_private_folder(workspace), *self._writable]
         seen = [*self._readable, *lent, *own]
@@ -81,7 +81,7 @@ class Seatbelt:
         ]
         return "\n".join(lines) + "\n"
 
-    def home(self, workspace: Workspace, env: Mapping[str, str]) -> dict[str, str]:
+    def home(self, workspace: WorkFolder, env: Mapping[str, str]) -> dict[str, str]:
         return make_home_env(workspace, env)
 
 

@@ -3,7 +3,7 @@
 The system's own folders are there, read-only. The person's home, the project, other people's homes, `/tmp`, `/run` and
 removable disks are not: in place of home and `/tmp` a command has folders of its workspace. Back in come, read-only,
 the toolchains in the home that hold no secrets, what is on PATH, the interpreter that runs bough, and what the
-workspace refers to (`Workspace.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
+workspace refers to (`WorkFolder.mounts`); download caches come as copy-on-write views, so that none can be poisoned.
 """
 
 # Unlike those of Path, the questions of os.path say no of what may not be looked at.
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os.path import exists, isdir, isfile, islink
 from pathlib import Path
 
-from bough.ports import Mount, Workspace
+from bough.ports import Mount, WorkFolder
 
 Line = list[str]
 """Kind, target, source and what else the kind needs."""
@@ -54,7 +54,7 @@ CACHES = """
 """Of the home: where tools keep what they downloaded."""
 
 
-def find_private_folder(workspace: Workspace) -> Path:
+def find_private_folder(workspace: WorkFolder) -> Path:
     """What the sandbox keeps for a workspace and no command can replace: the home, `/tmp`, changes to caches."""
     return workspace.scratch.with_name(f"{workspace.scratch.name}.private")
 
@@ -86,7 +86,7 @@ class FileSystemView:
         self.writable = [line[1] for line in self._lines if line[0] == "write"]
         self._caches = [place for name in CACHES if (place := f"{self._home}/{name}") and isdir(place)]
 
-    def of(self, workspace: Workspace, network: bool) -> tuple[list[Line], list[str]]:
+    def of(self, workspace: WorkFolder, network: bool) -> tuple[list[Line], list[str]]:
         """The mounts for a command there, parents first, and the places that it can write to."""
         workspace.scratch.mkdir(parents=True, exist_ok=True)
         own = find_private_folder(workspace)

@@ -21,7 +21,7 @@ from msgspec import Struct
 from bough.adapters.tools.output_text import format_size
 from bough.adapters.tools.tool import Refusal
 from bough.core.conversation.context import GOAL_FILE
-from bough.ports import Workspace
+from bough.ports import WorkFolder
 
 _KINDS = {
     stat.S_IFREG: "file",
@@ -47,7 +47,7 @@ class WorkspacePath(Struct, frozen=True):
         return Path(self.root, *self.steps)
 
 
-def resolve_path(workspace: Workspace, path: str, *, writing: bool = False) -> WorkspacePath:
+def resolve_path(workspace: WorkFolder, path: str, *, writing: bool = False) -> WorkspacePath:
     """The place that a model's path means. `Refusal` when it is none that it may go to."""
     if "\0" in path:
         raise Refusal(f"`{path!r}` is not a path: it holds a NUL character.", fault=True)
@@ -70,7 +70,7 @@ def resolve_path(workspace: Workspace, path: str, *, writing: bool = False) -> W
     return WorkspacePath(root, steps, os.path.relpath(real, folder))
 
 
-def _find_beside(workspace: Workspace, path: str) -> WorkspacePath | None:
+def _find_beside(workspace: WorkFolder, path: str) -> WorkspacePath | None:
     """A file that bough has left beside the checkout for the agent to read: the goal."""
     if not path.endswith(f"/{GOAL_FILE}"):
         return None
@@ -87,7 +87,7 @@ def _resolve_folder(folder: Path) -> str:
     return os.path.realpath(folder)
 
 
-def _explain_outside(workspace: Workspace, path: str) -> str:
+def _explain_outside(workspace: WorkFolder, path: str) -> str:
     plain = os.path.normpath(workspace.folder / path)
     if plain.startswith(f"{workspace.root}{os.sep}"):
         return f"`{path}` leads out of the workspace through a link: it can be read with `bash`, and not be changed."

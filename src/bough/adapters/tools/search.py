@@ -16,7 +16,7 @@ from msgspec import Meta, Struct
 from bough.adapters.tools import paths, suggestions
 from bough.adapters.tools.output_text import cut_middle, to_plain_text
 from bough.adapters.tools.tool import Bench, Refusal, Tool
-from bough.ports import Finished, ToolResult, Workspace
+from bough.ports import Finished, ToolResult, WorkFolder
 
 _TIMEOUT = 60.0
 _KEPT = 2_000_000
@@ -51,11 +51,11 @@ def make_search(ripgrep: str | None) -> Tool:
     )
 
 
-Argv = Callable[[Search, str, Workspace], list[str]]
+Argv = Callable[[Search, str, WorkFolder], list[str]]
 
 
 def _make_ripgrep_argv(program: str) -> Argv:
-    def argv(arguments: Search, path: str, workspace: Workspace) -> list[str]:
+    def argv(arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
         options = ["--no-config", "--no-messages", "--hidden", "--crlf", "--sort=path", "--no-ignore-dot"]
         # Above the workspace is bough's own folder, which ignores all that is in it.
         options += [] if (workspace.root / ".git").exists() else ["--no-ignore-parent", "--no-require-git"]
@@ -67,7 +67,7 @@ def _make_ripgrep_argv(program: str) -> Argv:
     return argv
 
 
-def _make_grep_argv(arguments: Search, path: str, workspace: Workspace) -> list[str]:
+def _make_grep_argv(arguments: Search, path: str, workspace: WorkFolder) -> list[str]:
     script = Path(__file__).with_name("grep.py")
     options = [arguments.pattern, path, arguments.glob, str(arguments.context), _COLUMNS]
     return [sys.executable, "-I", "-S", "-X", "utf8", str(script), *options]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from bough.adapters.tools.paths import WorkspacePath
 from bough.core.spelling import find_similar
-from bough.ports import Workspace
+from bough.ports import WorkFolder
 
 _SEEN = 5_000
 """Files and folders looked at for a name."""
@@ -19,7 +19,7 @@ _CANDIDATES = 10
 _ALIKE = 0.5
 
 
-def suggest_paths(place: WorkspacePath, workspace: Workspace) -> str:
+def suggest_paths(place: WorkspacePath, workspace: WorkFolder) -> str:
     """` Did you mean …?`, or nothing."""
     start = os.path.realpath(workspace.folder)
     like = [os.path.relpath(f"{place.root}/{name}", start) for name in find_similar_paths(place)]

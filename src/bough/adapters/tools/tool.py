@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from bough.core.rules import Rules
-from bough.ports import Sandbox, ToolResult, Workspace
+from bough.ports import Sandbox, ToolResult, WorkFolder
 
 
 class Refusal(Exception):
@@ -24,7 +24,7 @@ class Refusal(Exception):
 class Bench(Struct, frozen=True):
     """What a tool has at hand while it runs one call."""
 
-    workspace: Workspace
+    workspace: WorkFolder
     rules: Rules
     sandbox: Sandbox
     progress: Callable[[str], None]

@@ -22,7 +22,7 @@ from bough.adapters.tools.tool import Bench, Refusal, Tool
 from bough.core.messages import Call, ToolSpec
 from bough.core.rules import Rules
 from bough.core.spelling import suggest_word
-from bough.ports import Sandbox, ToolResult, Workspace
+from bough.ports import Sandbox, ToolResult, WorkFolder
 
 
 class WorkbenchTools:
@@ -42,7 +42,7 @@ class WorkbenchTools:
     def specs(self) -> tuple[ToolSpec, ...]:
         return self._specs
 
-    async def run(self, call: Call, workspace: Workspace, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
+    async def run(self, call: Call, workspace: WorkFolder, rules: Rules, progress: Callable[[str], None]) -> ToolResult:
         try:
             if call.name == SPLIT.name:
                 return propose_split(call)

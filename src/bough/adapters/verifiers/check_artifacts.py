@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bough.adapters.workspaces import disk
-from bough.ports import Workspace
+from bough.ports import WorkFolder
 
 READ_MOST = 2_000_000
 LARGEST_REPORT = 64 * 1024 * 1024
@@ -43,7 +43,7 @@ def _make_mark(path: str, root: int) -> Mark | None:
 
 
 @contextmanager
-def _top(workspace: Workspace) -> Iterator[int]:
+def _top(workspace: WorkFolder) -> Iterator[int]:
     handle = os.open(workspace.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield handle
@@ -51,13 +51,13 @@ def _top(workspace: Workspace) -> Iterator[int]:
         os.close(handle)
 
 
-def mark_files(workspace: Workspace, paths: Iterable[str]) -> dict[str, Mark | None]:
+def mark_files(workspace: WorkFolder, paths: Iterable[str]) -> dict[str, Mark | None]:
     with _top(workspace) as root:
         return {path: _make_mark(path, root) for path in paths}
 
 
 def rewritten_on_disk(
-    workspace: Workspace, texts: Mapping[str, str], marks: Mapping[str, Mark | None]
+    workspace: WorkFolder, texts: Mapping[str, str], marks: Mapping[str, Mark | None]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Of the files whose mark changed, what they were and what they are; those that are gone are in the first only."""
     with _top(workspace) as root:
@@ -72,13 +72,13 @@ def rewritten_on_disk(
     return {path: texts[path] for path in changed}, found
 
 
-def _read_beginning(workspace: Workspace, path: str) -> bytes | None:
+def _read_beginning(workspace: WorkFolder, path: str) -> bytes | None:
     """A check may have made it a terabyte: what is longer than anything that is compared with it is another file. Or a
     pipe, which is none."""
     return disk.read_below(os.fsencode(workspace.root), os.fsencode(path), LARGEST_REPORT)
 
 
-def make_reader(workspace: Workspace) -> Callable[[str], str | None]:
+def make_reader(workspace: WorkFolder) -> Callable[[str], str | None]:
     """Reads files of the workspace that a trace names; the trace is untrusted, so nothing outside of it."""
     root = workspace.root.resolve()
 
