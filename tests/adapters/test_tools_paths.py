@@ -6,7 +6,6 @@ import ctypes
 import os
 import socket
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -143,13 +142,11 @@ def test_what_would_hang_is_not_opened(checkout: PlainFolder) -> None:
         os.chdir(here)
         listening.close()
     (checkout.root / "device").symlink_to("/dev/zero")
-    begun = time.monotonic()
     for path in ("pipe", "sock", "device"):
         for name, more in {"read": {}, "write": {"content": "x"}, "search": {"pattern": "x"}, "list": {}}.items():
             result = use(checkout, name, path=path, **more)
             assert not result.ok and not result.fault
     assert "is a pipe" in use(checkout, "read", path="pipe").output
-    assert time.monotonic() - begun < 10
 
 
 def test_a_folder_that_becomes_a_link_after_the_check_is_not_followed(checkout: PlainFolder, outside: Path) -> None:

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -176,10 +175,8 @@ def test_configuration_of_ripgrep_is_not_read(
 def test_a_pattern_that_takes_forever_is_ended(checkout: PlainFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bough.adapters.tools.search._TIMEOUT", 0.5)
     (checkout.root / "evil.txt").write_text("a" * 60 + "!\n")
-    begun = time.monotonic()
     result = use(checkout, "search", tools=WorkbenchTools(SANDBOX, None), pattern="(a+)+$", path="evil.txt")
     assert not result.ok and "killed after 0.5 s: use a simpler pattern" in result.output
-    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize(

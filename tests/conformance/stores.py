@@ -343,7 +343,7 @@ async def the_heartbeat_extends_all_claims_of_a_worker(store: Store, clock: Cloc
         clock.now += 2
         for task in "ab":
             with pytest.raises(ClaimHeld):
-                async with store.claim("run", task, "heir", SHORT):
+                async with store.claim("run", task, "heir", 10 * SHORT):
                     pass
         async with store.claim("run", "c", "heir", SHORT):
             assert [await store.holder("run", task) for task in "abc"] == ["steady", "steady", "heir"]

@@ -126,7 +126,7 @@ async def main() -> None:
         print(worker_id(), flush=True)
         for version in range(200):
             await store.append(claim, [NoteKept("decision", f"theirs {version}")], version)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             while not await store.read("run", "ours"):
                 pass
         sys.stdin.read()

@@ -398,9 +398,9 @@ def test_a_round_costs_the_same_at_400_as_at_10() -> None:
     watch, sizes, seconds = Watch(), [], []
     for number in range(1, 401):
         one = busy(number)
-        started = time.perf_counter()
+        started = time.thread_time()
         watch, signal = observe_round(watch, one, RULES)
-        seconds.append(time.perf_counter() - started)
+        seconds.append(time.thread_time() - started)
         sizes.append(len(msgspec.msgpack.encode(watch)))
         assert signal is None
     assert max(sizes[300:]) <= max(sizes[30:60]) * 1.1, "the memory is bounded"
@@ -414,10 +414,10 @@ def test_a_round_costs_the_same_at_400_as_at_10() -> None:
 )
 def test_no_text_is_too_nasty(nasty: str) -> None:
     watch = Watch()
-    started = time.perf_counter()
+    started = time.thread_time()
     for number in range(3):
         watch, _ = observe_round(watch, turn(Act("bash", nasty + str(number), nasty, ok=False), text=nasty), RULES)
-    assert time.perf_counter() - started < 3
+    assert time.thread_time() - started < 3
 
 
 # ── the benchmark runs this very detector ───────────────────────────────────────────────────────────────────────────

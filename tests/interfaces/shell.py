@@ -93,12 +93,12 @@ def live(folder: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ended(process: subprocess.Popen[str]) -> Said:
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=240)
     assert "Traceback" not in err, err
     return Said(process.returncode, out, err)
 
 
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
     """Wait for something that is on its way."""
     end = time.monotonic() + seconds
     while not (found := condition()):

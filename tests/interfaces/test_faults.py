@@ -83,7 +83,7 @@ def test_a_terminal_that_is_closed_stops_the_run(tmp_path: Path) -> None:
         for _ in range(2):
             process.send_signal(signal.SIGHUP)
             time.sleep(0.3)
-        assert process.wait(timeout=30) == 6
+        assert process.wait(timeout=240) == 6
     assert bough(project, "status").status == 0
 
 

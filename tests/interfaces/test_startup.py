@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import click
@@ -122,11 +122,12 @@ def test_a_thousand_tasks_are_shown_at_once(tmp_path: Path) -> None:
     (tmp_path / ".bough").mkdir()
     events = asyncio.run(write_large_run(tmp_path / ".bough" / "journal.db"))
     assert events > 97_000
-    began = time.perf_counter()
+    began = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([*BOUGH, "show"], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True)
-    took = time.perf_counter() - began
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
     lines = done.stdout.splitlines()
     assert len(lines) == 1000 + 4
     assert lines[4].startswith("✔ goal ") and "$22.00" in lines[4]
-    # Half a second on a quiet machine; a test must also hold on a busy one.
+    # Half a second of the processor on a quiet machine; a test must also hold on a busy one.
     assert took < 3, f"{took:.2f} s"

@@ -59,7 +59,7 @@ class Screen:
         return self.text
 
     def ended(self) -> int:
-        until(lambda: (self.read(), self.process.poll() is not None)[1], 30)
+        until(lambda: (self.read(), self.process.poll() is not None)[1])
         self.read()
         assert termios.tcgetattr(self._theirs) == self.before, "the terminal is as it was"
         assert "Traceback" not in self.text, self.text

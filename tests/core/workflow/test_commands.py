@@ -27,7 +27,7 @@ def result(text: str) -> StepResult:
 def arguments(line: list[str] | str, folder: Path, shell: str) -> list[str]:
     """What the program `printf` was given."""
     argv = [shell, "-c", line] if isinstance(line, str) else line
-    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=20, check=True)
+    done = subprocess.run(argv, cwd=folder, capture_output=True, timeout=240, check=True)
     assert done.stderr == b""
     return done.stdout.decode().split("\0")[:-1]
 
@@ -187,7 +187,7 @@ def test_no_command_that_is_accepted_runs_its_values(tmp_path: Path, command: st
         argv = [shell, "-c", line] if isinstance(line, str) else line
         try:
             subprocess.run(
-                argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=20, env={"PATH": "/bin"}
+                argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, timeout=240, env={"PATH": "/bin"}
             )
         except OSError:
             continue
