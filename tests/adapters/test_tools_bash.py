@@ -14,10 +14,11 @@ from bough.adapters.tools.workbench import WorkbenchTools
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.core.messages import Call
 from bough.core.rules import Rules
-from tests.adapters.test_sandbox import alive, checkout, linux, token
+from tests.adapters.test_sandbox import checkout, linux, token
 from tests.adapters.test_tools import TOOLS, use
 
 __all__ = ["checkout", "token"]
+from tests.conformance.sandboxes import alive
 
 
 def test_output_and_exit_status(checkout: PlainFolder) -> None:

@@ -13,7 +13,8 @@ from bough.adapters.sandboxes.process import make_sandbox
 from bough.adapters.verifiers.check_command import describe_result, to_argv
 from bough.adapters.workspaces.plain_folder import PlainFolder
 from bough.ports import Finished
-from tests.adapters.test_sandbox import alive, checkout, linux, token
+from tests.adapters.test_sandbox import checkout, linux, token
+from tests.conformance.sandboxes import alive
 
 __all__ = ["checkout", "token"]
 
