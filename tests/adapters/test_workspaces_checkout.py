@@ -17,7 +17,6 @@ from bough.adapters.workspaces import scan
 from bough.adapters.workspaces.file_index import Tracked
 from bough.adapters.workspaces.git import GitWorkspace, GitWorkspaces
 from bough.core.errors import WorkspaceError
-from bough.ports import Workspace, Workspaces
 from tests.adapters.test_workspaces import (
     fingerprint,
     git,
@@ -66,16 +65,6 @@ def with_task(root: Path, body: Callable[[Task], Awaitable[None]], link_ignored:
 def agent(top: Path, command: str) -> None:
     """What an agent does in its shell."""
     subprocess.run(["sh", "-c", command], cwd=top, check=True, capture_output=True)
-
-
-def test_the_ports_are_filled(tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"a": "1"})
-
-    async def go(workspaces: Workspaces) -> None:
-        workspace: Workspace = await workspaces.open("amber-heron", "goal", await workspaces.take(), "")
-        assert workspace.root.is_dir()
-
-    asyncio.run(go(spaces(root)))
 
 
 def test_open_gives_the_files_and_git_works_there(tmp_path: Path) -> None:
@@ -437,22 +426,6 @@ def test_restore_of_a_file_that_the_person_ignores_since(tmp_path: Path) -> None
     with_task(root, body)
 
 
-def test_restore_to_a_later_tree_and_back(tmp_path: Path) -> None:
-    root = project(tmp_path / "p", FILES)
-
-    async def body(task: Task) -> None:
-        write(task.top, {"new": "1", "a.txt": "2"})
-        (task.top / "src" / "deep" / "c.py").unlink()
-        later = await task.workspace.snapshot()
-        await task.workspace.restore(task.base)
-        assert await task.workspace.snapshot() == task.base
-        await task.workspace.restore(later)
-        assert task.on_disk() == {*FILES, "new"} - {"src/deep/c.py"}
-        assert await task.workspace.snapshot() == later
-
-    with_task(root, body)
-
-
 def test_permissions_do_not_hinder() -> None:
     with ordinary_user() as folder:
         root = write(folder / "p", FILES | {"lib/x": "x"})
@@ -642,37 +615,6 @@ def test_changes_and_diff(tmp_path: Path) -> None:
         assert "6 files changed" in stat or "5 files changed" in stat
         assert await task.workspaces.changes(tree, tree) == []
         assert await task.workspaces.diff(tree, tree) == ""
-
-    with_task(root, body)
-
-
-def test_paths_and_texts(tmp_path: Path) -> None:
-    root = project(tmp_path / "p", FILES | {"näme\n": "text"})
-    (root / "bytes").write_bytes(b"caf\xe9")
-
-    async def body(task: Task) -> None:
-        fresh = spaces(root)
-        assert set(await fresh.paths(task.base)) == {*FILES, "näme\n", "bytes"}
-        texts = await fresh.texts(task.base, ["a.txt", "bytes", "näme\n", "not there"])
-        assert texts == {"a.txt": "a", "bytes": "caf\ufffd", "näme\n": "text"}
-
-    with_task(root, body)
-
-
-@pytest.mark.parametrize("tree", ["0" * 40, "--help", "", "HEAD"])
-def test_tree_that_is_not_there(tmp_path: Path, tree: str) -> None:
-    root = project(tmp_path / "p", FILES)
-
-    async def body(task: Task) -> None:
-        with pytest.raises(WorkspaceError):
-            await task.workspaces.open("amber-heron", "new", tree, "")
-        with pytest.raises(WorkspaceError):
-            await task.workspace.restore(tree)
-        with pytest.raises(WorkspaceError):
-            await task.workspaces.changes(task.base, tree)
-        with pytest.raises(WorkspaceError):
-            await task.workspaces.apply(task.base, tree)
-        assert await task.workspace.snapshot() == task.base
 
     with_task(root, body)
 

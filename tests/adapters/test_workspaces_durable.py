@@ -281,25 +281,6 @@ def test_killed_at_any_moment(tmp_path: Path) -> None:
     fsck(root)
 
 
-def test_cancelled_caller_does_not_meet_its_own_leftovers(tmp_path: Path) -> None:
-    root = project(tmp_path / "p", {f"f{i}": str(i) for i in range(300)})
-
-    async def go() -> None:
-        workspaces = spaces(root)
-        base = await workspaces.take()
-        workspace = await workspaces.open("amber-heron", "goal", base, "")
-        for path in workspace.root.glob("f*"):
-            path.unlink()
-        restoring = asyncio.create_task(workspace.restore(base))
-        await asyncio.sleep(0.005)
-        restoring.cancel()
-        await asyncio.gather(restoring, return_exceptions=True)
-        await workspace.restore(base)
-        assert await workspace.snapshot() == base
-
-    asyncio.run(go())
-
-
 def test_the_loop_is_not_blocked(tmp_path: Path) -> None:
     """The loop's own thread opens, lists and starts next to nothing, however many files there are."""
     root = project(tmp_path / "p", {f"d{i % 20}/f{i}": str(i) for i in range(500)})
