@@ -97,13 +97,6 @@ def test_a_wrong_call_is_a_fault_with_the_way_out(checkout: PlainFolder, name: s
     assert list(checkout.root.iterdir()) == []
 
 
-@pytest.mark.parametrize(("name", "meant"), [("raed", "read"), ("Bash", "bash"), ("file_search", "search")])
-def test_an_unknown_tool_is_a_fault_that_names_the_nearest(checkout: PlainFolder, name: str, meant: str) -> None:
-    result = raw(checkout, name, "{}")
-    assert not result.ok and result.fault
-    assert f"Did you mean `{meant}`?" in result.output and ", ".join(NAMES) in result.output
-
-
 def test_models_that_write_null_or_numbers_in_quotes_are_understood(checkout: PlainFolder) -> None:
     (checkout.root / "a").write_text("one\ntwo\n")
     result = raw(checkout, "read", '{"path": "a", "start": "2", "lines": null}')
