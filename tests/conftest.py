@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from bough.adapters.sandboxes.crew import SupervisorPool
 
 # How long an example takes says more about the machine than about the code: what must be fast has a test of its own.
 settings.register_profile("bough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,3 +41,14 @@ def _a_person_without_settings(tmp_path_factory: pytest.TempPathFactory) -> None
     """The developer's own settings and list of projects are none of the tests'."""
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME"):
         os.environ[name] = str(tmp_path_factory.mktemp(name.lower()))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_spawner() -> Iterator[None]:
+    """All sandboxes of a test process share their supervisors, which keep nothing of a command: a spawner is a Python
+    to start, and a test of the engine would start two or three. What is said of the spawner itself is tested with
+    pools of their own (`tests/adapters/test_sandbox.py`), and real processes of bough have theirs."""
+    pool = SupervisorPool()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bough.adapters.sandboxes.process.SupervisorPool", lambda: pool)
+        yield

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
+import shutil
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,10 +51,20 @@ def make_project(folder: Path, *, repository: bool = True) -> Path:
     (folder / "calc.py").write_text(CALC)
     (folder / "test_calc.py").write_text(TEST)
     if repository:
-        git(folder, "init", "-q", "-b", "main")
-        git(folder, "add", "-A")
-        git(folder, "commit", "-qm", "a bug")
+        shutil.copytree(_make_repository(), folder / ".git")
     return folder
+
+
+@cache
+def _make_repository() -> Path:
+    """The `.git` of the project, made once: four programs to start for each of a thousand tests."""
+    folder = Path(tempfile.mkdtemp(prefix="bough-project-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    make_project(folder, repository=False)
+    git(folder, "init", "-q", "-b", "main", "--template=")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "a bug")
+    return folder / ".git"
 
 
 @dataclass

@@ -34,8 +34,14 @@ def checkout(tmp_path: Path) -> PlainFolder:
 
 @pytest.fixture(params=["auto", "landlock", "none"], scope="module")
 def sandbox(request: pytest.FixtureRequest) -> ProcessSandbox:
-    mode: Mode = request.param
-    return make_sandbox(mode, make_env(os.environ))
+    return with_own_pool(request.param)
+
+
+def with_own_pool(mode: Mode) -> ProcessSandbox:
+    """As outside of tests, which share one."""
+    made = make_sandbox(mode, make_env(os.environ))
+    made._crew = crew.SupervisorPool()
+    return made
 
 
 def shell(
@@ -111,7 +117,7 @@ def test_when_its_supervisor_is_killed_a_command_is_ended_and_the_next_one_runs(
 @linux
 def test_the_spawner_is_started_again_when_it_dies(checkout: PlainFolder) -> None:
     before = set(kernel.list_children())
-    sandbox = make_sandbox("auto", make_env(os.environ))
+    sandbox = with_own_pool("auto")
     assert shell(sandbox, checkout, "true").exit_status == 0
     for child in set(kernel.list_children()) - before:
         os.kill(child, signal.SIGKILL)
@@ -124,7 +130,7 @@ def test_the_spawner_is_started_again_when_it_dies(checkout: PlainFolder) -> Non
 def test_the_sandbox_itself_leaves_nothing(checkout: PlainFolder) -> None:
     gc.collect()
     before, handles = set(kernel.list_children()), len(list(Path("/proc/self/fd").iterdir()))
-    sandbox = make_sandbox("auto", make_env(os.environ))
+    sandbox = with_own_pool("auto")
     for _ in range(20):
         shell(sandbox, checkout, "true")
     shell(sandbox, checkout, "sleep 9", timeout=0.05)
