@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from bough import app
 from bough.core.errors import NotFound
 from bough.core.messages import Answer, Call, Usage
 from bough.interfaces.cli.entry import run_command_line
+from tests import zygote
 from tests.harness import CHECK
 from tests.wire import Reply, Slow
 
@@ -52,11 +54,22 @@ class Said:
 
 
 def bough(folder: Path, *args: str, stdin: str = "", **env: str) -> Said:
-    done = subprocess.run(
-        [*BOUGH, *args], cwd=folder, env=environment(**env), input=stdin, capture_output=True, text=True, timeout=60
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
+    status, out, err = _run(folder, args, stdin, environment(**env))
+    assert "Traceback" not in err, err
+    return Said(status, out, err)
+
+
+def _run(folder: Path, args: Sequence[str], stdin: str, env: dict[str, str]) -> tuple[int, str, str]:
+    if not zygote.can_fork(env):
+        done = subprocess.run([*BOUGH, *args], cwd=folder, env=env, input=stdin, capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
+        given.write(stdin.encode())
+        given.seek(0)
+        status = zygote.start("bough", args, folder, env, (given, out, err)).wait()
+        for said in (out, err):
+            said.seek(0)
+        return status, out.read().decode(), err.read().decode()
 
 
 def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:

@@ -1,0 +1,156 @@
+"""Processes of bough without the time that Python takes to load it: each is a fork of one that has loaded it already.
+
+They are real processes, with an environment, a folder and standard streams of their own, which can be killed. What
+they do not show is how bough starts: that is for `tests/interfaces/test_startup.py`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import IO, NoReturn
+
+_PRELOADED = ("bough.app.session", "bough.engine.run_loop", "bough.interfaces.cli.entry", "bough.testing")
+_CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
+"""Variables that Python reads when it starts, so that a fork is too late for them."""
+
+
+class Forked:
+    """What is used of `subprocess.Popen`."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self._link = link.makefile("rb")
+        link.close()
+        self.pid = int(self._link.readline())
+        self.returncode: int | None = None
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = int(self._link.readline())
+            self._link.close()
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+
+def start(
+    module: str,
+    args: Sequence[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
+) -> Forked:
+    """`python -m module args`."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        request = json.dumps({"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
+        handles = [theirs.fileno(), *(stream.fileno() for stream in streams)]
+        socket.send_fds(_zygote(), [len(request).to_bytes(4, "big")], handles)
+        _zygote().sendall(request)
+    return Forked(ours)
+
+
+def can_fork(env: Mapping[str, str]) -> bool:
+    """Whether a process with this environment would be the same, started or forked."""
+    return sys.platform == "linux" and all(
+        os.environ.get(name) == env.get(name)
+        for name in {*env, *os.environ}
+        if name.startswith(_CHOSEN_AT_START) and not name.startswith("PYTEST")
+    )
+
+
+@cache
+def _zygote() -> socket.socket:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.zygote"], stdin=theirs.fileno(), cwd=Path(__file__).parents[1]
+        )
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return ours
+
+
+def _serve() -> None:
+    for name in _PRELOADED:
+        __import__(name)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    orders = socket.socket(fileno=0)
+    while True:
+        head, handles, _, _ = socket.recv_fds(orders, 4, 4)
+        if not head:
+            os._exit(0)
+        request = b""
+        while len(request) < int.from_bytes(head, "big"):
+            request += orders.recv(1 << 20)
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            orders.close()
+            _watch(json.loads(request), handles)
+        for handle in handles:
+            os.close(handle)
+
+
+def _watch(request: dict[str, object], handles: list[int]) -> NoReturn:
+    """Fork the process, and tell how it ends."""
+    pid = os.fork()
+    if pid == 0:
+        os.close(handles[0])
+        _become(request, handles[1:])
+    for handle in handles[1:]:
+        os.close(handle)
+    with suppress(BrokenPipeError):
+        os.write(handles[0], f"{pid}\n".encode())
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        os.write(handles[0], f"{status}\n".encode())
+    os._exit(0)
+
+
+def _become(request: dict[str, object], streams: list[int]) -> NoReturn:
+    status = 1
+    try:
+        for number, handle in enumerate(streams):
+            os.dup2(handle, number)
+            os.close(handle)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115 (for good)
+        os.chdir(str(request["cwd"]))
+        os.environ.clear()
+        os.environ.update(request["env"])  # type: ignore[call-overload]
+        time.tzset()
+        module, args = str(request["module"]), list(request["args"])  # type: ignore[call-overload]
+        sys.argv = [module, *args]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+        status = 0
+    except SystemExit as ended:
+        status = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except BaseException:  # noqa: BLE001 (as the interpreter does)
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    _serve()
