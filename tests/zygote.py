@@ -19,9 +19,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, NoReturn
 
-_PRELOADED = ("bough.app.session", "bough.engine.run_loop", "bough.interfaces.cli.entry", "bough.testing")
+_PRELOADED = ("bough.app.session", "bough.engine.run_loop", "bough.interfaces.cli.entry", "tests.harness")
 _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 """Variables that Python reads when it starts, so that a fork is too late for them."""
 
@@ -29,47 +30,69 @@ _CHOSEN_AT_START = ("PYTHON", "LANG", "LC_")
 class Forked:
     """What is used of `subprocess.Popen`."""
 
-    def __init__(self, link: socket.socket) -> None:
-        self._link = link.makefile("rb")
+    def __init__(self, link: socket.socket, output: IO[bytes]) -> None:
+        self._link, self._output = link.makefile("rb"), output
         link.close()
         self.pid = int(self._link.readline())
-        self.returncode: int | None = None
-
-    def wait(self) -> int:
-        if self.returncode is None:
-            self.returncode = int(self._link.readline())
-            self._link.close()
-        return self.returncode
 
     def kill(self) -> None:
-        if self.returncode is None:
-            with suppress(ProcessLookupError):
-                os.kill(self.pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> tuple[int, str]:
+        """How it ended (minus the signal, when one ended it) and what it said."""
+        with self._link, self._output:
+            status = int(self._link.readline())
+            self._output.seek(0)
+            return status, self._output.read().decode()
 
 
-def start(
+def start(module: str, *args: str) -> Forked:
+    """`python -m module args`, under way."""
+    output = TemporaryFile()  # noqa: SIM115 (closed by `wait`)
+    with TemporaryFile() as nothing:
+        return _start(module, args, Path.cwd(), os.environ, (nothing, output, output), output)
+
+
+def run(
+    module: str, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
+) -> tuple[int, str, str]:
+    """`python -m module args`: its exit status, what it printed, and what it said on standard error."""
+    folder, env = cwd or Path.cwd(), os.environ if env is None else env
+    if not _can_fork(env):
+        command = [sys.executable, "-m", module, *args]
+        done = subprocess.run(command, cwd=folder, env=env, input=stdin, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
+    out = TemporaryFile()  # noqa: SIM115 (closed by `wait`)
+    with TemporaryFile() as given, TemporaryFile() as err:
+        given.write(stdin.encode())
+        given.seek(0)
+        status, said = _start(module, args, folder, env, (given, out, err), out).wait()
+        err.seek(0)
+        return status, said, err.read().decode()
+
+
+def _start(
     module: str,
     args: Sequence[str],
     cwd: Path,
     env: Mapping[str, str],
-    streams: tuple[IO[bytes], IO[bytes], IO[bytes]],
+    streams: Sequence[IO[bytes]],
+    output: IO[bytes],
 ) -> Forked:
-    """`python -m module args`."""
+    request = json.dumps({"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
     ours, theirs = socket.socketpair()
     with theirs:
-        request = json.dumps({"module": module, "args": list(args), "cwd": str(cwd), "env": dict(env)}).encode()
         handles = [theirs.fileno(), *(stream.fileno() for stream in streams)]
         socket.send_fds(_zygote(), [len(request).to_bytes(4, "big")], handles)
         _zygote().sendall(request)
-    return Forked(ours)
+    return Forked(ours, output)
 
 
-def can_fork(env: Mapping[str, str]) -> bool:
+def _can_fork(env: Mapping[str, str]) -> bool:
     """Whether a process with this environment would be the same, started or forked."""
     return sys.platform == "linux" and all(
-        os.environ.get(name) == env.get(name)
-        for name in {*env, *os.environ}
-        if name.startswith(_CHOSEN_AT_START) and not name.startswith("PYTEST")
+        os.environ.get(name) == env.get(name) for name in {*env, *os.environ} if name.startswith(_CHOSEN_AT_START)
     )
 
 

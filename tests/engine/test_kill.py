@@ -6,8 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -20,6 +18,7 @@ from bough.core.messages import Answer, Prompt
 from bough.testing import Fuse, ScriptedModel
 from bough.testing.fuse import Blown
 from bough.views.run_view import Outcome
+from tests import zygote
 from tests.engine.story import assert_told_whole, model_answer
 from tests.harness import QUICK_CHECK, begin, journal_of, make_project, resume
 
@@ -57,28 +56,22 @@ def test_a_crash_at_every_point(tmp_path: Path, at: int) -> None:
     assert_told_whole(project, outcome, asyncio.run(journal_of(project)))
 
 
-def victim(verb: str, project: Path, point: int | None) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.engine.victim", verb, str(project), "-" if point is None else str(point)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-
-
-def ended(process: subprocess.Popen[bytes]) -> tuple[int, str]:
-    output, _ = process.communicate(timeout=60)
-    return process.returncode, output.decode()
+def victim(verb: str, project: Path, point: int | None) -> zygote.Forked:
+    return zygote.start("tests.engine.victim", verb, str(project), "-" if point is None else str(point))
 
 
 def test_real_kills_one_after_the_other(tmp_path: Path) -> None:
     """Each life is killed for real a few points further on, until one gets through."""
     project = make_project(tmp_path / "p")
-    status, output = ended(victim("start", project, 12))
+    status, output = victim("start", project, 12).wait()
     assert status == -signal.SIGKILL, output
     for point in (5, 9, 14, 18, 23):
-        status, output = ended(victim("resume", project, point))
+        status, output = victim("resume", project, point).wait()
         if status == 0:
             break
         assert status == -signal.SIGKILL, output
     else:
-        assert ended(victim("resume", project, None))[0] == 0
+        assert victim("resume", project, None).wait()[0] == 0
     assert_told_whole(project, asyncio.run(outcome_of(project)), asyncio.run(journal_of(project)))
 
 
@@ -94,12 +87,12 @@ def test_killed_at_random_times_over_and_over(tmp_path: Path, seed: int) -> None
     for _ in range(4):
         time.sleep(chance.uniform(0.25, 1.2))  # The moment of the kill, not a wait for something.
         process.kill()
-        status, output = ended(process)
+        status, output = process.wait()
         assert status in (0, -signal.SIGKILL), output
         if status == 0:
             break
         process = victim("resume" if has_begun(project) else "start", project, None)
-    status, output = ended(process)
+    status, output = process.wait()
     if "is over" not in output:
         assert status == 0, output
     assert_told_whole(project, asyncio.run(outcome_of(project)), asyncio.run(journal_of(project)))
@@ -138,7 +131,7 @@ def test_a_dead_holders_lease_is_taken_over_at_once(tmp_path: Path, monkeypatch:
     """Nobody waits for the lease, which is an hour here, longer than a test may take."""
     monkeypatch.setenv("BOUGH_LIMITS_LEASE", "3600")
     project = make_project(tmp_path / "p")
-    assert ended(victim("start", project, 20))[0] == -signal.SIGKILL
+    assert victim("start", project, 20).wait()[0] == -signal.SIGKILL
     outcome = asyncio.run(resume(project, ScriptedModel(model_answer)))
     assert_told_whole(project, outcome, asyncio.run(journal_of(project)))
     assert len(asyncio.run(journal_of(project)).of(e.RunResumed)) == 1

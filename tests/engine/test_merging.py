@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from bough.interfaces.terminal.run_tree import describe_task
 from bough.testing import Fuse, ScriptedModel, call
 from bough.testing.fuse import Blown
 from bough.views.run_view import view_run
+from tests import zygote
 from tests.engine.merge_victim import NAMES, model_answer
 from tests.engine.test_parallel import (
     DONE,
@@ -41,9 +40,7 @@ from tests.harness import begin, by_progress, git, resume
 
 
 def victim(verb: str, project: Path, point: int) -> tuple[int, str]:
-    command = [sys.executable, "-m", "tests.engine.merge_victim", verb, str(project), str(point)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return done.returncode, done.stdout + done.stderr
+    return zygote.start("tests.engine.merge_victim", verb, str(project), str(point)).wait()
 
 
 def test_five_steps_append_to_one_file_and_are_killed_eight_times(tmp_path: Path) -> None:
@@ -252,5 +249,6 @@ def test_what_was_proven_ahead_is_thrown_away_when_the_one_before_does_not_land(
 
 
 def shell(project: Path, *args: str) -> str:
-    command = [sys.executable, "-m", "bough", *args]
-    return subprocess.run(command, cwd=project, capture_output=True, text=True, check=True).stdout
+    status, out, err = zygote.run("bough", *args, cwd=project)
+    assert status == 0, err
+    return out

@@ -16,6 +16,7 @@ import pytest
 from bough.core import events as e
 from bough.testing import Fuse
 from bough.views.run_view import Outcome
+from tests import zygote
 from tests.engine.workflow_runs import NOBODY, repository, resumed
 from tests.engine.workflow_victim import go_on, start
 from tests.harness import git, journal_of
@@ -53,14 +54,9 @@ def test_killed_anywhere_in_a_parallel_loop(tmp_path: Path, seed: int) -> None:
     """Not at every point, which would take minutes: at random ones, and at others again while it is resumed."""
     dice = random.Random(seed)
     project = repository(tmp_path / "p", {"x": "x\n"})
-    command = [sys.executable, "-m", "tests.engine.workflow_victim"]
-    at = dice.randrange(20, 200)
-    died = subprocess.run([*command, "start", str(project), str(at)], capture_output=True, text=True, check=False)
-    assert died.returncode == -signal.SIGKILL, died.stderr
-    again = subprocess.run(
-        [*command, "resume", str(project), str(dice.randrange(5, 120))], capture_output=True, text=True, check=False
-    )
-    assert again.returncode in (0, -signal.SIGKILL), again.stderr
+    for verb, at in (("start", dice.randrange(20, 200)), ("resume", dice.randrange(5, 120))):
+        status, said = zygote.start("tests.engine.workflow_victim", verb, str(project), str(at)).wait()
+        assert status == -signal.SIGKILL or (verb == "resume" and status == 0), said
     assert_told_whole(project, go_on(project))
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -54,22 +53,9 @@ class Said:
 
 
 def bough(folder: Path, *args: str, stdin: str = "", **env: str) -> Said:
-    status, out, err = _run(folder, args, stdin, environment(**env))
+    status, out, err = zygote.run("bough", *args, cwd=folder, env=environment(**env), stdin=stdin)
     assert "Traceback" not in err, err
     return Said(status, out, err)
-
-
-def _run(folder: Path, args: Sequence[str], stdin: str, env: dict[str, str]) -> tuple[int, str, str]:
-    if not zygote.can_fork(env):
-        done = subprocess.run([*BOUGH, *args], cwd=folder, env=env, input=stdin, capture_output=True, text=True)
-        return done.returncode, done.stdout, done.stderr
-    with TemporaryFile() as given, TemporaryFile() as out, TemporaryFile() as err:
-        given.write(stdin.encode())
-        given.seek(0)
-        status = zygote.start("bough", args, folder, env, (given, out, err)).wait()
-        for said in (out, err):
-            said.seek(0)
-        return status, out.read().decode(), err.read().decode()
 
 
 def here(folder: Path, capsys: pytest.CaptureFixture[str], *args: str) -> Said:
