@@ -36,6 +36,7 @@ class RunOptions(TypedDict, total=False):
     max_depth: int
     flat: bool
     jobs: int
+    checks: int
     fresh: bool
     sandbox: Literal["auto", "namespaces", "landlock", "none"]
     network: str

@@ -103,6 +103,8 @@ class CheckSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """Variables of the check."""
     accept_failing: bool = False
     """Tests that fail before the work may still fail after it; no others may."""
+    at_once: Annotated[int, Meta(ge=1)] | None = None
+    """Checks that may run at once; one per processor when it is not set."""
 
 
 class WorkspaceSettings(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -64,6 +64,8 @@ class Choices(Struct, frozen=True):
     max_depth: int | None = None
     flat: bool | None = None
     jobs: int | None = None
+    checks: int | None = None
+    """Checks that may run at once; None: as configured, or one per processor."""
     sandbox: Mode | None = None
     """How commands are confined: `auto`, `namespaces`, `landlock` or `none`."""
     trust_config: bool = False

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from bough.adapters.fenced_ports import fence_model, fence_sandbox, fence_tools, fence_workspaces
+from bough.adapters.models.admission import PacedModel
 from bough.adapters.models.first_contact import FirstContact
 from bough.adapters.models.providers import list_secrets, make_model
 from bough.adapters.models.recording import RecordingModel
@@ -75,7 +76,8 @@ async def open_ports(
             closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
-        verifier = ProjectVerifier(sandbox, furnished, session.home, _describe_environment(session, env, folder))
+        checks = session.slots.limit(sandbox)
+        verifier = ProjectVerifier(checks, furnished, session.home, _describe_environment(session, env, folder))
         closing.push_async_callback(verifier.close)
         tools: Tools = WorkbenchTools(sandbox)
         # They start when an agent is first asked.
@@ -87,7 +89,10 @@ async def open_ports(
 
         ports = Ports(
             store=session.store,
-            models={tier: fence_model(made[name], fence) for tier, name in models.items()},  # type: ignore[misc]
+            models={  # Whoever waits for a turn crosses the fence after that: the run may be another's by then.
+                tier: _pace(session, name, choices, endpoints, fence_model(made[name], fence), watch)
+                for tier, name in models.items()
+            },  # type: ignore[misc]
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
@@ -174,6 +179,16 @@ def _make_model(
         )
     )
     return RecordingModel(model, choices.record, secrets=hidden) if choices.record else model
+
+
+def _pace(
+    session: Session, name: str, choices: Choices, endpoints: Mapping[str, str], model: Model, watch: RunObserver
+) -> Model:
+    """The model behind the gate of its endpoint, where all who ask there wait for their turn."""
+    if name in choices.given() or name.startswith(MODEL):
+        return model
+    address = endpoints.get(name) or choices.base_url or session.config.models.base_url or name.partition(":")[0]
+    return PacedModel(model, session.client.gate(address), watch.stop)
 
 
 def _furnish_workspaces(session: Session, sandbox: Sandbox, fence: Fence) -> ProvisionedWorkspaces:

@@ -24,6 +24,7 @@ from bough.adapters.sandboxes.network import Network, describe_confinement, pars
 from bough.adapters.stores.liveness import worker_id
 from bough.adapters.stores.redacted import RedactedStore
 from bough.adapters.stores.secrets import find_in_addresses, find_in_files
+from bough.adapters.verifiers.check_slots import CheckSlots
 from bough.adapters.workspaces import deliver
 from bough.adapters.workspaces.apply import ApplyConflict
 from bough.adapters.workspaces.env_file import read_variables
@@ -95,6 +96,8 @@ class Session(Journal, frozen=True):
     env: Mapping[str, str]
     client: Client
     """The HTTP client of all its runs, so that they share connections."""
+    slots: CheckSlots
+    """How many checks of all its runs go on at once."""
 
     @property
     def level(self) -> SandboxLevel:
@@ -662,7 +665,8 @@ async def open_session(
     journal = open_store(root, home, create=create)
     remember_store(root)
     store = RedactedStore(journal, known)
-    client, mode = Client(), loaded.sandbox.mode
+    client = Client(loaded.limits.backoff_first, loaded.limits.backoff_longest)
+    mode = loaded.sandbox.mode
     around = build_surroundings(root, find_relative_folder(root, here), loaded, env)
     try:
         yield Session(
@@ -679,6 +683,7 @@ async def open_session(
             surroundings=around,
             env=env,
             client=client,
+            slots=CheckSlots(chosen.checks or loaded.check.at_once),
         )
     finally:
         await client.close()

@@ -8,6 +8,7 @@
     │   └── Refused           … for good: a wrong key, an unknown model
     │       ├── TooLong       … for this conversation: a shorter one may be answered
     │       └── Exhausted     … until a time that it names: the quota is used up
+    ├── WaitEnded             a person stopped the run while it waited to ask a model
     ├── WorkspaceError        a private workspace could not be set up or read exit status 1
     │   ├── Unkeepable        … for what is in it: too large, too deep, no room
     │   └── SetupFailed       … because the project's own set-up or a service failed, exit status 2
@@ -26,10 +27,13 @@ with `ok=False`, because telling the model is part of the run and belongs in the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from bough.core.messages import Usage
+
+Sign = Literal["", "throttled", "down"]
+"""What a transport error says of the server: it wants fewer requests, or it does not work at all."""
 
 
 class BoughError(Exception):
@@ -58,6 +62,7 @@ class Passing(Unavailable):
         self.retry_after = retry_after
         self.nobody = False
         """Nothing listens there, or there is no such place."""
+        self.sign: Sign = ""
         self.usage: Usage | None = None
         """What had come of the answer, which is paid for, when it broke off."""
 
@@ -80,6 +85,10 @@ class Exhausted(Refused):
     def __init__(self, message: str, until: float) -> None:
         super().__init__(message)
         self.until = until
+
+
+class WaitEnded(BoughError):
+    """A person wants to stop, and the model has not been asked yet."""
 
 
 class WorkspaceError(BoughError):

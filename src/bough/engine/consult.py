@@ -13,7 +13,7 @@ from bough.core.conversation import context
 from bough.core.conversation.compaction import measure_messages
 from bough.core.conversation.persistent_list import PersistentList
 from bough.core.conversation.structured_answer import describe_tool
-from bough.core.errors import Passing, Refused, TooLong
+from bough.core.errors import Passing, Refused, TooLong, WaitEnded
 from bough.core.messages import Answer, Message, Prompt, Said, ToolSpec
 from bough.core.planning.plan import Tier
 from bough.core.tree.task import Task
@@ -52,6 +52,8 @@ async def consult(
         began = ports.timer()
         try:
             answer = await ports.models[tier].ask(prompt, show)
+        except WaitEnded as error:
+            return Consulted(tuple(failed), None, str(error))
         except Passing as error:
             tries += 1
             usage = estimate_broken_usage(error, shown, prompt.tools)

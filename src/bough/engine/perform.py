@@ -14,7 +14,7 @@ from bough.core import commands as c
 from bough.core import events as e
 from bough.core.acceptance.examination import explain_contest_refusal, list_failing_probes, live
 from bough.core.conversation import context
-from bough.core.errors import Passing, Refused, TooLong, Unkeepable
+from bough.core.errors import Passing, Refused, TooLong, Unkeepable, WaitEnded
 from bough.core.ids import GOAL
 from bough.core.messages import Answer, Call, Prompt, Result, ToolSpec
 from bough.core.tree.task import Attempt, Task
@@ -123,6 +123,8 @@ async def _ask_model(command: c.AskModel, task: Task, site: Site) -> Batches:
     began = ports.timer()
     try:
         answer = await model.ask(prompt, partial(ports.progress, task.id))
+    except WaitEnded:
+        return  # It is asked again on resume.
     except Passing as error:
         wait = compute_backoff(task.rules, task.models.transport_failures, error)
         usage = estimate_broken_usage(error, attempt.used, tools)

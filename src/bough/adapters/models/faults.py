@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from bough.adapters.models.link import BadAddress, LinkError, Silent, Unreachable, UnreachableInTime
-from bough.core.errors import Exhausted, Passing, Refused, TooLong, Unavailable
+from bough.core.errors import Exhausted, Passing, Refused, Sign, TooLong, Unavailable
 
 SHOWN = 300
 """Characters of a provider's own words that a person sees."""
@@ -27,6 +27,8 @@ LONGEST_WAIT = 8 * 86_400.0
 PATIENCE = 600.0
 """Seconds that are waited for at most; a server that asks for more has no quota left until then."""
 PASSING_STATUS = frozenset({408, 409, 425, 429})
+OVERLOADED = 529
+"""Anthropic's own status for it."""
 STATUS_OF_KIND = {
     "DEADLINE_EXCEEDED": 504,
     "FAILED_PRECONDITION": 400,
@@ -138,7 +140,9 @@ def explain_error(at: Endpoint, error: Any) -> Unavailable:
 def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavailable:
     """What an error on the way means."""
     if isinstance(error, UnreachableInTime):
-        return Passing(f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.")
+        return _pass(
+            f"{at.host} could not be reached in time for {at.name}; check the network and the base URL.", "down"
+        )
     if isinstance(error, Silent):
         return Passing(f"{at.name} at {at.host} sent nothing for {timeout:g} s.")
     if isinstance(error, Unreachable):
@@ -148,11 +152,14 @@ def explain_link_error(at: Endpoint, error: LinkError, timeout: float) -> Unavai
                 "check the base URL, or give the system the certificate of your own authority."
             )
         if is_unreachable(error):
-            passing = Passing(f"Nothing answers at {at.host}, where {at.name} is asked; {_advise_on_connection(at)}.")
+            passing = _pass(
+                f"Nothing answers at {at.host}, where {at.name} is asked; {_advise_on_connection(at)}.", "down"
+            )
             passing.nobody = True
             return passing
-        return Passing(
-            f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_advise_on_connection(at)}."
+        return _pass(
+            f"{at.host} could not be reached for {at.name} ({at.hush(str(error))}); {_advise_on_connection(at)}.",
+            "down",
         )
     if isinstance(error, BadAddress):
         return Refused(
@@ -237,9 +244,11 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
             f"The quota for {at.name} at {at.host} is used up until {_format_moment(until)} (429){told}", until
         )
     if status == 429:
-        return Passing(f"{at.host} asks to slow down for {at.name} (429){told}", wait)
+        return _pass(f"{at.host} asks to slow down for {at.name} (429){told}", "throttled", wait)
     if status in PASSING_STATUS or status >= 500:
-        return Passing(f"{at.host} has a problem of its own with {at.name} ({status}){told}", wait)
+        # A server that knows when to come back, or that is overloaded, works; it wants fewer requests.
+        sign: Sign = "" if status < 500 else "throttled" if status == OVERLOADED or wait is not None else "down"
+        return _pass(f"{at.host} has a problem of its own with {at.name} ({status}){told}", sign, wait)
     if status in (401, 403):
         return Refused(f"{at.host} did not accept the key for {at.name} ({status}){told} — {_advise_on_key(at)}.")
     if status == 404:
@@ -251,6 +260,12 @@ def _classify(at: Endpoint, status: int, error: Any, wait: float | None) -> Unav
         f"{at.host} refused the request for {at.name} ({status}){told} "
         "— check the model's name, and that it can call tools."
     )
+
+
+def _pass(message: str, sign: Sign, wait: float | None = None) -> Passing:
+    passing = Passing(message, wait)
+    passing.sign = sign
+    return passing
 
 
 def parse_window(words: str) -> int:

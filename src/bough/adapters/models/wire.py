@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from bough.adapters.models import faults
+from bough.adapters.models.admission import TURN, Gate, Gates
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.core.conversation.compaction import measure_messages
@@ -57,8 +58,14 @@ def _load_authorities() -> ssl.SSLContext:
 class Client:
     """The way out that all models share. It is made, and what it needs is loaded, when it is first asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, backoff_first: float = 1.0, backoff_longest: float = 60.0) -> None:
+        """With the first and the longest pause after trouble with a server that does not say how long it needs."""
         self._links: dict[bool, Link] = {}
+        self._gates = Gates(backoff_first, backoff_longest)
+
+    def gate(self, address: str) -> Gate:
+        """Before the endpoint at that address: all who ask there wait for their turn in the same place."""
+        return self._gates.at(address)
 
     def link(self, url: str = "") -> Link:
         """The way to a URL: through a proxy when the environment names one, but never to this machine itself."""
@@ -162,6 +169,8 @@ class Wire:
         async with self._client.link(self._url).exchange(
             "POST", self._url, self._headers, body, self._timeouts
         ) as reply:
+            if turn := TURN.get():
+                turn.hear(reply.headers)
             await self._read(reply, reader)
 
     async def _read(self, reply: Reply, reader: AnswerReader) -> None:

@@ -75,20 +75,21 @@ class Prober:
         try:
             await asyncio.to_thread(remove_other_files, workspace.root, workspace.scratch, paths)
             await asyncio.to_thread(write_files, workspace.root, {probe.path: probe.text for probe in chosen})
-            passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules)
+            passed, ran = await self._run_together(chosen, used, framework, workspace, task.rules, say)
             for number, probe in enumerate(chosen, 1):
                 if probe.name in passed:
                     results.append(Probed(probe.name, "passed"))
                     continue
                 say(f"probe {number} of {len(chosen)}: {probe.says}")
-                results.append(await self._run_probe(probe, used, framework, workspace, task.rules, 1 if ran else 2))
-            results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules)
+                times = 1 if ran else 2
+                results.append(await self._run_probe(probe, used, framework, workspace, task.rules, times, say))
+            results = await self._rerun_plainly(chosen, results, used, framework, workspace, task.rules, say)
         finally:
             await self._workspaces.discard(run.name, name)
         return tuple(results)
 
     async def _run_together(
-        self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules
+        self, chosen: Sequence[Probe], check: Check, framework: str, workspace: Workspace, rules: Rules, say: Say
     ) -> tuple[set[str], bool]:
         """Those that pass in one process beside the others, and whether there was such a run; who does not pass is
         asked alone."""
@@ -96,17 +97,21 @@ class Prober:
         if not command:
             return set(), False
         argv = to_argv(run_in_folder(_find_top(workspace), command))
-        finished = await self._sandbox.run(argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept)
+        finished = await self._sandbox.run(
+            argv, workspace=workspace, timeout=rules.check_timeout, limit=rules.kept, progress=say
+        )
         return await asyncio.to_thread(probe_commands.find_passed, chosen, finished.output), True
 
     async def _run_probe(
-        self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int
+        self, probe: Probe, check: Check, framework: str, workspace: Workspace, rules: Rules, times: int, say: Say
     ) -> Probed:
         """One that fails does so twice, beside the others or alone: not by chance."""
         argv = to_argv(run_in_folder(_find_top(workspace), probe_commands.make_command(probe, check, framework)))
         timeout = min(SECONDS, rules.check_timeout)
         for _ in range(times):
-            finished = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept)
+            finished = await self._sandbox.run(
+                argv, workspace=workspace, timeout=timeout, limit=rules.kept, progress=say
+            )
             result = await asyncio.to_thread(probe_commands.read_probe, probe, framework, finished)
             if result.outcome != "failed":
                 break
@@ -120,6 +125,7 @@ class Prober:
         framework: str,
         workspace: Workspace,
         rules: Rules,
+        say: Say,
     ) -> list[Probed]:
         """Those that pass are asked once more where the code cannot tell that it is tested: one that fails there shows
         that it can. Not by chance: it fails there twice, or it stays as it is."""
@@ -134,7 +140,9 @@ class Prober:
             )
             timeout = min(SECONDS * len(passed), rules.check_timeout)
             env = {"TERM": "dumb", "NO_COLOR": "1"}
-            ran = await self._sandbox.run(argv, workspace=workspace, timeout=timeout, limit=rules.kept, env=env)
+            ran = await self._sandbox.run(
+                argv, workspace=workspace, timeout=timeout, limit=rules.kept, progress=say, env=env
+            )
             said = probe_commands.read_plain_results(ran.output, token)
             if not any(outcome == "failed" for outcome, _ in said.values()):
                 return results

@@ -166,6 +166,16 @@ def model_options(command: F) -> F:
     return command
 
 
+def checks_option(command: F) -> F:
+    """`--checks`"""
+    return click.option(
+        "--checks",
+        metavar="N",
+        type=click.IntRange(1, 1000),
+        help="Checks that may run at once, however many agents work (default: one per processor).",
+    )(command)
+
+
 def run_options(command: F) -> F:
     """How a run works, when it starts and when it is resumed."""
     options = (
@@ -196,6 +206,7 @@ def run_options(command: F) -> F:
             help="Limit on minutes of work.",
         ),
         *_sandbox_options(),
+        checks_option,
         click.option(
             "--accept-failing",
             is_flag=True,

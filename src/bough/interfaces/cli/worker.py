@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from bough.interfaces.cli.options import (
+    checks_option,
     dir_option,
     enable_gc,
     format_example,
@@ -38,6 +39,7 @@ from bough.interfaces.cli.options import (
 @click.option("--name", metavar="NAME", help="Its name (default: the machine and the folder).")
 @click.option("--lease", metavar="S", type=click.FloatRange(1, 3600), help="Heartbeat timeout in seconds.")
 @click.option("--trust-config", is_flag=True, help="Let this folder's bough.toml raise limits and choose models.")
+@checks_option
 @sandbox_options
 @json_option("What it does, one object a line.")
 @click.option("--drain", is_flag=True, help="Let the worker of this folder (or --name) finish its tasks, then exit.")
@@ -48,6 +50,7 @@ def command(
     name: str | None,
     lease: float | None,
     trust_config: bool,
+    checks: int | None,
     sandbox: str | None,
     network: str | None,
     as_json: bool,
@@ -70,7 +73,7 @@ def command(
 
     while True:
         try:
-            run_to_end(_worker(folder, slots, tags, name, lease, trust_config, sandbox, network, say, drain))
+            run_to_end(_worker(folder, slots, tags, name, lease, trust_config, checks, sandbox, network, say, drain))
             return 0
         except StoreError as error:  # A server that is being started again is waited for.
             if drain:
@@ -86,6 +89,7 @@ async def _worker(
     name: str | None,
     lease: float | None,
     trust_config: bool,
+    checks: int | None,
     sandbox: str | None,
     network: str | None,
     say: Callable[[str], None],
@@ -97,7 +101,7 @@ async def _worker(
     from bough.app.worker_service import Serving, drain_worker, make_worker_name
     from bough.interfaces.cli.consent_prompt import warn_ignored
 
-    chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config}
+    chosen: dict[str, Any] = {"sandbox": sandbox, "network": network, "trust_config": trust_config, "checks": checks}
     async with open_session(folder, create=True, choices=Choices(**chosen), tell=warn_ignored) as opened:
         called = name or make_worker_name(folder)
         if drain:

@@ -1,0 +1,234 @@
+"""Lets agents ask an endpoint at the pace that it can take (pace.py): they wait here, first come, first served.
+
+Waiting is not failing: nothing is recorded, no retry is counted, and the limits of a run cut it off as they cut off a
+call. Only when the one request that finds out whether a server is back has failed, that counts for all who wait for it,
+as if each had asked: so they give up when a lone agent would. All of this is in memory and of one process. What came of
+each call is in the journal; how fast a server can be asked is known best by the server, and a process that starts anew
+learns it with its first answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from msgspec import Struct
+
+from bough.adapters.models.pace import Pace, Sent, read_allowance
+from bough.core.conversation.compaction import measure_messages
+from bough.core.conversation.text_fitting import estimate_tokens
+from bough.core.errors import Exhausted, Passing, Unavailable, WaitEnded
+from bough.core.messages import Answer, Prompt
+from bough.ports import Model, Stop
+
+Say = Callable[[str], None]
+FRESH = 60.0
+"""Seconds in which the word that a quota is used up holds for others too: they need not ask for themselves."""
+
+
+class Turn(Struct, frozen=True, eq=False):
+    """One request that was let in."""
+
+    gate: Gate
+    sent: Sent
+
+    def hear(self, headers: Mapping[str, str]) -> None:
+        """The headers of its answer are there."""
+        if allowance := read_allowance(headers, time.time()):
+            self.gate.pace.hear(self.gate.timer(), self.sent, allowance)
+
+
+TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
+"""The turn that whoever is on the wire has."""
+
+
+class _Waiting(Struct, frozen=True, eq=False):
+    model: str
+    tokens: int
+    let_in: asyncio.Future[Sent]
+    say: Say
+
+
+class Gate:
+    """Before one endpoint."""
+
+    def __init__(self, host: str, pace: Pace, timer: Callable[[], float] = time.monotonic) -> None:
+        self.pace = pace
+        self.timer = timer
+        self._host = host
+        self._waiting: list[_Waiting] = []
+        self._alarm: asyncio.TimerHandle | None = None
+        self._exhausted: tuple[float, Exhausted] | None = None
+
+    @asynccontextmanager
+    async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Turn]:
+        """Wait until it may be asked. `WaitEnded` when a person wants to stop meanwhile; what others hear of the
+        server that concerns everybody is raised too."""
+        self._raise_if_exhausted()
+        sent = await self._wait(model, tokens, say, stop)
+        try:
+            yield Turn(self, sent)
+        except Passing as error:
+            self._fail(sent, error)
+            raise
+        except Exhausted as error:
+            self.pace.drop(sent)
+            self._exhausted = (self.timer(), error)
+            self._tell_all(error)
+            raise
+        except BaseException:
+            self.pace.drop(sent)
+            raise
+        else:
+            self.pace.answered(sent)
+        finally:
+            self._let_in()
+
+    async def _wait(self, model: str, tokens: int, say: Say, stop: Stop) -> Sent:
+        let_in: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(model, tokens, let_in, say)
+        self._waiting.append(waiting)
+        self._let_in()
+        if let_in.done():
+            return let_in.result()
+
+        def end() -> None:
+            if not let_in.done():
+                let_in.set_exception(WaitEnded("stopped while it waited for its turn to ask the model"))
+
+        unwatch = stop.watch(end)
+        if stop.requested:
+            end()
+        say(f"\n{self._explain()}\n")
+        try:
+            return await let_in
+        except asyncio.CancelledError:
+            if let_in.done() and not let_in.cancelled() and let_in.exception() is None:
+                self.pace.drop(let_in.result())
+            raise
+        finally:
+            unwatch()
+            if waiting in self._waiting:
+                self._waiting.remove(waiting)
+            self._let_in()
+
+    def _let_in(self) -> None:
+        """Everybody who may ask now. Whoever lacks tokens holds up only those who ask the same model."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        now, short, soonest = self.timer(), set[str](), None
+        for waiting in list(self._waiting):
+            if waiting.let_in.done() or waiting.model in short:
+                continue
+            wait = self.pace.wait(now, waiting.model, waiting.tokens)
+            if wait is None:
+                break
+            if wait > 0:
+                soonest = wait if soonest is None else min(soonest, wait)
+                short.add(waiting.model)
+                continue
+            self._waiting.remove(waiting)
+            waiting.let_in.set_result(self.pace.send(now, waiting.model, waiting.tokens))
+        if soonest is not None:
+            self._alarm = asyncio.get_running_loop().call_later(soonest, self._let_in)
+
+    def _fail(self, sent: Sent, error: Passing) -> None:
+        probe = self.pace.probing
+        self.pace.failed(self.timer(), sent, error.sign, error.retry_after)
+        if probe and error.sign:
+            self._tell_all(error)
+        else:
+            for waiting in self._waiting:
+                waiting.say(f"\n{self._explain()}\n")
+
+    def _tell_all(self, error: Unavailable) -> None:
+        for waiting in self._waiting:
+            if not waiting.let_in.done():
+                waiting.let_in.set_exception(_copy(error))
+
+    def _raise_if_exhausted(self) -> None:
+        if self._exhausted is not None:
+            heard, error = self._exhausted
+            if self.timer() - heard < FRESH and time.time() < error.until:
+                raise _copy(error)
+            self._exhausted = None
+
+    def _explain(self) -> str:
+        """Why somebody waits, for whoever watches."""
+        left, pace = self.pace.until - self.timer(), self.pace
+        if pace.probing:
+            return f"waiting: {self._host} does not answer, and one request at a time asks whether it is back"
+        if left > 0:
+            return f"waiting {left:.0f} s: {self._host} asks to slow down"
+        if len(pace.under_way) >= int(pace.window):
+            return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
+        return f"waiting for {self._host}: its tokens a minute are used up"
+
+
+class Gates:
+    """One gate for each endpoint that a process asks."""
+
+    def __init__(self, first: float = 1.0, longest: float = 60.0) -> None:
+        self._first, self._longest = first, longest
+        self._gates: dict[str, Gate] = {}
+
+    def at(self, address: str) -> Gate:
+        if address not in self._gates:
+            host = address.partition("://")[2].partition("/")[0].rpartition("@")[2] or address
+            self._gates[address] = Gate(host, Pace(self._first, self._longest))
+        return self._gates[address]
+
+
+class PacedModel:
+    """A model behind a gate."""
+
+    def __init__(self, model: Model, gate: Gate, stop: Stop) -> None:
+        self.name = model.name
+        self._model, self._gate, self._stop = model, gate, stop
+        self._weight = 1.0
+        """Of our estimate of a question's tokens: what the provider counted of the last ones, cached or not."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    @property
+    def window(self) -> int:
+        return self._model.window
+
+    async def ask(self, prompt: Prompt, progress: Say) -> Answer:
+        tokens = self._measure(prompt)
+        async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:
+            before = TURN.set(turn)
+            try:
+                answer = await self._model.ask(prompt, progress)
+            finally:
+                TURN.reset(before)
+        if tokens and answer.usage.input and not answer.usage.estimated:
+            # What is read from the cache does not count at Anthropic, and does elsewhere.
+            free = answer.usage.cache_read if self.name.startswith("anthropic:") else 0
+            counted = (answer.usage.input - free) / tokens
+            self._weight = min(max(0.5 * self._weight + 0.5 * counted, 0.01), 4.0)
+        return answer
+
+    async def close(self) -> None:
+        await self._model.close()
+
+    def _measure(self, prompt: Prompt) -> int:
+        """The tokens of the question. They are counted where the provider has said how many it takes."""
+        if self.name not in self._gate.pace.buckets:
+            return 0
+        return estimate_tokens(prompt.system) + measure_messages(prompt.messages)
+
+
+def _copy(error: Unavailable) -> Unavailable:
+    """One for each who hears of it: an exception belongs to whoever catches it."""
+    if isinstance(error, Exhausted):
+        return Exhausted(str(error), error.until)
+    passing = Passing(str(error), error.retry_after if isinstance(error, Passing) else None)
+    passing.sign = error.sign if isinstance(error, Passing) else ""
+    return passing

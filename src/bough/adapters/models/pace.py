@@ -1,0 +1,205 @@
+"""How fast one endpoint may be asked: what it said itself, kept for everybody who asks it. Pure: time comes in.
+
+- A server that asks to slow down (429, 529) is left alone for as long as it says. Afterwards requests come back one by
+  one: each answer lets two more in, up to half of what there was, then one more for each round of answers (TCP's slow
+  start and congestion avoidance).
+- A server that fails again and again, for whomever, gets one request at a time, which finds out whether it is back.
+- Where a provider says how many tokens a minute it takes, a request that would exceed them waits until it does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from random import random
+
+from msgspec import Struct, field
+
+from bough.core.errors import Sign
+
+FAILURES = 3
+"""In a row, of all agents together, after which one request at a time finds out whether a server is back."""
+MOST = 1000.0
+"""Requests at once that nobody reaches: there is no limit."""
+SPREAD = 0.1
+"""Of a pause, at most, that is added by chance: other processes wait for the same moment."""
+PATIENCE = 600.0
+"""Seconds that a server can ask to be left alone; more is a quota, which is another matter."""
+MINUTE = 60.0
+_PARTS = re.compile(r"([0-9.]+)(ms|h|m|s)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class Sent(Struct, frozen=True):
+    """A request that is under way."""
+
+    number: int
+    model: str
+    tokens: int
+
+
+class Allowance(Struct, frozen=True):
+    """Tokens that a provider takes: how many at once, how many are left, and how many come back in a second."""
+
+    limit: float
+    left: float
+    rate: float
+
+
+class Bucket(Struct):
+    """What is left of an allowance. It fills up again as time goes by."""
+
+    limit: float
+    level: float
+    rate: float
+    at: float
+
+    def fill(self, now: float) -> None:
+        self.level = min(self.limit, self.level + max(now - self.at, 0.0) * self.rate)
+        self.at = now
+
+    def wait(self, now: float, tokens: int) -> float:
+        """Seconds until so many are there; for more than there can ever be, until it is full."""
+        self.fill(now)
+        missing = min(tokens, self.limit) - self.level
+        return missing / self.rate if missing > 0 else 0.0
+
+
+class Pace(Struct):
+    """The state of one endpoint."""
+
+    first: float = 1.0
+    """Seconds of the first pause where the server does not say; doubled each time …"""
+    longest: float = 60.0
+    """… up to these."""
+    chance: Callable[[], float] = random
+    window: float = MOST
+    """Requests that may be under way at once."""
+    target: float = MOST
+    """Up to here the window grows by one with every answer, then ever more slowly."""
+    until: float = 0.0
+    """Nobody asks before."""
+    failures: int = 0
+    """In a row."""
+    pauses: int = 0
+    """In a row."""
+    number: int = 0
+    """Requests so far."""
+    cut: int = 0
+    """Requests up to this one were sent before the window was made smaller: they say nothing about the new one."""
+    under_way: dict[int, Sent] = field(default_factory=dict)
+    buckets: dict[str, Bucket] = field(default_factory=dict)
+    """By model."""
+
+    @property
+    def probing(self) -> bool:
+        """One request at a time: the server has failed again and again."""
+        return self.failures >= FAILURES
+
+    def wait(self, now: float, model: str, tokens: int) -> float | None:
+        """Seconds until a request may be sent; None: not before one that is under way has ended."""
+        if now < self.until:
+            return self.until - now
+        if len(self.under_way) >= (1 if self.probing else int(self.window)):
+            return None
+        return self.buckets[model].wait(now, tokens) if model in self.buckets else 0.0
+
+    def send(self, now: float, model: str, tokens: int) -> Sent:
+        self.number += 1
+        sent = self.under_way[self.number] = Sent(self.number, model, tokens)
+        if model in self.buckets:
+            self.buckets[model].fill(now)
+            self.buckets[model].level -= tokens
+        return sent
+
+    def hear(self, now: float, sent: Sent, allowance: Allowance) -> None:
+        """What the server says is left. It may not know yet of requests that were sent after this one."""
+        unknown = sum(each.tokens for each in self.under_way.values() if each.number > sent.number)
+        level = min(allowance.left, allowance.limit) - unknown
+        self.buckets[sent.model] = Bucket(allowance.limit, level, allowance.rate, now)
+
+    def answered(self, sent: Sent) -> None:
+        """The server works."""
+        del self.under_way[sent.number]
+        if self.probing:
+            self.failures, self.pauses, self.until = 0, 0, 0.0
+            self.window, self.cut = 2.0, self.number
+            return
+        self.failures = 0
+        if sent.number <= self.cut or self.window >= MOST:
+            return
+        self.pauses = 0
+        self.window = min(self.window + (1.0 if self.window < self.target else 1.0 / self.window), MOST)
+
+    def failed(self, now: float, sent: Sent, sign: Sign, retry_after: float | None = None) -> None:
+        """It did not answer. What says nothing of the server changes nothing."""
+        at_once = len(self.under_way)
+        del self.under_way[sent.number]
+        news = sent.number > self.cut  # One burst of refusals is one: they were all sent at the same pace.
+        if sign == "throttled":
+            self.failures += news
+            self.pauses += news
+            self.window = 1.0
+            self.target = max(1.0, at_once / 2) if news else self.target
+            self.cut = self.number
+            self._pause(now, retry_after, self.pauses)
+        elif sign == "down":
+            self.failures += 1
+            if self.probing:
+                self._pause(now, retry_after, self.failures - FAILURES + 1)
+
+    def drop(self, sent: Sent) -> None:
+        """Somebody called it off, or what went wrong was no fault of the server."""
+        del self.under_way[sent.number]
+
+    def _pause(self, now: float, retry_after: float | None, times: int) -> None:
+        if retry_after is None:
+            retry_after = min(self.first * 2.0 ** max(times - 1, 0), self.longest)
+        pause = min(retry_after, PATIENCE)
+        self.until = max(self.until, now + pause * (1.0 + SPREAD * self.chance()))
+
+
+def read_allowance(headers: Mapping[str, str], now: float) -> Allowance | None:
+    """The tokens a minute that an answer's headers tell, of OpenAI's or Anthropic's kind; None: they tell nothing, or
+    the limit is one of a day. `now`: seconds since 1970."""
+    found = None
+    for kind in (
+        "x-ratelimit-{}-tokens",
+        "anthropic-ratelimit-tokens-{}",
+        "anthropic-ratelimit-input-tokens-{}",
+    ):
+        limit, left = (_read_number(headers.get(kind.format(name), "")) for name in ("limit", "remaining"))
+        if limit is None or left is None or limit <= 0 or left < 0:
+            continue
+        reset = _read_reset(headers.get(kind.format("reset"), ""), now)
+        rate = (limit - left) / reset if reset and left < limit else limit / MINUTE
+        if rate < limit / (2 * MINUTE):
+            continue
+        rate = min(rate, 2 * limit / MINUTE)  # `reset` may be rounded to a second
+        if found is None or left < found.left:  # the tightest of them
+            found = Allowance(limit, left, rate)
+    return found
+
+
+def _read_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if -1e12 < number < 1e12 else None
+
+
+def _read_reset(text: str, now: float) -> float | None:
+    """Seconds until all tokens are back, from `6m0s`, `12ms`, `1.5` or a date."""
+    text = text.strip()
+    try:
+        if "T" in text:
+            wait = datetime.fromisoformat(text).timestamp() - now
+        elif parts := _PARTS.findall(text):
+            wait = sum(float(number) * _SECONDS[unit] for number, unit in parts)
+        else:
+            wait = float(text)
+    except (ValueError, OverflowError):
+        return None
+    return wait if 0 < wait < 1e9 else None

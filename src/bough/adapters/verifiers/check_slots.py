@@ -1,0 +1,68 @@
+"""How many checks run at once: agents mostly wait for a model, and a check takes a whole processor.
+
+A slot is held while one process of a check runs, and never while anything else is waited for: whoever holds one always
+ends, so nobody who waits here, in the merge queue or elsewhere, waits for ever. First come, first served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from bough.ports import Finished, Sandbox, Workspace
+
+
+def count_processors() -> int:
+    """Those that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+class CheckSlots:
+    """The slots that all runs of a process share."""
+
+    def __init__(self, count: int | None = None) -> None:
+        """`count`: None for one per processor."""
+        self.count = count or count_processors()
+        self._free = asyncio.Semaphore(self.count)
+
+    def limit(self, sandbox: Sandbox) -> Sandbox:
+        """The sandbox, for checks: every command takes a slot."""
+        return cast(Sandbox, _LimitedSandbox(sandbox, self))
+
+    async def take(self, say: Callable[[str], None]) -> None:
+        """Wait for a slot; whoever watches the task is told why nothing happens."""
+        if self._free.locked():
+            say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
+        await self._free.acquire()
+
+    def release(self) -> None:
+        self._free.release()
+
+
+class _LimitedSandbox:
+    def __init__(self, sandbox: Sandbox, slots: CheckSlots) -> None:
+        self._sandbox, self._slots = sandbox, slots
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sandbox, name)
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Workspace,
+        timeout: float,
+        limit: int,
+        progress: Callable[[str], None] = lambda line: None,
+        env: Mapping[str, str] | None = None,
+    ) -> Finished:
+        await self._slots.take(progress)
+        try:
+            return await self._sandbox.run(
+                argv, workspace=workspace, timeout=timeout, limit=limit, progress=progress, env=env
+            )
+        finally:
+            self._slots.release()

@@ -1,0 +1,63 @@
+"""No more checks at once than there are slots, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bough.adapters.verifiers.check_slots import CheckSlots, count_processors
+from bough.ports import Finished, Sandbox, Workspace
+
+
+class Machine:
+    """Counts what runs in it."""
+
+    says = "nothing"
+
+    def __init__(self) -> None:
+        self.running = self.most = self.ran = 0
+
+    async def run(self, argv: Any, **how: Any) -> Finished:
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            if argv == ["fails"]:
+                raise OSError("no such program")
+        finally:
+            self.running -= 1
+        self.ran += 1
+        return Finished(0, b"", 0.0)
+
+
+def test_checks_take_turns_also_when_some_fail_or_are_called_off() -> None:
+    async def main() -> None:
+        machine, said = Machine(), list[str]()
+        checks = CheckSlots(2).limit(cast(Sandbox, machine))
+        assert checks.says == "nothing"
+
+        async def check(*argv: str) -> Finished:
+            where = cast(Workspace, Path())
+            return await checks.run(list(argv), workspace=where, timeout=1, limit=1, progress=said.append)
+
+        all_of_them = [asyncio.create_task(check(*argv)) for argv in ([], ["fails"], [], ["fails"], [], [])]
+        await asyncio.sleep(0)
+        all_of_them[-1].cancel()
+        ended = await asyncio.gather(*all_of_them, return_exceptions=True)
+        cancelled = asyncio.CancelledError
+        assert [type(each) for each in ended] == [Finished, OSError, Finished, OSError, Finished, cancelled]
+        assert (machine.most, machine.running) == (2, 0)
+        assert said == ["waiting for a check slot: 2 of 2 in use (--checks)"] * 4
+        await check()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("asked", [1, 7])
+def test_as_many_as_asked_for_else_as_there_are_processors(asked: int) -> None:
+    assert CheckSlots(asked).count == asked
+    assert CheckSlots().count == count_processors() >= 1
