@@ -93,9 +93,8 @@ def test_one_refusal_slows_all_agents_and_they_come_back_gradually(tmp_path: Pat
 
 
 def test_checks_take_turns_however_many_agents_there_are(tmp_path: Path) -> None:
-    """Each check fails when another runs at the same time."""
-    project, taken = make_project(tmp_path / "p"), tmp_path / "taken"
-    alone = f"mkdir {taken} && sleep 0.1 && rmdir {taken}"
+    project, taken, collided = make_project(tmp_path / "p"), tmp_path / "taken", tmp_path / "collided"
+    alone = f"mkdir {taken} || {{ touch {collided}; exit 1; }}; sleep 0.1; rmdir {taken}"
     steps = tuple(Step(f"part{n}", f"Make p{n}.", test_command=alone, files=(f"p{n}",)) for n in range(3))
     goal = Step("goal", "Make all of it.", test_command=alone, parallel=True, steps=steps)
     model, said = ScriptedModel(make_part), list[str]()
@@ -107,6 +106,7 @@ def test_checks_take_turns_however_many_agents_there_are(tmp_path: Path) -> None
             return (await session.start(Plan(goal), choices, watch)).status
 
     assert asyncio.run(work()) == "completed"
+    assert not collided.exists(), "two checks ran at the same time"
     assert "waiting for a check slot: 1 of 1 in use (--checks)" in said
 
 

@@ -30,7 +30,7 @@ FRESH = 60.0
 """Seconds in which the word that a quota is used up holds for others too: they need not ask for themselves."""
 
 
-class Turn(Struct, frozen=True, eq=False):
+class Admission(Struct, frozen=True, eq=False):
     """One request that was let in."""
 
     gate: Gate
@@ -42,11 +42,11 @@ class Turn(Struct, frozen=True, eq=False):
             self.gate.pace.hear(self.gate.timer(), self.sent, allowance)
 
 
-TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
-"""The turn that whoever is on the wire has."""
+ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
+"""The admission of the request that is made in this context: the wire tells it what the server says."""
 
 
-class _Waiting(Struct, frozen=True, eq=False):
+class _Applicant(Struct, frozen=True, eq=False):
     model: str
     tokens: int
     let_in: asyncio.Future[Sent]
@@ -60,18 +60,18 @@ class Gate:
         self.pace = pace
         self.timer = timer
         self._host = host
-        self._waiting: list[_Waiting] = []
+        self._waiting: list[_Applicant] = []
         self._alarm: asyncio.TimerHandle | None = None
         self._exhausted: tuple[float, Exhausted] | None = None
 
     @asynccontextmanager
-    async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Turn]:
+    async def turn(self, model: str, tokens: int, say: Say, stop: Stop) -> AsyncIterator[Admission]:
         """Wait until it may be asked. `WaitEnded` when a person wants to stop meanwhile; what others hear of the
         server that concerns everybody is raised too."""
         self._raise_if_exhausted()
         sent = await self._wait(model, tokens, say, stop)
         try:
-            yield Turn(self, sent)
+            yield Admission(self, sent)
         except Passing as error:
             self._fail(sent, error)
             raise
@@ -90,7 +90,7 @@ class Gate:
 
     async def _wait(self, model: str, tokens: int, say: Say, stop: Stop) -> Sent:
         let_in: asyncio.Future[Sent] = asyncio.get_running_loop().create_future()
-        waiting = _Waiting(model, tokens, let_in, say)
+        waiting = _Applicant(model, tokens, let_in, say)
         self._waiting.append(waiting)
         self._let_in()
         if let_in.done():
@@ -203,11 +203,11 @@ class PacedModel:
     async def ask(self, prompt: Prompt, progress: Say) -> Answer:
         tokens = self._measure(prompt)
         async with self._gate.turn(self.name, int(tokens * self._weight), progress, self._stop) as turn:
-            before = TURN.set(turn)
+            before = ADMITTED.set(turn)
             try:
                 answer = await self._model.ask(prompt, progress)
             finally:
-                TURN.reset(before)
+                ADMITTED.reset(before)
         if tokens and answer.usage.input and not answer.usage.estimated:
             # What is read from the cache does not count at Anthropic, and does elsewhere.
             free = answer.usage.cache_read if self.name.startswith("anthropic:") else 0

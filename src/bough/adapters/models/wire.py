@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from bough.adapters.models import faults
-from bough.adapters.models.admission import TURN, Gate, Gates
+from bough.adapters.models.admission import ADMITTED, Gate, Gates
 from bough.adapters.models.faults import Endpoint
 from bough.adapters.models.link import Link, LinkError, Reply, Timeouts
 from bough.core.conversation.compaction import measure_messages
@@ -169,8 +169,8 @@ class Wire:
         async with self._client.link(self._url).exchange(
             "POST", self._url, self._headers, body, self._timeouts
         ) as reply:
-            if turn := TURN.get():
-                turn.hear(reply.headers)
+            if admitted := ADMITTED.get():
+                admitted.hear(reply.headers)
             await self._read(reply, reader)
 
     async def _read(self, reply: Reply, reader: AnswerReader) -> None:
