@@ -105,7 +105,9 @@ class Gate:
             end()
         say(f"\n{self._explain()}\n")
         try:
-            return await let_in
+            sent = await let_in
+            say("\nits turn has come: the model is asked\n")
+            return sent
         except asyncio.CancelledError:
             if let_in.done() and not let_in.cancelled() and let_in.exception() is None:
                 self.pace.drop(let_in.result())
@@ -164,7 +166,8 @@ class Gate:
         if pace.probing:
             return f"waiting: {self._host} does not answer, and one request at a time asks whether it is back"
         if left > 0:
-            return f"waiting {left:.0f} s: {self._host} asks to slow down"
+            until = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+            return f"waiting until {until}: {self._host} asks to slow down"
         if len(pace.under_way) >= int(pace.window):
             return f"waiting: {self._host} takes {int(pace.window)} requests at once for now"
         return f"waiting for {self._host}: its tokens a minute are used up"

@@ -34,9 +34,12 @@ class CheckSlots:
 
     async def take(self, say: Callable[[str], None]) -> None:
         """Wait for a slot; whoever watches the task is told why nothing happens."""
-        if self._free.locked():
+        waits = self._free.locked()
+        if waits:
             say(f"waiting for a check slot: {self.count} of {self.count} in use (--checks)")
         await self._free.acquire()
+        if waits:
+            say("")  # What it waited for is no longer shown.
 
     def release(self) -> None:
         self._free.release()
