@@ -136,7 +136,7 @@ class Pace(Struct):
         """It did not answer. What says nothing of the server changes nothing."""
         at_once = len(self.under_way)
         del self.under_way[sent.number]
-        news = sent.number > self.cut  # One burst of refusals is one: they were all sent at the same pace.
+        news = sent.number > self.cut  # One burst of failures is one: they were all sent at the same pace.
         if sign == "throttled":
             self.failures += news
             self.pauses += news
@@ -144,9 +144,10 @@ class Pace(Struct):
             self.target = max(1.0, at_once / 2) if news else self.target
             self.cut = self.number
             self._pause(now, retry_after, self.pauses)
-        elif sign == "down":
+        elif sign == "down" and (news or not self.probing):
             self.failures += 1
             if self.probing:
+                self.cut = self.number
                 self._pause(now, retry_after, self.failures - FAILURES + 1)
 
     def drop(self, sent: Sent) -> None:
