@@ -90,9 +90,9 @@ async def open_ports(
         ports = Ports(
             store=session.store,
             models={  # Whoever waits for a turn crosses the fence after that: the run may be another's by then.
-                tier: _pace(session, name, choices, endpoints, fence_model(made[name], fence), watch)
+                tier: _pace(session, name, choices, endpoints, fence_model(made[name], fence), watch)  # type: ignore[misc]
                 for tier, name in models.items()
-            },  # type: ignore[misc]
+            },
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
