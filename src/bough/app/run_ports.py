@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -76,8 +77,8 @@ async def open_ports(
             closing.push_async_callback(model.close)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
-        checks = session.slots.limit(sandbox)
-        verifier = ProjectVerifier(checks, furnished, session.home, _describe_environment(session, env, folder))
+        met = _describe_environment(session, env, folder)
+        verifier = ProjectVerifier(session.slots.limit(sandbox), furnished, session.home, met)
         closing.push_async_callback(verifier.close)
         tools: Tools = WorkbenchTools(sandbox)
         # They start when an agent is first asked.
@@ -89,10 +90,7 @@ async def open_ports(
 
         ports = Ports(
             store=session.store,
-            models={  # Whoever waits for a turn crosses the fence after that: the run may be another's by then.
-                tier: _pace(session, name, choices, endpoints, fence_model(made[name], fence), watch)  # type: ignore[misc]
-                for tier, name in models.items()
-            },
+            models={tier: pace(name) for tier, name in models.items()},  # type: ignore[misc]
             tools=fence_tools(servers or tools, fence),
             workspaces=furnished,
             sandbox=sandbox,
@@ -182,9 +180,17 @@ def _make_model(
 
 
 def _pace(
-    session: Session, name: str, choices: Choices, endpoints: Mapping[str, str], model: Model, watch: RunObserver
+    session: Session,
+    choices: Choices,
+    endpoints: Mapping[str, str],
+    made: Mapping[str, Model],
+    fence: Fence,
+    watch: RunObserver,
+    name: str,
 ) -> Model:
-    """The model behind the gate of its endpoint, where all who ask there wait for their turn."""
+    """The model behind the gate of its endpoint, where all who ask there wait for their turn. The fence comes after
+    that: the run may be another's by then."""
+    model = fence_model(made[name], fence)
     if name in choices.given() or name.startswith(MODEL):
         return model
     address = endpoints.get(name) or choices.base_url or session.config.models.base_url or name.partition(":")[0]
