@@ -75,6 +75,7 @@ async def open_ports(
         }
         for model in made.values():
             closing.push_async_callback(model.close)
+        pace = partial(_pace, session, choices, endpoints, made, fence, watch)
         furnished = _furnish_workspaces(session, sandbox, fence)
         closing.push_async_callback(furnished.close)
         met = _describe_environment(session, env, folder)
